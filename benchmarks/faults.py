@@ -1,10 +1,11 @@
-"""Kills migrate, analyze and ``lint --fix`` at random moments, and tells what is wrong afterwards.
+"""Kills migrate, analyze, ``lint --fix`` and fleet at random moments, and tells what is wrong afterwards.
 
-    python -m benchmarks.faults --kills 100
+    python -m benchmarks.faults --kills 100 --of fleet
 
 The input must be as it was, no part of a result may look like one, what the command has started must end,
-and the same command once more must make what a run makes that nobody kills. The exit code is 1 where
-anything is wrong.
+and the same command once more must make what a run makes that nobody kills, leave no file of the killed one,
+and not do again what a fleet had finished. A command whose worker is killed ends well. The exit code is 1
+where anything is wrong.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kills", type=int, default=100, help="of each command")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    names = [command.name for command in COMMANDS]
+    parser.add_argument("--of", choices=names, action="append", help="only this command; may be repeated")
     options = parser.parse_args()
     random, count = Random(options.seed), 0
-    for command in COMMANDS:
+    for command in (each for each in COMMANDS if each.name in (options.of or names)):
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(Path(folder), command)
             wrong = [fault for _ in range(options.kills) for fault in trial.faults(random)]

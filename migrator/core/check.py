@@ -264,7 +264,8 @@ class _Check:
                 matches = left_in_text(matches)
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
         else:
-            context = self._context(ModuleIndex(text, words, neighbours=self.neighbours))
+            own = self.lines if text is self.text else None
+            context = self._context(ModuleIndex(text, words, neighbours=self.neighbours, lines=own))
             matches, alone = match_rules(context, chosen, self.rules)
             matches = kept(context.index, matches)
             if self.rules.settings.keep_cuda:

@@ -47,7 +47,9 @@ class Document:
     @cached_property
     def lines(self) -> Lines:
         """The places in the text."""
-        return Lines(self.text)
+        content = self.content
+        is_plain = isinstance(content, Source) and content.encoding == "utf-8" and not content.bom
+        return Lines(self.text, self.data if is_plain else None)
 
     @property
     def notebook(self) -> Optional[Notebook]:

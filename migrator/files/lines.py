@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Optional
 
 from migrator.files.source import line_starts
 
@@ -10,8 +11,8 @@ from migrator.files.source import line_starts
 class Lines:
     """The lines of a text. Offsets are those of its UTF-8 bytes, ``data``; lines and columns are 1-based."""
 
-    def __init__(self, text: str) -> None:
-        self.data = text.encode("utf-8")
+    def __init__(self, text: str, data: Optional[bytes] = None) -> None:
+        self.data = text.encode("utf-8") if data is None else data
         self.starts = line_starts(self.data)
 
     def line_of(self, offset: int) -> int:

@@ -64,11 +64,19 @@ def recover(result: Path) -> None:
         return
     for name in names:
         folder = result.parent / name
-        if folder.is_symlink():
+        if folder.is_symlink() or not _is_ours(folder):
             continue
         _, lock = _lock(folder)
         if lock is not None:  # without a lock nobody knows whether its run lives
             discard(Staging(folder, lock), result)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is this user's: in one that all write to, another's may be a trap."""
+    try:
+        return sys.platform == "win32" or os.lstat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def discard(staging: Staging, result: Path) -> None:

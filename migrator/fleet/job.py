@@ -12,12 +12,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Optional
 
 from migrator.files.replacing import replace_file
+from migrator.files.staging import claim, discard, recover
 from migrator.findings.finding import SEVERITIES
 from migrator.fleet.obtain import NotObtainedError, obtain
 from migrator.fleet.repositories import Repository
@@ -26,8 +28,10 @@ State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values
 _PAUSE = 0.05
 # A process limits itself: between a fork and its program a thread of ours must not do anything.
+# It ends with the process that started it, whose end of the pipe at its standard input is closed then.
 _LIMITED = """\
-import resource, sys
+import os, resource, sys, threading
+threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
 resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
 from migrator.cli.start import run
 sys.exit(run())
@@ -74,9 +78,9 @@ def examine(repository: Repository, task: Task) -> Outcome:
     known = _known(repository, task, key)
     if known:
         return known
-    with tempfile.TemporaryDirectory(prefix="npumigrate-fleet-") as scratch:
+    with _scratch() as scratch:
         try:
-            source = obtain(repository, Path(scratch), task.index_url, task.seconds)
+            source = obtain(repository, scratch, task.index_url, task.seconds)
             if not key:
                 key = _key(task, _content(source))
                 known = _known(repository, task, key)
@@ -84,13 +88,27 @@ def examine(repository: Repository, task: Task) -> Outcome:
             return _outcome(repository, "not obtained", str(error), started)
         if known:
             return known
-        outcome = _run(repository, task, source, Path(scratch), started, key)
+        outcome = _run(repository, task, source, scratch, started, key)
     outcome["key"] = key
     if outcome["state"] == "done":
         file = result_file(task, key)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, json.dumps(outcome, ensure_ascii=False).encode("utf-8", "backslashreplace"))
     return outcome
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for one job. Those that killed jobs have left on this machine go first."""
+    place = Path(tempfile.gettempdir()) / "npumigrate-fleet"
+    recover(place)
+    staging = claim(place)
+    try:
+        folder = staging.folder / "new"
+        folder.mkdir()
+        yield folder
+    finally:
+        discard(staging, place)
 
 
 def _key(task: Task, *content: str) -> str:
@@ -181,7 +199,7 @@ def _limited(
             command,
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=out,
             stderr=err,
             start_new_session=True,
@@ -192,6 +210,8 @@ def _limited(
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 process.returncode = os.waitstatus_to_exitcode(status)
+                if process.stdin:
+                    process.stdin.close()
                 cpu = usage.ru_utime + usage.ru_stime
                 return None if late else process.returncode, cpu
             if time.monotonic() > end and not late:
@@ -244,8 +264,13 @@ def _keep(result: Path, target: Path, kept: Path, key: str) -> None:
     for folder in (target.parent, kept.parent):
         folder.mkdir(parents=True, exist_ok=True)
     kept.unlink(missing_ok=True)
-    aside = target.with_name(f".{target.name}.new-{os.getpid()}-{time.monotonic_ns()}")
-    shutil.copytree(result, aside, symlinks=True)
-    shutil.rmtree(target, ignore_errors=True)
-    aside.rename(target)
+    recover(target)
+    staging = claim(target)
+    try:
+        shutil.copytree(result, staging.folder / "new", symlinks=True)
+        if os.path.lexists(target):
+            target.rename(staging.old)
+        (staging.folder / "new").rename(target)
+    finally:
+        discard(staging, target)
     replace_file(kept, key.encode())

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Callable, TypeVar
 
+from migrator.files.lines import Lines
 from migrator.names.fstrings import Part, place_fstring
 from migrator.names.outline import Outline, outline
 from migrator.names.qualified import Neighbours, full_name
@@ -66,7 +67,7 @@ class ModuleIndex:
     ``strings`` the string literals (f-strings once, as a whole) of all
     statements that hold such a word or an alias of one. Who changes the tree
     gives an outline of ``its_own``; ``neighbours`` know what is imported from
-    the project's other files.
+    the project's other files. ``lines`` are the text's, where somebody has them.
     """
 
     def __init__(
@@ -75,10 +76,11 @@ class ModuleIndex:
         words: Iterable[str],
         its_own: Outline | None = None,
         neighbours: Neighbours | None = None,
+        lines: Lines | None = None,
     ) -> None:
         self.text = text
         self.neighbours = neighbours
-        shared = its_own or outline(text)
+        shared = its_own or outline(text, lines)
         self.lines = lines = shared.lines
         self.data, self._starts = lines.data, lines.starts
         self.line_of, self.column_of, self.line_span = lines.line_of, lines.column_of, lines.span
@@ -96,7 +98,7 @@ class ModuleIndex:
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
-        self._blocks: dict[object, Sequence[ast.stmt]] = {}
+        self._last: tuple[object, tuple[int, int]] = object(), (0, 0)
         self._known: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         words = set(words)
@@ -114,14 +116,18 @@ class ModuleIndex:
 
     def span(self, node: Any) -> tuple[int, int]:
         """Byte offsets of a node's first byte and behind its last one."""
-        span = self._spans.get(node)
-        if span is None:
+        last, span = self._last
+        if node is last:  # who edits a node tells its place, too: the same numbers then
+            return span
+        known = self._spans.get(node)
+        if known is None:
             starts = self._starts
-            span = (
+            known = (
                 starts[node.lineno - 1] + node.col_offset,
                 starts[node.end_lineno - 1] + node.end_col_offset,
             )
-        return span
+        self._last = node, known
+        return known
 
     def segment(self, node: ast.AST) -> str:
         """A node's source."""
@@ -268,14 +274,12 @@ class ModuleIndex:
 
     def block(self, statement: ast.AST) -> Sequence[ast.stmt]:
         """The statements in a row, of which this is one; empty for the part of another statement."""
-        if statement not in self._blocks:
-            self._blocks[statement] = ()
-            around = self._parents.get(statement)
-            for field in ("finalbody", "orelse", "body"):
-                block = getattr(around, field, None)
-                if isinstance(block, list):
-                    self._blocks.update(dict.fromkeys(block, block))
-        return self._blocks[statement]
+        around = self._parents.get(statement)
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(around, field, None)
+            if isinstance(block, list) and _holds(block, statement):
+                return block
+        return ()
 
     def before(self, statement: ast.AST) -> Iterator[ast.stmt]:
         """The statements of the same block before one, in order."""
@@ -470,6 +474,19 @@ class ModuleIndex:
         spans = ((bisect_left(lasts, line), bisect_right(firsts, line)) for line in lines)
         found = (each for first, behind in spans for each in scope.statements[first:behind])
         return [*dict.fromkeys(found)]
+
+
+def _holds(block: list[ast.stmt], statement: Any) -> bool:
+    """Whether a block, whose statements are in order, has this one; there may be thousands."""
+    place = getattr(statement, "lineno", 0), getattr(statement, "col_offset", 0)
+    low, high = 0, len(block)
+    while low < high:
+        middle = (low + high) // 2
+        if (block[middle].lineno, block[middle].col_offset) < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(block) and block[low] is statement
 
 
 def _named_last(value: ast.expr | None) -> list[str]:

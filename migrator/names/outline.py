@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, Optional
 
 from migrator.files.lines import Lines
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
@@ -19,8 +19,8 @@ class Outline:
     are imported.
     """
 
-    def __init__(self, text: str) -> None:
-        self.lines = Lines(text)
+    def __init__(self, text: str, lines: Optional[Lines] = None) -> None:
+        self.lines = lines or Lines(text)
         self.tree = parse(text)
         self.module_scope = Scope(self.tree, None)
         self.statements: list[Statement] = []
@@ -73,15 +73,15 @@ _MOST = 8
 _kept: dict[str, Outline] = {}
 
 
-def outline(text: str) -> Outline:
-    """The outline of a text, made once for those who soon ask again.
+def outline(text: str, lines: Optional[Lines] = None) -> Outline:
+    """The outline of a text, made once for those who soon ask again; ``lines`` are its own, where known.
 
     A file is read to see what it tells the others, and again to be checked: of the few files that a hook is
     given, each is parsed once. Raises what ``parse`` raises.
     """
     shared = _kept.get(text)
     if shared is None:
-        shared = Outline(text)
+        shared = Outline(text, lines)
         if len(_kept) == _MOST:
             _kept.pop(next(iter(tuple(_kept))), None)  # another thread may be here, too
         _kept[text] = shared

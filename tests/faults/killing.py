@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 ROOT = Path(__file__).parents[2]
-_TIMES = {"npumigrate.log"}  # which tells when
+# What tells when, and how long it took.
+_TIMES = {"npumigrate.log", "repositories.parquet", "index.html"}
+_MEASURED = ("seconds", "cpu_seconds")
+_OF_WORKERS = 0.3
 _WITHIN = 10.0  # seconds in which what a killed command has started must end
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command on ``project``, which writes into ``out``, or where it ``writes`` into the project itself."""
-
-    name: str
-    arguments: tuple[str, ...]
-    writes: bool = False
-
-
-COMMANDS = (
-    Command("migrate", ("-i", "project", "-o", "out", "-v", "2.6", "-j", "2", "--overwrite")),
-    Command("analyze", ("analyze", "-i", "project", "-o", "out", "-v", "2.6", "-j", "2", "--overwrite")),
-    Command("fix", ("lint", "--fix", "--unsafe-fixes", "-v2.6", "-j", "2", "--exit-zero", "project"), True),
-)
 
 
 def make_project(folder: Path, files: int = 40) -> None:
@@ -43,20 +33,64 @@ def make_project(folder: Path, files: int = 40) -> None:
     (folder / "train.sh").write_text("CUDA_VISIBLE_DEVICES=0 python part01.py\n")
 
 
+def make_repositories(folder: Path, count: int = 4) -> None:
+    """Some such projects, and the list of them."""
+    for number in range(count):
+        make_project(folder / f"r{number}", 3 + number)
+    (folder / "repos.txt").write_text("".join(f"r{number}\n" for number in range(count)))
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command on ``project``, which writes into ``out``, or where it ``writes`` into the project itself.
+
+    ``results`` are the folders in ``out`` that each have to be whole; ``done`` are the files that tell of
+    finished work, which is not done again.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    writes: bool = False
+    make: Callable[[Path], None] = make_project
+    results: str = "*"
+    done: str = ""
+
+
+COMMANDS = (
+    Command("migrate", ("-i", "project", "-o", "out", "-v", "2.6", "-j", "2", "--overwrite")),
+    Command("analyze", ("analyze", "-i", "project", "-o", "out", "-v", "2.6", "-j", "2", "--overwrite")),
+    Command("fix", ("lint", "--fix", "--unsafe-fixes", "-v2.6", "-j", "2", "--exit-zero", "project"), True),
+    Command(
+        "fleet",
+        ("fleet", "project/repos.txt", "-o", "out", "-v", "2.6", "-j", "2", "--quiet"),
+        make=make_repositories,
+        results="migrated/*",
+        done="outcomes/*.json",
+    ),
+)
+
+
 def contents(folder: Path) -> dict[str, bytes]:
-    """Each file below a folder, but for those that tell when they were written."""
+    """Each file below a folder, but for those that tell when they were written; without measured times."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in _TIMES)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    return {path.relative_to(folder).as_posix(): _content(path) for path in files}
+
+
+def _content(file: Path) -> bytes:
+    if file.parent.name != "outcomes" or file.suffix != ".json":
+        return file.read_bytes()
+    outcome = json.loads(file.read_bytes())  # or it is half-written
+    return repr({key: value for key, value in outcome.items() if key not in _MEASURED}).encode()
 
 
 class Trial:
     """One command in a folder of its own, what it makes of the project, and how long it takes."""
 
-    def __init__(self, folder: Path, command: Command, make: Callable[[Path], None] = make_project) -> None:
+    def __init__(self, folder: Path, command: Command) -> None:
         self.folder = folder
         self.command = command
         self.original = folder / "original"
-        make(self.original)
+        command.make(self.original)
         self._fresh()
         started = time.monotonic()
         assert self._start("whole").wait() == 0
@@ -65,29 +99,58 @@ class Trial:
         self.whole = self._outcome()
 
     def faults(self, random: Random) -> list[str]:
-        """What is wrong after a kill at a random moment, and after the same command once more."""
+        """What is wrong after a kill at a random moment, and after the same command once more.
+
+        It is the command that is killed, or now and then one of its workers.
+        """
         self._fresh()
         mark = uuid.uuid4().hex
         process = self._start(mark)
         time.sleep(random.uniform(0.1, 1.1) * self.seconds)
-        process.kill()
-        process.wait()
-        wrong = self._half_done()
+        workers = [pid for pid in _marked(mark) if pid != process.pid]
+        wrong = []
+        if workers and random.random() < _OF_WORKERS:
+            _kill(random.choice(workers))
+            if code := process.wait():
+                wrong.append(f"the command whose worker is killed ends with {code}")
+        else:
+            process.kill()
+            process.wait()
+        wrong += self._half_done()
         if left := _left(mark):
             wrong.append(f"processes that live on: {left}")
+        done = self._done()
         if code := self._start("again").wait():
             wrong.append(f"the same command once more ends with {code}")
-        if self._outcome() != self.whole:
-            wrong.append("the same command once more makes something else")
+        now = self._outcome()
+        if now != self.whole:
+            names = sorted(name for name in {*now, *self.whole} if now.get(name) != self.whole.get(name))
+            wrong.append(f"the same command once more makes something else of {names[:3]}")
+        if not done.items() <= self._done().items():
+            wrong.append("finished work is done again")
+        if files := [name for name in os.listdir(self.temporary) if not name.startswith("dask-")]:
+            wrong.append(f"temporary files are left: {files}")
         return wrong
 
+    @property
+    def temporary(self) -> Path:
+        """The folder for temporary files."""
+        return self.folder / "temporary"
+
+    def _done(self) -> dict[str, int]:
+        """The files that tell of finished work, with the times when they were written."""
+        files = (self.folder / "out").glob(self.command.done) if self.command.done else ()
+        return {file.name: file.stat().st_mtime_ns for file in files}
+
     def _fresh(self) -> None:
-        for name in ("project", "out"):
+        for name in ("project", "out", "temporary"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
+        self.temporary.mkdir()
         shutil.copytree(self.original, self.folder / "project")
 
     def _start(self, mark: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "NPUMIGRATE_KILLED": mark}
+        environment["TMPDIR"] = str(self.temporary)
         line = [sys.executable, "-m", "migrator", *self.command.arguments]
         return subprocess.Popen(line, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL)
 
@@ -99,17 +162,13 @@ class Trial:
         now = contents(self.folder / "project")
         if not self.command.writes:
             wrong = [] if now == self.before else ["the project has changed"]
-            results = {
-                path.name: contents(path)
-                for path in (self.folder / "out").glob("*")
-                if not path.name.startswith(".")
-            }
-            whole = {name for result in results for name in self.whole if name.startswith(f"{result}/")}
-            found = {
-                f"{name}/{file}": data for name, files in results.items() for file, data in files.items()
-            }
-            if found != {name: self.whole[name] for name in whole}:
-                wrong.append("a part of a result looks like a result")
+            out = self.folder / "out"
+            for result in out.glob(self.command.results):
+                name = result.relative_to(out).as_posix() + "/"
+                whole = {each: data for each, data in self.whole.items() if each.startswith(name)}
+                found = {name + each: data for each, data in contents(result).items()}
+                if not result.name.startswith(".") and found != whole:
+                    wrong.append("a part of a result looks like a result")
             return wrong
         return [
             f"{name} is neither as it was nor fixed"
@@ -125,14 +184,24 @@ def _is_aside(name: str) -> bool:
 
 def _left(mark: str) -> list[int]:
     """The processes with a mark in their environment that do not end in time; they are ended."""
-    sign, end = f"NPUMIGRATE_KILLED={mark}".encode(), time.monotonic() + _WITHIN
-    while found := [pid for pid in _processes() if sign in _environment(pid)]:
+    end = time.monotonic() + _WITHIN
+    while found := _marked(mark):
         if time.monotonic() > end:
             for pid in found:
-                os.kill(pid, 9)
+                _kill(pid)
             return found
         time.sleep(0.05)
     return []
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _marked(mark: str) -> list[int]:
+    sign = f"NPUMIGRATE_KILLED={mark}".encode()
+    return [pid for pid in _processes() if sign in _environment(pid)]
 
 
 def _processes() -> list[int]:
