@@ -266,6 +266,7 @@ class _Check:
         else:
             own = self.lines if text is self.text else None
             context = self._context(ModuleIndex(text, words, neighbours=self.neighbours, lines=own))
+            forget_outline(text)  # what only other indexes of the text would need of it
             matches, alone = match_rules(context, chosen, self.rules)
             matches = kept(context.index, matches)
             if self.rules.settings.keep_cuda:

@@ -150,7 +150,8 @@ def _change(
         if line.add_noqa:
             added += changes.add_noqa(job.target, own[path])
         else:
-            hidden = [item for item in every[path] if item not in own[path]]
+            shown_here = set(own[path])
+            hidden = [item for item in every[path] if item not in shown_here]
             outcome.found += changes.fix(job, own[path], hidden, options.unsafe_fixes)
     if line.add_noqa:
         outcome.notes.append(ngettext("Added {n} noqa comment.", "Added {n} noqa comments.", added))

@@ -94,7 +94,6 @@ class ModuleIndex:
         self.calls: list[ast.Call] = []
         self.strings: list[String] = []
         self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
-        self._expanded: set[ast.AST] = set()
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
@@ -183,23 +182,22 @@ class ModuleIndex:
             if first > last or lines[bisect_left(lines, first)] > end:
                 continue
             if not body_fields(statement.__class__):
-                self._expand_once(statement, statement, children(statement))
+                self._expand_once(statement, children(statement))
                 continue
             for child in heads(statement):
                 if touches(child, lines):
-                    self._expand_once(statement, child, [child])
+                    self._expand_once(statement, [child])
 
     def expand(self, statement: ast.AST) -> None:
         """Walk all expressions of a statement, wherever they are."""
         if not body_fields(statement.__class__):
-            self._expand_once(statement, statement, children(statement))
+            self._expand_once(statement, children(statement))
             return
         for child in heads(statement):
-            self._expand_once(statement, child, [child])
+            self._expand_once(statement, [child])
 
-    def _expand_once(self, statement: ast.AST, what: ast.AST, nodes: list[ast.AST]) -> None:
-        if what not in self._expanded:
-            self._expanded.add(what)
+    def _expand_once(self, statement: ast.AST, nodes: list[ast.AST]) -> None:
+        if nodes and nodes[0] not in self._parents:
             self._expand(statement, nodes)
 
     def _expand(self, statement: ast.AST, nodes: list[ast.AST]) -> None:
@@ -215,7 +213,11 @@ class ModuleIndex:
                 if parents[node].__class__ is not ast.Attribute:
                     self.refs.append(node)
                 if cls is ast.Name:
-                    self._named.setdefault(node.id, {}).setdefault(scope, []).append(node)
+                    in_scopes = self._named.setdefault(node.id, {})
+                    if scope in in_scopes:
+                        in_scopes[scope].append(node)
+                    else:  # most names stand once in theirs: a list of one takes less than one that has grown
+                        in_scopes[scope] = [node]
             elif cls is ast.Constant:
                 if node.value.__class__ is str:
                     self.strings.append(node)

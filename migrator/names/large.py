@@ -77,7 +77,10 @@ def _moved(statements: list[ast.stmt], lines: int, numbers: dict[int, int]) -> l
             if value.__class__ is int and name in _LINES:
                 value = numbers.setdefault(value + lines, value + lines)
             elif value.__class__ is list:
-                value = [small(each) if isinstance(each, ast.AST) else each for each in value] or _NOTHING
+                for place, each in enumerate(value):  # the parser's own list has no room for more
+                    if isinstance(each, ast.AST):
+                        value[place] = small(each)
+                value = value or _NOTHING
             elif isinstance(value, ast.AST):
                 value = small(value)
             setattr(made, name, value)

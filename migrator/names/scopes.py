@@ -42,7 +42,10 @@ class Scope:
 
     def bind(self, name: str, binding: Binding) -> None:
         """Record what gives a name its meaning."""
-        self.bindings.setdefault(name, []).append(binding)
+        if name in self.bindings:
+            self.bindings[name].append(binding)
+        else:  # most names are bound once: a list of one takes less than one that has grown
+            self.bindings[name] = [binding]
 
     def bind_arguments(self, arguments: ast.arguments) -> None:
         """Record a function's parameters, with their defaults."""

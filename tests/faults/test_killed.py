@@ -17,5 +17,7 @@ from tests.faults.killing import COMMANDS, Command, Trial
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_killed_at_any_moment(command: Command, tmp_path: Path) -> None:
+    if command.name == "fleet":
+        pytest.importorskip("distributed")
     trial, random = Trial(tmp_path, command), Random()
     assert [trial.faults(random) for _ in range(2)] == [[], []]

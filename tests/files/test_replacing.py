@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from migrator.files import replacing
 from migrator.files.errors import CannotWrite
 from migrator.files.replacing import replace_file
 
@@ -88,3 +89,45 @@ def test_what_cannot_be_written(tmp_path, name, why) -> None:
     with pytest.raises(CannotWrite, match=f"{name} cannot be written: {why}$"):
         replace_file(tmp_path / name, b"text")
     assert os.listdir(tmp_path) == ["folder"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from migrator.files.replacing import replace_file
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+replace_file(Path(sys.argv[1]), b"never there, and longer")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_what_a_killed_run_leaves_goes_with_the_next(tmp_path) -> None:
+    file = tmp_path / "train.py"
+    file.write_bytes(b"old")
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, str(file)], cwd=Path(__file__).parents[2], check=False)
+        assert file.read_bytes() == b"old"
+        assert len(os.listdir(tmp_path)) == 2
+    replace_file(file, b"new")
+    assert (file.read_bytes(), os.listdir(tmp_path)) == (b"new", ["train.py"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks")
+def test_what_another_has_under_that_name_is_left_alone(tmp_path) -> None:
+    import fcntl
+
+    file, others = tmp_path / "train.py", tmp_path / "others"
+    file.write_bytes(b"old")
+    others.write_bytes(b"theirs")
+    handle, name = replacing._file_beside(file)
+    os.write(handle, b"another run's")
+    replace_file(file, b"new")  # that run is at work
+    assert (file.read_bytes(), Path(name).read_bytes()) == (b"new", b"another run's")
+    fcntl.flock(handle, fcntl.LOCK_UN)
+    for trap in (os.symlink, os.link, lambda _, name: os.mkfifo(name)):
+        os.unlink(name)
+        trap(others, name)
+        replace_file(file, b"newer")
+        assert (file.read_bytes(), others.read_bytes()) == (b"newer", b"theirs")
+        assert os.path.lexists(name)
+    os.close(handle)
