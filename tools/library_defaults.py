@@ -25,6 +25,8 @@ _RELEASE = re.compile(r"([\w.-]+?)-(\d+(?:\.\d+)*)[\w.]*(?:-py[\d.py]+-none-any\
 _CUDA = re.compile(r"""(?:torch\.device\()?['"]cuda(?::0)?['"]\)?""")
 _ASKED = re.compile(r"""['"]cuda(?::0)?['"] if [\w.]+\.is_available\(\)""")
 
+_BY_NAME = ast.parse("def function(**given): ...").body[0].args  # type: ignore[attr-defined]
+
 
 class Release(NamedTuple):
     """The texts of a release's modules, by their dotted names, and which of them are packages."""
@@ -39,6 +41,16 @@ class Seen(NamedTuple):
 
     names: tuple[str, ...] = ()
     position: str = ""
+
+
+class Signature(NamedTuple):
+    """What a function takes: its module, its arguments, how many of them are bound (``self``), its text."""
+
+    module: str
+    arguments: ast.arguments
+    bound: int
+    source: str
+    of_class: bool
 
 
 def main(folder: Path) -> int:
@@ -91,38 +103,61 @@ def _shown(row: Mapping[str, str], release: Release) -> Optional[Seen]:
     while module and module not in release.modules:
         module, _, last = module.rpartition(".")
         path.insert(0, last)
-    text = release.modules.get(module, "")
-    function = _function(ast.parse(text), path) if text else None
-    if function is None:
+    told = _signature(release, module, path, row["argument"])
+    if told is None:
         return None
-    arguments = function.args.posonlyargs + function.args.args
-    if len(path) > 1 or function.name == "__init__":
-        arguments = arguments[1:]
-    names = [argument.arg for argument in arguments]
+    names = [each.arg for each in told.arguments.posonlyargs + told.arguments.args][told.bound :]
     position = names.index(row["argument"]) if row["argument"] in names else None
-    taken = not row["argument"] or position is not None or function.args.kwarg is not None
-    fits = re.search(row["evidence"], text) is not None if row["evidence"] else _by_default(row, function)
+    by_name = any(each.arg == row["argument"] for each in told.arguments.kwonlyargs)
+    taken = not row["argument"] or position is not None or by_name or told.arguments.kwarg is not None
+    evidence, text = row["evidence"], release.modules[told.module]
+    fits = re.search(evidence, text) is not None if evidence else _by_default(row, told)
     if not fits or not taken:
         return Seen()
-    return Seen(_names(release, module, path), "" if position is None else str(position))
+    return Seen(_names(release, module, path, told), "" if position is None else str(position))
 
 
-def _function(tree: ast.AST, path: list[str]) -> Optional[ast.FunctionDef]:
-    """The function at a path inside a module; of a class its ``__init__``."""
-    for name in path:
-        inside = (each for each in ast.iter_child_nodes(tree) if getattr(each, "name", "") == name)
-        found = next(inside, None)
-        if found is None:
-            return None
-        tree = found
-    if isinstance(tree, ast.ClassDef):
-        return _function(tree, ["__init__"])
-    return tree if isinstance(tree, ast.FunctionDef) else None
+def _signature(release: Release, module: str, path: list[str], argument: str) -> Optional[Signature]:
+    """Of the function at a path of a module, of a class its ``__init__``, its own or an inherited one."""
+    outer: Optional[ast.AST] = ast.parse(release.modules.get(module, ""))
+    for place, name in enumerate(path):
+        inner = _member(outer, name)
+        if inner is None and isinstance(outer, ast.ClassDef):
+            fields = [each.target for each in outer.body if isinstance(each, ast.AnnAssign)]
+            if any(isinstance(field, ast.Name) and field.id == argument for field in fields):
+                return Signature(module, _BY_NAME, 0, "", False)  # a dataclass: bases decide about the place
+            return _inherited(release, module, outer, path[place:], argument)
+        outer = inner
+    if isinstance(outer, ast.ClassDef):
+        return _signature(release, module, [*path, "__init__"], argument)
+    if not isinstance(outer, ast.FunctionDef):
+        return None
+    of_class = any(ast.unparse(each) == "classmethod" for each in outer.decorator_list)
+    return Signature(module, outer.args, int(len(path) > 1), ast.unparse(outer), of_class)
 
 
-def _by_default(row: Mapping[str, str], function: ast.FunctionDef) -> bool:
+def _member(tree: Optional[ast.AST], name: str) -> Optional[ast.AST]:
+    inside = ast.iter_child_nodes(tree) if tree is not None else iter(())
+    return next((each for each in inside if getattr(each, "name", "") == name), None)
+
+
+def _inherited(
+    release: Release, module: str, derived: ast.ClassDef, path: list[str], argument: str
+) -> Optional[Signature]:
+    """What the first of a class's bases that the release has, has at a path."""
+    tree = ast.parse(release.modules[module])
+    for base in (each.id for each in derived.bases if isinstance(each, ast.Name)):
+        imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level)
+        origins = (node.module for node in imports if any(alias.name == base for alias in node.names))
+        told = _signature(release, next(origins, None) or module, [base, *path], argument)
+        if told is not None:
+            return told
+    return None
+
+
+def _by_default(row: Mapping[str, str], told: Signature) -> bool:
     """Whether the argument's default is CUDA, or, for the outcome ``cpu``, CUDA where there is one."""
-    spec = function.args
+    spec = told.arguments
     every = spec.posonlyargs + spec.args
     defaults = {item.arg: value for item, value in zip(every[::-1], spec.defaults[::-1])}
     defaults |= {item.arg: value for item, value in zip(spec.kwonlyargs, spec.kw_defaults) if value}
@@ -131,14 +166,14 @@ def _by_default(row: Mapping[str, str], function: ast.FunctionDef) -> bool:
     default = ast.unparse(defaults[row["argument"]])
     if row["outcome"] != "cpu":
         return _CUDA.fullmatch(default) is not None
-    return bool(_ASKED.search(default) or (default == "None" and _ASKED.search(ast.unparse(function))))
+    return bool(_ASKED.search(default) or (default == "None" and _ASKED.search(told.source)))
 
 
-def _names(release: Release, module: str, path: list[str]) -> tuple[str, ...]:
+def _names(release: Release, module: str, path: list[str], told: Signature) -> tuple[str, ...]:
     """The names under which a release offers something; of a method its own with a dot."""
-    if len(path) > 1:
+    if len(path) > 1 and not told.of_class:
         return (f".{path[-1]}",)
-    name = path[0]
+    name, *members = path
     offering = {module}
     while True:
         more = {
@@ -147,7 +182,7 @@ def _names(release: Release, module: str, path: list[str]) -> tuple[str, ...]:
             if any(_offers(package, release.modules[package], each, name) for each in offering)
         }
         if not more:
-            return tuple(f"{each}.{name}" for each in sorted(offering))
+            return tuple(".".join([each, name, *members]) for each in sorted(offering))
         offering |= more
 
 

@@ -16,7 +16,7 @@ class LibraryDefault(NamedTuple):
     """One function or class in some versions of a library.
 
     ``argument`` decides, with its ``position`` where it has one, and is empty where nothing does: a value of
-    ``harmless`` helps, ``missing`` there stands for none given. ``value`` is what to give, as source.
+    ``harmless`` helps, ``missing`` there stands for none given. A value of ``default`` is as good as none. ``value`` is what to give, as source.
     ``unless`` is another argument, as it is written, with which nothing happens. ``statement`` mends the
     library when it stands behind the import. ``outcome``: a CUDA device ``raises``, the ``cpu`` is taken
     where there is no CUDA, or the function is ``disabled`` then.
@@ -29,6 +29,7 @@ class LibraryDefault(NamedTuple):
     since: str
     until: str
     harmless: tuple[str, ...]
+    default: tuple[str, ...]
     value: str
     outcome: Literal["raises", "cpu", "disabled"]
     unless: str
@@ -76,11 +77,12 @@ def known() -> Mapping[str, tuple[LibraryDefault, ...]]:
     """The functions by each of their names; a method's begins with a dot. Newer versions come first."""
     found: dict[str, tuple[LibraryDefault, ...]] = {}
     for row in tables.rows("library_defaults"):
-        api, argument, position, names, library, since, until, harmless, value, *more = row
-        outcome, unless, statement, advice, source = more
+        api, argument, position, names, library, since, until, harmless, *more = row
+        same, value, outcome, unless, statement, advice, source = more
         default = LibraryDefault(
             *(api, argument, int(position) if position else None, library, since, until),
             tuple(harmless.split()),
+            tuple(same.split()),
             value,
             cast(Literal["raises", "cpu", "disabled"], outcome),
             *(unless, statement, _(advice), source),

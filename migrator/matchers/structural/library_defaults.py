@@ -103,7 +103,9 @@ def _told(
     given = argument_of(call, default.argument, default.position) if default.argument else None
     if given is None and default.argument and (hands_on(call) or "missing" in default.harmless):
         return
-    if given is not None and (default.value or _written(given) in default.harmless):
+    if given is not None and _written(given) in default.default:
+        given = None
+    elif given is not None and (default.value or _written(given) in default.harmless):
         return
     if any(f"{each.arg}={_written(each.value)}" == default.unless for each in call.keywords):
         return
@@ -158,6 +160,9 @@ def _edits(context: FileContext, call: ast.Call, default: LibraryDefault) -> Opt
     if default.value:
         if default.value.startswith("torch.") and not _binds_torch(index):
             return None
+        given = argument_of(call, default.argument, default.position)
+        if given is not None:
+            return [Edit(*index.span(given), default.value)]
         return added_argument(index, call, default.argument, default.value)
     if not default.statement:
         return None
