@@ -23,16 +23,16 @@ COLUMNS = {
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
     "by_hand/areas": "name status note source",
     "by_hand/composed": "api program",
-    "by_hand/library_defaults": "api argument library harmless default value outcome unless evidence statement"
-    " advice",
+    "by_hand/library_defaults": "api argument library harmless default value outcome unless evidence"
+    " statement advice",
     "by_hand/npu_names": "cuda_name from to npu_name unchanged caveat advice source",
     "by_hand/operators": "api operator kernel_decides source",
     "composed": "api operators sometimes backward source",
     "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
     "env_vars": "name npu_name same_values values advice source",
     "kernels": "op from to kind source",
-    "library_defaults": "api argument position names library since until harmless default value outcome unless"
-    " statement advice source",
+    "library_defaults": "api argument position names library since until harmless default value outcome"
+    " unless statement advice source",
     "launch_commands": "command starts positionals others flags values variables source",
     "limits": "code meaning",
     "mentioned_names": "name versions",

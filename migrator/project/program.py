@@ -32,6 +32,11 @@ _REDUCING = frozenset(
 _COLLECTIVE = re.compile(
     r"\b(?:all_reduce|all_reduce_coalesced|reduce_scatter|reduce_scatter_tensor|dist\w*\.reduce)\("
 )
+# Functions at the top of a file, with their lines, and a collective in them.
+_FUNCTION = re.compile(r"^def[ \t]+(\w+)\([^\n]*\n(?:[ \t)][^\n]*\n|[ \t]*\n)*", re.MULTILINE)
+_WAITS = re.compile(
+    r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
+)
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
 _CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.")
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
@@ -100,7 +105,8 @@ class ProgramFacts(NamedTuple):
     ``called``: the functions of other files that modules, or files with torch.jit.script, call:
     ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``;
     ``takers``: the functions and classes that take a device, and its place, as ``acme.run.evaluate=2``;
-    ``libraries``: the packages that it imports in which a word of devices has a meaning of its own.
+    ``libraries``: the packages that it imports in which a word of devices has a meaning of its own;
+    ``waiters``: the functions that call a collective, and choose no device: ``acme.comm.synchronize``.
     """
 
     scripts_modules: bool = False
@@ -118,6 +124,7 @@ class ProgramFacts(NamedTuple):
     double_attributes: frozenset[str] = frozenset()
     takers: frozenset[str] = frozenset()
     libraries: frozenset[str] = frozenset()
+    waiters: frozenset[str] = frozenset()
 
 
 NOTHING = ProgramFacts()
@@ -138,9 +145,10 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     called = frozenset(scan_called(name, text))
     takers = frozenset(f"{module}.{each}" for each in _takers(text))
     libraries = frozenset(_LIBRARIES.findall(text)) if "lightning" in text else frozenset[str]()
+    waiters = frozenset(f"{module}.{each}" for each in _waiters(text))
     return ProgramFacts(
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
-        *(_device_keys(text), foreign, flags, called, kept, takers, libraries),
+        *(_device_keys(text), foreign, flags, called, kept, takers, libraries, waiters),
     )
 
 
@@ -194,6 +202,14 @@ def _reducers(text: str) -> frozenset[str]:
     _, handed_in = reduced(index, is_reducing)
     plain = (each for each in handed_in if isinstance(index.parent(each.function), ast.Module))
     return frozenset(f"{each.function.name}:{each.place}:{each.name}" for each in plain)
+
+
+def _waiters(text: str) -> Iterator[str]:
+    if "distributed" not in text or not _names_distributed(text) or not _WAITS.search(text):
+        return
+    for function in _FUNCTION.finditer(text):
+        if "set_device" not in function[0] and _WAITS.search(function[0]):
+            yield function[1]
 
 
 def _names_distributed(text: str) -> bool:

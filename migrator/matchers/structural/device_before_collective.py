@@ -43,7 +43,7 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
         seen.add(scope)
         mine = [call for call in chosen if index.scope_of(call) is scope]
         behind = [call for call, other in calls if rule_fits(rule, other)]
-        behind = [*behind, *_called(index, behind, chosen)]
+        behind = [*behind, *_called(index, behind, chosen), *_called_elsewhere(context, scope)]
         behind = [call for call in behind if index.scope_of(call) is scope and _is_before(join, call)]
         behind.sort(key=index.start)
         if not behind or _decides(join, rule) or _over_gloo(join):
@@ -74,6 +74,24 @@ def _called(index: ModuleIndex, collectives: list[ast.Call], chosen: list[ast.Ca
             call = index.call_of(use)
             if call is not None:
                 yield call
+
+
+def _called_elsewhere(context: FileContext, scope: Scope) -> Iterator[ast.Call]:
+    """The calls in a function of such functions of other files."""
+    waiters = [each.split(".") for each in context.project.program.waiters]
+    for statement in scope.statements if waiters else ():
+        for call in walk(statement):
+            if isinstance(call, ast.Call):
+                *places, name = context.index.qualified_name(call.func).split(".")
+                if any(name == each[-1] and _leads(places, each) for each in waiters):
+                    yield call
+
+
+def _leads(places: list[str], module: list[str]) -> bool:
+    """Whether the packages that a name goes through lead to a module; it may be offered above it."""
+    way = iter(module)
+    written = [place for place in places if place]
+    return bool(written) and all(place in way for place in written)
 
 
 def _is_before(one: ast.Call, other: ast.Call) -> bool:
