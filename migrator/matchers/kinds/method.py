@@ -15,6 +15,7 @@ from migrator.matchers.packs import Rule
 from migrator.names.guards import is_guarded
 from migrator.names.tree import attributes, bare_name, called_name, imported
 from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, options_like
+from migrator.project.frameworks import TORCH
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 
@@ -37,7 +38,8 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         if not isinstance(node.ctx, ast.Load) or (node.attr != "is_cuda" and _is_own(node)):
             continue
         if not rule.replace:
-            if not _is_of_others(context, node.value) and not is_guarded(context.index, node, {node.attr}):
+            is_others = TORCH in rule.framework and _is_of_others(context, node.value)
+            if not is_others and not is_guarded(context.index, node, {node.attr}):
                 yield found(context, rule, node, api=f".{node.attr}")
         elif node.attr == "is_cuda" or _is_handle(context, node):
             yield from _judged(context, rule, node)

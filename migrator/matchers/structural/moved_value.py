@@ -6,7 +6,7 @@ Where such a string goes decides, as for torch's devices; here the places are fe
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -20,7 +20,9 @@ from migrator.names.strings import replace_text
 from migrator.names.tree import called_name, last_name, string_value
 
 _OF_OPTIONS = ("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum", "Option", "Argument")
+_SAME_VALUE = ("lower", "upper", "strip")
 _OF_MEMBERS = ("name", "value")  # what members of an Enum have
+_CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
 _READS = ("getenv", "get", "pop", "setdefault")
 
 
@@ -43,9 +45,10 @@ class MovedOptions(Options):
 
 def find(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
     """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
-    index, values = context.index, rule.options.values
+    index = context.index
+    by_case = {case: {case(old): case(new) for old, new in rule.options.values.items()} for case in _CASES}
     for node in index.strings:
-        new = values.get(string_value(node) or "")
+        new = by_case[_case(index, node)].get(string_value(node) or "")
         if new is None or not isinstance(node, ast.Constant):
             continue
         safety = _place(index, rule.options, node, new)
@@ -53,6 +56,16 @@ def find(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
             continue
         edits = replace_text(index, node, str(node.value), new, 1)
         yield found(context, rule, node, api=str(node.value), edits=edits, safety=safety, needs_npu=False)
+
+
+def _case(index: ModuleIndex, node: ast.AST) -> Callable[[str], str]:
+    """How a string is written: as what it is compared with, by a call of ``lower()`` or ``upper()``."""
+    parent = index.parent(node)
+    while isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        parent = index.parent(parent)
+    others = [parent.left, *parent.comparators] if isinstance(parent, ast.Compare) else []
+    called = set(map(called_name, others))
+    return next((case for case in (str.lower, str.upper) if case.__name__ in called), str)
 
 
 def _place(index: ModuleIndex, options: MovedOptions, node: ast.Constant, new: str) -> Optional[Safety]:
@@ -129,7 +142,7 @@ def _says(options: MovedOptions, node: ast.expr) -> bool:
         return (string_value(node.slice) or "") in options.names
     if isinstance(node, ast.Call):
         called = called_name(node)
-        if isinstance(node.func, ast.Attribute) and called in ("upper", "strip"):
+        if isinstance(node.func, ast.Attribute) and called in _SAME_VALUE:
             return _says(options, node.func.value)
         if called == "str" and node.args:
             return _says(options, node.args[0])
@@ -144,6 +157,12 @@ def _is_compared(index: ModuleIndex, options: MovedOptions, node: ast.expr) -> b
     """Whether an expression is such a value, or a variable whose name says nothing and that holds one."""
     if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
         return _is_compared(index, options, node.value)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and called_name(node) in _SAME_VALUE
+    ):
+        return _is_compared(index, options, node.func.value)
     if isinstance(node, ast.Name) and node.id not in options.names:
         values = index.assigned(node)
         return bool(values) and all(_says(options, each) for each in values)
