@@ -15,10 +15,14 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t(]*([\w, \t]*)|import[ \t]+([\w.]+))", re.M
 )
 _STARTED = re.compile(r"^if\s+__name__\s*==", re.M)
+_DOES = re.compile(r"^[ \t]*(?:from|import|def|class|if|for|while|with|try|async|print)\b", re.M)
 
 
 class Place(NamedTuple):
-    """The folder in which the package lies for a file, empty for the project's, and the import statement."""
+    """The folder in which the package lies for a file, empty for the project's, and the import statement.
+
+    That is empty for settings that no file imports: what reads them may take no import.
+    """
 
     folder: str
     statement: str
@@ -28,21 +32,39 @@ def places(files: Iterable[str], read: Callable[[str], Optional[str]], package: 
     """The place for each of the Python files; ``read`` gives their texts."""
     every = list(files)
     texts = {name: text for name in every if (text := read(name)) is not None}
-    project = _Files(frozenset(texts))
+    project = _Files(frozenset(texts), frozenset(filter(None, map(_library, texts, texts.values()))))
     roots: dict[str, str] = {}
+    imported: set[str] = set()  # last parts of what is imported relatively
     for name, text in texts.items():
+        imported.update(_relative(text))
         for module in _absolute(text):
             found = project.find(name, module)
             if found is not None:
                 roots.setdefault(found[0], found[1])
-    return {name: _place(project, roots, name, texts.get(name, ""), package) for name in every}
+    found_places = {}
+    for name in every:
+        place = _place(project, roots, name, texts.get(name, ""), package)
+        plain = name in texts and name not in roots and not _DOES.search(texts[name])
+        if plain and posixpath.basename(name)[: -len(".py")] not in (*imported, "__init__"):
+            place = place._replace(statement="")
+        found_places[name] = place
+    return found_places
+
+
+def _library(name: str, text: str) -> str:
+    """The folder of a package whose ``__init__.py`` imports modules of its own; empty for another file."""
+    folder, _, file = name.rpartition("/")
+    own = posixpath.basename(folder)
+    named = ((source or module).partition(".")[0] for source, _, module in _IMPORT.findall(text))
+    return folder if file == "__init__.py" and any(each in ("", own) for each in named) else ""
 
 
 class _Files:
-    """The files of a project, and the folders that hold some."""
+    """The files of a project, the folders that hold some, and those that are surely packages."""
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str], libraries: frozenset[str]) -> None:
         self.names = names
+        self.libraries = libraries
         self.folders = {folder for name in names for folder in _around(name)}
 
     def is_package(self, folder: str) -> bool:
@@ -86,6 +108,14 @@ def _absolute(text: str) -> Iterator[str]:
             yield from (f"{source}.{word}" for name in names.split(",") for word in name.split()[:1])
 
 
+def _relative(text: str) -> Iterator[str]:
+    """The last parts of the modules that a text imports relatively, or may."""
+    for source, names, _ in _IMPORT.findall(text):
+        if source.startswith("."):
+            yield source.rpartition(".")[2]
+            yield from (word for each in names.split(",") for word in each.split()[:1])
+
+
 def _place(project: _Files, roots: Mapping[str, str], name: str, text: str, package: str) -> Place:
     own = posixpath.dirname(name)
     if any(source.startswith(".") for source, _, _ in _IMPORT.findall(text)):
@@ -115,5 +145,5 @@ def _root(project: _Files, name: str, text: str) -> str:
     if _STARTED.search(text):  # it is started: does it ask for its own package, or for what lies beside it?
         found = (project.find(name, module) for module in _absolute(text))
         asked = [root for each in found if each is not None for root in each[1:]]
-        return outside if outside in asked else own
+        return outside if outside in asked or (not asked and top in project.libraries) else own
     return outside

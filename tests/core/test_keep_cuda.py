@@ -114,6 +114,15 @@ def test_a_line_that_npus_do_without_is_left_out_of_their_copy():
     assert finding.advice.startswith("Keep a copy of the file for machines with NPUs, without this.")
 
 
+def test_settings_that_no_file_imports_stay():
+    files = {"train.py": CALL, "configs/run.py": "dist_params = dict(backend='nccl')\n"}
+    result = shared(files, "configs/run.py")
+    assert result.text is None
+    assert [finding.advice for finding in result.findings] == [
+        "Keep a copy of the file for machines with NPUs, with hccl here."
+    ]
+
+
 def test_code_for_npus_of_the_programs_own_stays():
     before = "import torch\nif npu:\n    torch.npu.synchronize()\nelse:\n    torch.cuda.synchronize()\n"
     assert shared({"train.py": before}, "train.py").text is None

@@ -32,6 +32,23 @@ SOURCE = {
     "src/acme/net.py": "import torch\n",
     "run.py": "from acme.net import Net\n",
 }
+# A package whose modules show what they do when they are started; one imports its siblings as scripts do.
+SHOWN = {
+    "acme/__init__.py": "from acme.net import Net\n",
+    "acme/net.py": "import torch\n",
+    "acme/deep.py": "import torch\nif __name__ == '__main__':\n    pass\n",
+    "acme/tool.py": "import net\nif __name__ == '__main__':\n    pass\n",
+    "tools/__init__.py": "",
+    "tools/train.py": "import torch\nif __name__ == '__main__':\n    pass\n",
+}
+# Settings: what an import, or some other program, reads.
+SETTINGS = {
+    "train.py": "import torch\nimport options\nfrom .more import wanted\n",
+    "options.py": "DEVICE = 'cuda'\n",
+    "more.py": "wanted = 'cuda'\n",
+    "configs/run.py": "# from here on\ndist = dict(backend='nccl')\n",
+    "configs/made.py": "import os\nDEVICE = 'cuda'\n",
+}
 # The project's folder itself is a package, whose name nobody knows.
 NODES = {"__init__.py": "from .nodes import A\n", "nodes.py": "from .lib.net import Net\n", "lib/net.py": ""}
 
@@ -51,6 +68,13 @@ NODES = {"__init__.py": "from .nodes import A\n", "nodes.py": "from .lib.net imp
         (MIXED, "models/layers.py", "models", "import ours"),
         (SOURCE, "src/acme/net.py", "src/acme", "from acme import ours"),
         (NODES, "nodes.py", "", "from . import ours"),
+        (SHOWN, "acme/deep.py", "acme", "from acme import ours"),
+        (SHOWN, "acme/tool.py", "acme", "import ours"),
+        (SHOWN, "tools/train.py", "tools", "import ours"),
+        (SETTINGS, "options.py", "", "import ours"),
+        (SETTINGS, "more.py", "", "import ours"),
+        (SETTINGS, "configs/run.py", "configs", ""),
+        (SETTINGS, "configs/made.py", "configs", "import ours"),
     ],
 )
 def test_place(files: dict[str, str], name: str, folder: str, statement: str) -> None:

@@ -40,6 +40,12 @@ def shared(
     context: FileContext, matches: list[Match], rules: Mapping[str, Rule], knows_npus: bool
 ) -> list[Match]:
     """The matches, with fixes that serve every device; ``knows_npus`` is what ``guarded`` takes."""
+    if not module.import_statement(context):
+        reason = _("a file of settings that no file imports takes no import of {name}", name=module.NAME)
+        return [
+            _told(without_fix(item, reason, "warning"), item.edits) if item.edits else item
+            for item in matches
+        ]
     result = []
     for item in matches:
         rule = rules[item.finding.code]
