@@ -142,3 +142,42 @@ def test_a_total_length_has_no_effect_on_padding():
     assert pad_packed_sequence(packed, total_length=5)[0].shape == (3, 2, 4)
     with pytest.raises((RuntimeError, ValueError), match="total_length"):
         pad_packed_sequence(packed, total_length=2)
+
+
+def test_eight_weights_of_four_bits_are_one_number():
+    weight, data = torch.randint(-8, 8, (16, 24), dtype=torch.int32), torch.randn(3, 16).half()
+    packed = torch_npu.npu_convert_weight_to_int4pack(weight.npu())
+    assert packed.shape == (16, 3)
+    assert int(packed[0, 0]) & 0xFFF == sum((int(weight[0, i]) & 15) << 4 * i for i in range(3))
+    scale, offset = torch.rand(24).half(), torch.randn(24).half()
+    expected = data.float() @ ((weight + offset.float()) * scale.float())
+    found = torch_npu.npu_weight_quant_batchmatmul(data.npu(), packed, scale.npu(), offset.npu())
+    torch.testing.assert_close(found.cpu().float(), expected, rtol=1e-3, atol=1e-2)
+    turned = torch_npu.npu_convert_weight_to_int4pack(weight.t().contiguous().npu()).t()
+    again = torch_npu.npu_weight_quant_batchmatmul(data.npu(), turned, scale.npu(), offset.npu())
+    assert torch.equal(again, found)
+    with pytest.raises(RuntimeError, match="multiple of 8, but it is 20"):
+        torch_npu.npu_convert_weight_to_int4pack(weight[:, :20].contiguous().npu())
+
+
+@pytest.mark.parametrize("with_offset", [True, False])
+def test_a_scale_is_searched_that_loses_least(with_offset):
+    data = torch.linspace(-0.5, 1, 200)
+    counts = torch.histc(data, 128, -0.5, 1).cumsum(0).int()
+    ends = (torch.tensor([-0.5]).npu(), torch.tensor([1.0]).npu())
+    search = (0.999999, 0.999999, 0.7, 1.3, 0.01)
+    scale, offset = torch_npu.npu_ifmr(data.npu(), *ends, counts.npu(), *search, with_offset)
+    assert scale.shape == offset.shape == (1,)
+    assert float(offset) == (-43 if with_offset else 0)
+    assert float(scale) == pytest.approx(1.5 / 255 if with_offset else 1 / 127, rel=0.03)
+
+
+def test_what_torch_npu_has_no_derivative_for_has_none():
+    data = torch.randn(2, 3).npu().requires_grad_()
+    torch._C._set_autograd_fallback_mode("nothing")
+    try:
+        assert not torch_npu.npu_pad(data, (1, 1, 1, 1)).requires_grad
+    finally:
+        torch._C._set_autograd_fallback_mode("warn")
+    torch_npu.npu_pad(data, (1, 1, 1, 1)).sum().backward()
+    assert data.grad is None

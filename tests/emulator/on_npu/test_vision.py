@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch_npu
 
 torchvision = pytest.importorskip("torchvision")
 
@@ -31,3 +32,24 @@ def test_roi_align(device):
 def test_models():
     model = torchvision.models.resnet18(num_classes=3).npu().eval()
     assert model(torch.randn(1, 3, 32, 32).npu()).shape == (1, 3)
+
+
+def test_each_bin_of_a_region_has_a_channel_of_its_own():
+    data = torch.arange(2 * 8 * 6 * 6, dtype=torch.float32).view(2, 8, 6, 6)
+    inputs = data.npu().requires_grad_()
+    first = torch.tensor([[0, 0, 0, 7, 7], [5, 90, 90, 95, 95]]).t()  # the second one is outside of all
+    second = torch.tensor([[1, 4, 4, 11, 7], [5, 90, 90, 95, 95]]).t()
+    rois = torch.stack((first, second)).float().npu()
+    found = torch_npu.npu_ps_roi_pooling(inputs, rois, 0.5, 2, 2)
+    assert found.shape == (4, 2, 2, 2)
+    values = found.detach().cpu()
+    whole, wide = data[0, :, :4, :4], data[1, :, 2:4, 2:6]
+    for channel in range(8):
+        at = (channel // 4, channel // 2 % 2, channel % 2)
+        down, across = slice(2 * at[1], 2 * at[1] + 2), slice(2 * at[2], 2 * at[2] + 2)
+        assert values[0][at] == whole[channel, down, across].mean()
+        assert values[2][at] == wide[channel, at[1], across].mean()
+    assert not values[1::2].any()
+    found.sum().backward()
+    assert inputs.grad.sum() == 16
+    assert inputs.grad[1, 0, 2, 2] == 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -105,11 +105,65 @@ def roi_align(
     return binned.mean((3, 5)).to(data.dtype)
 
 
+def _shares(
+    rois: Tensor, scale: float, groups: int, rows: int, columns: int
+) -> Iterator[tuple[int, int, slice, slice, Tensor]]:
+    """Yield of each region that holds any pixel: number, image, rows, columns, each pixel's share of each bin."""
+    for number, (image, *corners) in enumerate(rois.transpose(2, 1).reshape(-1, 5).float().cpu().tolist()):
+        start = torch.tensor(corners[:2]).round() * scale
+        size = ((torch.tensor(corners[2:]) + 1).round() * scale - start).clamp(min=0.1) / groups
+        steps = torch.arange(groups + 1)[:, None] * size + start
+        limits = torch.tensor([columns, rows])
+        low = torch.minimum(steps[:-1].floor().clamp(min=0), limits).int()
+        high = torch.minimum(steps[1:].ceil().clamp(min=0), limits).int()
+        left, top = low.amin(0).tolist()
+        right, bottom = high.amax(0).tolist()
+        if right > left and bottom > top:
+            across = _inside(low[:, 0], high[:, 0], left, right)
+            down = _inside(low[:, 1], high[:, 1], top, bottom)
+            shares = (down[:, None, :, None] * across[:, None]).to(rois.device)
+            yield number, int(image), slice(top, bottom), slice(left, right), shares
+
+
+def _inside(low: Tensor, high: Tensor, first: int, last: int) -> Tensor:
+    """Of each bin along one side, the share of each pixel; nothing in a bin without any."""
+    pixels = torch.arange(first, last)
+    inside = (pixels >= low[:, None]) & (pixels < high[:, None])
+    return inside / inside.sum(1, keepdim=True).clamp(min=1)
+
+
+def _ps_roi_pooling(
+    data: Tensor, rois: Tensor, spatial_scale: float, group_size: int, output_dim: int
+) -> Tensor:
+    """The mean of the pixels of each bin, of the channel that belongs to it."""
+    if rois.dim() < 3:
+        raise RuntimeError(f"rois only supports at least 3D tensors, rois got: {rois.dim()}D")
+    bins = (output_dim, group_size, group_size)
+    result = data.new_zeros(rois.shape[0] * rois.shape[2], *bins, dtype=torch.float32)
+    places = _shares(rois, spatial_scale, group_size, data.shape[2], data.shape[3])
+    for number, image, rows, columns, shares in places:
+        part = data[image, :, rows, columns].float().unflatten(0, bins)
+        result[number] = (part * shares).sum((-2, -1))
+    return result.to(data.dtype)
+
+
+def _ps_roi_pooling_gradient(
+    gradient: Tensor, rois: Tensor, scale: float, groups: int, output_dim: int, sizes: Sequence[int]
+) -> Tensor:
+    bins = (output_dim, groups, groups)
+    result = gradient.new_zeros(rois.shape[0], *bins, *sizes, dtype=torch.float32)
+    for number, image, rows, columns, shares in _shares(rois, scale, groups, sizes[0], sizes[1]):
+        result[image, ..., rows, columns] += gradient[number].float()[..., None, None] * shares
+    return result.flatten(1, 3).to(gradient.dtype)
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_ciou": _ciou,
     "npu_diou": _diou,
     "npu_giou": _giou,
     "npu_iou": _iou,
+    "npu_ps_roi_pooling": _ps_roi_pooling,
+    "npu_ps_roi_pooling_backward": _ps_roi_pooling_gradient,
     "npu_ptiou": _iou,
     "npu_roi_align": roi_align,
 }

@@ -34,7 +34,7 @@ _TOPICS = (
     *(products, quantization, recurrent, rotated, routing),
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
-_OWN_DERIVATIVES = frozenset(("_npu_dtype_cast", "npu_dtype_cast"))
+_OWN_DERIVATIVES = frozenset(("_npu_dtype_cast", "npu_dtype_cast", "npu_ps_roi_pooling"))
 # These look after memory and its formats: torch_npu's own kernels work. A format is a name here: the elements
 # keep their order.
 KEPT = frozenset(
@@ -61,9 +61,11 @@ def register() -> None:
             continue
         if name.endswith(".out") and name not in references:
             reference = _into_given(reference)
-        # A reference is made of operators that have derivatives, so it replaces the derivative as well.
-        compute.implement(library, name, reference, "PrivateUse1")
-        if name not in _OWN_DERIVATIVES and has(f"npu::{name}", "AutogradPrivateUse1"):
+        # A reference is made of operators that have derivatives: it replaces torch_npu's derivative, and has
+        # none where torch_npu has none.
+        derived = has(f"npu::{name}", "AutogradPrivateUse1")
+        compute.implement(library, name, reference if derived else torch.no_grad()(reference), "PrivateUse1")
+        if derived and name not in _OWN_DERIVATIVES:
             compute.replace_derivative(library, f"npu::{name}", reference)
         done.add(name)
     _registered.append(library)

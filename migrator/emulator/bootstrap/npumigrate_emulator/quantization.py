@@ -158,9 +158,9 @@ def weight_quant_matmul(
     weight_dtype: Optional[int] = None,
 ) -> Tensor:
     """Multiply by quantized weights."""
-    packed = weight.dtype if weight.dtype != torch.int8 else None
-    options = {"weight": packed, "quant_scale": quant_scale, "weight_dtype": weight_dtype}
-    refuse("npu_weight_quant_batchmatmul", options)
+    weight = _unpacked(weight) if weight.dtype == torch.int32 else weight
+    options = {"weight": weight.dtype if weight.dtype != torch.int8 else None, "weight_dtype": weight_dtype}
+    refuse("npu_weight_quant_batchmatmul", options, quant_scale=quant_scale)
     whole, by = weight.float(), scale.float()
     if antiquant_group_size:
         by = by.repeat_interleave(antiquant_group_size, 0)[: whole.shape[0]]
@@ -169,6 +169,63 @@ def weight_quant_matmul(
         whole = whole + (shift.repeat_interleave(antiquant_group_size, 0) if antiquant_group_size else shift)
     result = data.float() @ (whole * by)
     return (result if bias is None else result + bias.float()).to(data.dtype)
+
+
+def _packed(weight: Tensor, inner_k_tiles: int = 0) -> Tensor:
+    """Eight numbers of four bits in one of 32, the first in the lowest bits, with op-plugin's checks."""
+    if not weight.is_contiguous():
+        raise RuntimeError("weight should be contiguous")
+    if weight.dim() not in (2, 3):
+        raise RuntimeError(f"weight shape only support dim num 2/3, but it is {weight.dim()}")
+    if weight.shape[-1] % 8:
+        raise RuntimeError(f"weight last dim should be the multiple of 8, but it is {weight.shape[-1]}")
+    floats = weight.dtype if weight.dtype != torch.int32 else None  # of four bits, which an Ascend950 has
+    refuse("npu_convert_weight_to_int4pack", {"weight": floats})
+    parts = (weight.long() & 0xF).unflatten(-1, (-1, 8))
+    return (parts << torch.arange(0, 32, 4, device=weight.device)).sum(-1).int()
+
+
+def _unpacked(weight: Tensor) -> Tensor:
+    """Numbers of four bits; those of a transposed weight are packed along the other dimension."""
+    dim = -1 if weight.is_contiguous() else -2
+    parts = weight.movedim(dim, -1)[..., None] >> torch.arange(0, 32, 4, device=weight.device)
+    numbers = (parts & 0xF).flatten(-2).movedim(-1, dim)
+    return torch.where(numbers > 7, numbers - 16, numbers).to(torch.int8)
+
+
+def _calibrated(
+    data: Tensor,
+    data_min: Tensor,
+    data_max: Tensor,
+    cumsum: Tensor,
+    min_percentile: float,
+    max_percentile: float,
+    search_start: float,
+    search_end: float,
+    search_step: float,
+    with_offset: bool,
+) -> tuple[Tensor, Tensor]:
+    """The scale, and offset, with the least loss among those around what a histogram suggests."""
+    share = cumsum.float() / data.numel()
+    least, width = data_min.float(), (data_max - data_min).float() / cumsum.numel()
+    most = (share < max_percentile).sum() * width + least
+    low = (share < 1 - min_percentile).sum() * width + least
+    tries = torch.arange(search_start, search_end, search_step, device=data.device)
+    if with_offset:
+        low = low.clamp(max=0)
+        scales = (most.clamp(min=0) * tries - low) / 255
+        scales = torch.where(scales < torch.finfo(torch.float32).eps, 1, scales)
+        offsets = -((low / scales).round() + 128)
+    else:
+        scales = torch.maximum(most.abs(), low.abs()) * tries / 127
+        offsets = torch.zeros_like(scales)
+    whole = data.float()
+    losses = []
+    for scale, offset in zip(scales, offsets):
+        quantized = ((whole / scale).round() + offset).clamp(-128, 127)
+        losses.append(((quantized - offset) * scale - whole).square().sum())
+    best = torch.stack(losses).argmin()
+    return scales[best].to(data_min.dtype).reshape(1), offsets[best].to(data_min.dtype).reshape(1)
 
 
 def _quantized_scatter_in_place(
@@ -251,9 +308,11 @@ def _swiglu_quant(
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_anti_quant": _anti_quant,
+    "npu_convert_weight_to_int4pack": _packed,
     "npu_dynamic_quant": _dynamic_quant,
     "npu_dynamic_quant_asymmetric": _dynamic_quant_asymmetric,
     "npu_group_quant": _group_quant,
+    "npu_ifmr": _calibrated,
     "npu_quant_matmul": quant_matmul,
     "npu_quant_scatter": _quantized_scatter,
     "npu_quant_scatter_": _quantized_scatter_in_place,
