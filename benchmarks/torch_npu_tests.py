@@ -8,7 +8,8 @@ Tests are drawn by function, at most two of a file; of one that runs for several
 of a folder share a process, with limits of time and memory; what one that ends early did not come to runs in
 others. `--again` runs what did not pass in an earlier FILE, and counts the rest as it was. The tests want the
 packages `expecttest`, `scipy`, `hypothesis` and `parameterized`. What torch_npu itself lists as failing on an
-NPU is not counted, whether it passes here or not.
+NPU is not counted, whether it passes here or not; nor is a test that fails with the very same error where
+there is neither an NPU nor torch_npu, as torch alone fails it.
 """
 
 from __future__ import annotations
@@ -31,18 +32,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, Optional
 
 _WANTED = "NPUMIGRATE_TESTS_WANTED"  # a file for the plugin: which tests of the file, and where outcomes go
+_ALONE = "NPUMIGRATE_TESTS_ALONE"  # torch without torch_npu
 _START = 60.0  # seconds to import and collect
 _LIMIT = 45  # seconds of one test
 _MEMORY = 6 << 30
 _NO_TESTS = 5  # what pytest returns then
 _FILES = 12  # files that share a process
 _LISTED = "no fault: torch_npu lists it as failing on an NPU"
+_TORCH_ALONE = "no fault: torch alone fails in the same way"
+_OTHER_TORCH = "no fault: wants another torch or torch_npu"
+_END = 30  # characters of an error that torch's source has as they are
 _NOT_REACHED = ("not collected", "no answer: too slow", "no answer: too much memory", "process crashed")
 # What an emulator cannot have, by folder: compilers for an NPU, measurements of one, builds of extensions.
 _HARDWARE = (
@@ -68,8 +77,8 @@ CAUSES: tuple[tuple[str, str], ...] = (
         r"numpy.* has no attribute|was removed in .{0,20}NumPy 2|numpy.*out of bounds|only 0-dimensional",
     ),
     (
-        "no fault: wants another torch or torch_npu",
-        r"module 'torch_npu' has no attribute|Signatures do not match",
+        _OTHER_TORCH,
+        r"module 'torch_npu' has no attribute|Signatures do not match|not an allowed global by default",
     ),
     ("no fault: looks into a profile of an NPU", r"Error operators called"),
     ("no fault: wants compilers of an NPU", r"triton|torchair|TorchAir|ninja|aclgraph_dump|bisheng"),
@@ -144,7 +153,19 @@ def groups(tests: Iterable[Drawn]) -> list[list[Drawn]]:
 
 
 def run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
-    """Run tests in one process; those that it did not come to, in others."""
+    """Run tests in one process; those that it did not come to, in others; misses with torch alone as well."""
+    return [_with_torch_alone(each) for each in _reached(tests, devices)]
+
+
+def _with_torch_alone(outcome: Outcome) -> Outcome:
+    if outcome.state in ("passed", "skipped", *_NOT_REACHED) or outcome.state.startswith("no "):
+        return outcome
+    alone = _run([outcome.test], 0)[0]
+    same = alone.said and alone.said == outcome.said
+    return outcome._replace(state=_TORCH_ALONE) if same else outcome
+
+
+def _reached(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
     files = sorted({test.file for test in tests})
     outcomes = _run(tests, devices)
     reached = [outcome for outcome in outcomes if outcome.state not in _NOT_REACHED]
@@ -158,6 +179,7 @@ def run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
 
 
 def _run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
+    """Run tests on emulated NPUs; without any, on the CPU and without torch_npu."""
     work = Path(tempfile.mkdtemp(prefix="torch-npu-tests-"))
     wanted, outcomes = work / "wanted.json", work / "outcomes"
     wanted.write_text(json.dumps({"tests": [test[1:] for test in tests], "outcomes": str(outcomes)}))
@@ -171,12 +193,16 @@ def _run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    if not devices:
+        environment.update({_ALONE: "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", Path(__file__).stem, "-p", "no:cacheprovider"]
-    emulate = [sys.executable, "-m", "migrator", "emulate", "--devices", str(devices), "--"]
+    emulate = (
+        [sys.executable, "-m", "migrator", "emulate", "--devices", str(devices), "--"] if devices else []
+    )
     with open(work / "output", "w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(
             [
-                *emulate,
+                *(emulate if devices else ()),
                 *pytest,
                 "--continue-on-collection-errors",
                 f"--rootdir={root}",
@@ -237,7 +263,20 @@ def cause_of(error: str, otherwise: str) -> str:
     """Return the cause that an error's lines name."""
     lines = [line for line in error.splitlines() if line.startswith("E  ")] or error.splitlines()
     shown = "\n".join(lines)
+    for expected, found in re.findall(r'AssertionError: "(.*)" does not match "(.*)"', shown):
+        if _is_of_torch(found[-_END:]) and not _is_of_torch(expected):
+            return _OTHER_TORCH
     return next((cause for cause, shape in CAUSES if re.search(shape, shown)), otherwise)
+
+
+@cache
+def _is_of_torch(text: str) -> bool:
+    """Return whether torch's own Python has a text: of an error, which no NPU changes."""
+    place = find_spec("torch")
+    folders = place.submodule_search_locations if place else None
+    return any(
+        text in path.read_text("utf-8") for folder in folders or () for path in Path(folder).rglob("*.py")
+    )
 
 
 def _last(error: str) -> str:
@@ -371,6 +410,41 @@ def _said(error: BaseException) -> list[str]:
     """Return the lines of an error, and of the one that it was raised from."""
     lines = traceback.format_exception_only(type(error), error)
     return "".join(lines).splitlines() + (_said(error.__cause__) if error.__cause__ else [])
+
+
+class _Absent(ModuleType):
+    """What stands for torch_npu where there is none: imports, decorates and does nothing."""
+
+    __path__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in ("TestCase", "run_tests"):
+            from torch.testing._internal import common_utils
+
+            return getattr(common_utils, name)
+        return _Absent(f"{self.__name__}.{name}")
+
+    def __call__(self, *given: Any, **_: Any) -> Any:
+        return given[0] if len(given) == 1 and callable(given[0]) else self
+
+
+class _Absence(MetaPathFinder, Loader):
+    """Finds torch_npu where there is none."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        return ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "torch_npu" else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Absent(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+if _ALONE in os.environ:
+    sys.meta_path.insert(0, _Absence())
 
 
 class TooSlow(BaseException):

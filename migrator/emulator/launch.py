@@ -47,6 +47,7 @@ def environment(
     changed.update(
         {
             "NPUMIGRATE_EMULATOR": str(built.folder),
+            "NPUMIGRATE_EMULATOR_BOOTSTRAP": str(BOOTSTRAP),
             "NPUMIGRATE_EMULATOR_COMPUTE": str(built.libraries / COMPUTE),
             "NPUMIGRATE_EMULATOR_TORCH": str(installed.torch_folder),
             "NPUMIGRATE_EMULATOR_DEVICES": str(machine.devices),

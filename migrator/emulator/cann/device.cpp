@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "settings.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 thread_local int device = -1;
 char contexts[emulator::kMaxDevices];
+bool taken_over = false;  // by the hook of Python's start
 
 // What a 910B2 has.
 constexpr int64_t kCubeCores = 24;
@@ -30,7 +32,20 @@ int emulator::current_device() { return device; }
 
 extern "C" {
 
-aclError aclInit(const char*) { return ACL_SUCCESS; }
+// The libraries alone compute nothing. Where they are found and the hook is not, say why, in place of the errors of
+// operators that would follow.
+aclError aclInit(const char*) {
+  if (taken_over) return ACL_SUCCESS;
+  const char* bootstrap = std::getenv("NPUMIGRATE_EMULATOR_BOOTSTRAP");
+  const std::string text = std::string("this Python runs without the emulator, as its PYTHONPATH lacks ") +
+                           (bootstrap == nullptr ? "the emulator's folder" : bootstrap) +
+                           ": put the program's folders before it (PYTHONPATH=src:$PYTHONPATH), and start Python "
+                           "without -E, -I and -S";
+  emulator::say("%s", text.c_str());
+  emulator::explain("npumigrate emulate: " + text);
+  return ACL_ERROR_UNINITIALIZE;
+}
+void emulator_take_over() { taken_over = true; }
 aclError aclFinalize() { return ACL_SUCCESS; }
 const char* aclrtGetSocName() { return emulator::soc_name(); }
 const char* aclGetRecentErrMsg() { return emulator::explanation(); }

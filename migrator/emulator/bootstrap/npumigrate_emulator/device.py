@@ -38,6 +38,7 @@ class Places:
 
 def take_over() -> None:
     """Register the kernels, and cure what cannot work on a CPU."""
+    compute.cann().emulator_take_over()
     found = _places()
     compute.register("cpu", "aten", found.on_cpu)
     compute.register("composite", "aten", found.composite)

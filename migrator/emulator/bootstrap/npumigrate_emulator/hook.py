@@ -106,6 +106,17 @@ def _before_torch_npu(spec: ModuleSpec) -> None:
     if folder:
         os.environ["ASCEND_HOME_PATH"] = os.path.join(folder, "cann")
         os.environ["ASCEND_OPP_PATH"] = os.path.join(folder, "cann", "opp")
+        _load_libraries(os.path.join(folder, "lib"))
+
+
+def _load_libraries(folder: str) -> None:
+    """Load the emulated CANN where the program's LD_LIBRARY_PATH has lost it; torch_npu finds it by name then."""
+    import ctypes
+
+    if folder not in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
+        for name in sorted(os.listdir(folder)):
+            if name != os.path.basename(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"]):
+                ctypes.CDLL(os.path.join(folder, name), ctypes.RTLD_GLOBAL)
 
 
 def _after_torch_npu() -> None:

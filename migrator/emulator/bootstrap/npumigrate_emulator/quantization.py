@@ -14,6 +14,8 @@ from npumigrate_emulator.routing import refuse
 
 _NUMBERS = {1: torch.int8, 2: torch.int8, 3: torch.int32, 12: torch.int8, 13: torch.uint8, 14: torch.int32}
 
+_FLOATS = {5: torch.float16, 15: torch.bfloat16, 3: torch.int32}
+
 
 def _dynamic_quant(
     data: Tensor,
@@ -125,14 +127,19 @@ def quant_matmul(
     pertoken_scale: Optional[Tensor] = None,
     bias: Optional[Tensor] = None,
     output_dtype: Any = None,
+    group_sizes: Optional[list[int]] = None,
     **others: Any,
 ) -> Tensor:
     """Multiply integers, and scale the rows and columns of the result."""
     refuse("npu_quant_matmul", others, x1=None if one.dtype == torch.int8 else one.dtype)
+    by = scale if scale.dtype != torch.int64 else (scale & 0xFFFFFFFF).int().view(torch.float32)
+    if other.dtype == torch.int32 and group_sizes and pertoken_scale is not None:
+        refuse("npu_quant_matmul", {"bias": bias})
+        return _by_groups(one, _unpacked(other), by, offset, pertoken_scale, output_dtype)
+    refuse("npu_quant_matmul", {"group_sizes": group_sizes})
     total = (one.cpu().int() @ other.cpu().int()).to(one.device)
     if bias is not None and bias.dtype == torch.int32:
         total = total + bias
-    by = scale if scale.dtype != torch.int64 else (scale & 0xFFFFFFFF).int().view(torch.float32)
     result = total.float() * by.float()
     if pertoken_scale is not None:
         result = result * pertoken_scale.float()[..., None]
@@ -142,7 +149,20 @@ def quant_matmul(
         if offset is not None:
             result = result + offset.float()
         return result.round().clamp(-128, 127).to(torch.int8)
-    return result.to({5: torch.float16, 15: torch.bfloat16, 3: torch.int32}.get(output_dtype, output_dtype))
+    return result.to(_FLOATS.get(output_dtype, output_dtype))
+
+
+def _by_groups(
+    one: Tensor, other: Tensor, scale: Tensor, offset: Optional[Tensor], rows: Tensor, dtype: Any
+) -> Tensor:
+    """Weights of four bits with a scale for each group of rows; the lower halves of bytes are taken less eight."""
+    groups, (count, width) = scale.shape[0], other.shape
+    parts = other.float().view(groups, count // groups, width)
+    totals = one.float().view(-1, groups, count // groups).transpose(0, 1) @ parts - 8 * parts.sum(1, True)
+    result = (totals * scale.float()[:, None]).sum(0)
+    if offset is not None:
+        result = result + offset.float()
+    return (result * rows.float().view(-1, 1)).to(_FLOATS.get(dtype, dtype))
 
 
 def weight_quant_matmul(
