@@ -129,6 +129,22 @@ def test_the_program_need_not_end_in_order(emulate):
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
+_ADDS = "import torch, torch_npu; print((torch.ones(2).npu() + 1).tolist())"
+
+
+def test_a_program_that_replaces_pythonpath_is_told(emulate: Emulate) -> None:
+    done = emulate("env", "PYTHONPATH=src", "python", "-c", _ADDS)
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("npumigrate emulate: ")]
+    assert said[0].startswith("npumigrate emulate: this Python runs without the emulator, as its PYTHONPATH lacks")
+    assert "PYTHONPATH=src:$PYTHONPATH" in said[0]
+
+
+def test_a_program_that_replaces_the_path_of_libraries_runs(emulate: Emulate) -> None:
+    done = emulate("env", "LD_LIBRARY_PATH=/opt/lib", "python", "-c", _ADDS)
+    assert (done.returncode, done.stdout) == (0, "[2.0, 2.0]\n"), done.stderr
+
+
 def test_other_python_programs_notice_nothing(emulate, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.customized = True\n")
     program = "import sys; print(customized, any('torch' in name for name in sys.modules))"

@@ -160,6 +160,20 @@ def test_eight_weights_of_four_bits_are_one_number():
         torch_npu.npu_convert_weight_to_int4pack(weight[:, :20].contiguous().npu())
 
 
+def test_bytes_by_weights_of_four_bits_with_a_scale_for_each_group():
+    data = torch.randint(-128, 128, (2, 64), dtype=torch.int8)
+    weight = torch.randint(-8, 8, (64, 8), dtype=torch.int32)
+    scale, rows, offset = torch.rand(2, 8), torch.rand(2, 1), torch.randn(8)
+    found = torch_npu.npu_quant_matmul(
+        data.npu(), torch_npu.npu_convert_weight_to_int4pack(weight.npu()), scale.npu(), offset=offset.npu(),
+        pertoken_scale=rows.npu(), output_dtype=torch.float16, group_sizes=[0, 0, 32],
+    )  # fmt: skip
+    high, low = data.int() >> 4, (data.int() & 15) - 8
+    parts = [(part.view(2, 2, 32).transpose(0, 1) @ weight.view(2, 32, 8)).float() for part in (high, low)]
+    expected = (((parts[0] * 16 + parts[1]) * scale[:, None]).sum(0) + offset) * rows
+    torch.testing.assert_close(found.cpu().float(), expected, rtol=1e-3, atol=1e-2)
+
+
 @pytest.mark.parametrize("with_offset", [True, False])
 def test_a_scale_is_searched_that_loses_least(with_offset):
     data = torch.linspace(-0.5, 1, 200)

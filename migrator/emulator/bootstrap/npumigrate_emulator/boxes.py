@@ -108,7 +108,7 @@ def roi_align(
 def _shares(
     rois: Tensor, scale: float, groups: int, rows: int, columns: int
 ) -> Iterator[tuple[int, int, slice, slice, Tensor]]:
-    """Yield of each region that holds any pixel: number, image, rows, columns, each pixel's share of each bin."""
+    """Yield of each region with pixels: number, image, rows, columns, and each pixel's share of each bin."""
     for number, (image, *corners) in enumerate(rois.transpose(2, 1).reshape(-1, 5).float().cpu().tolist()):
         start = torch.tensor(corners[:2]).round() * scale
         size = ((torch.tensor(corners[2:]) + 1).round() * scale - start).clamp(min=0.1) / groups

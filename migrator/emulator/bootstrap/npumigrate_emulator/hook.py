@@ -110,7 +110,7 @@ def _before_torch_npu(spec: ModuleSpec) -> None:
 
 
 def _load_libraries(folder: str) -> None:
-    """Load the emulated CANN where the program's LD_LIBRARY_PATH has lost it; torch_npu finds it by name then."""
+    """Load the emulated CANN where LD_LIBRARY_PATH has lost it: torch_npu finds it by name then."""
     import ctypes
 
     if folder not in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):

@@ -155,7 +155,7 @@ def quant_matmul(
 def _by_groups(
     one: Tensor, other: Tensor, scale: Tensor, offset: Optional[Tensor], rows: Tensor, dtype: Any
 ) -> Tensor:
-    """Weights of four bits with a scale for each group of rows; the lower halves of bytes are taken less eight."""
+    """Weights of four bits, with a scale for each group of rows; of a byte the lower half is taken less 8."""
     groups, (count, width) = scale.shape[0], other.shape
     parts = other.float().view(groups, count // groups, width)
     totals = one.float().view(-1, groups, count // groups).transpose(0, 1) @ parts - 8 * parts.sum(1, True)
