@@ -35,6 +35,10 @@ _TOPICS = (
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
 _OWN_DERIVATIVES = frozenset(("_npu_dtype_cast", "npu_dtype_cast", "npu_ps_roi_pooling"))
+# Made of other operators in op-plugin, whose derivatives they have.
+_MADE_OF_OTHERS = frozenset(
+    ("_npu_dtype_cast_backward", "dropout_with_byte_mask", "npu_ciou", "npu_dtype_cast_backward")
+)
 # These look after memory and its formats: torch_npu's own kernels work. A format is a name here: the elements
 # keep their order.
 KEPT = frozenset(
@@ -63,9 +67,10 @@ def register() -> None:
             reference = _into_given(reference)
         # A reference is made of operators that have derivatives: it replaces torch_npu's derivative, and has
         # none where torch_npu has none.
-        derived = has(f"npu::{name}", "AutogradPrivateUse1")
+        own = has(f"npu::{name}", "AutogradPrivateUse1")
+        derived = own or name in _MADE_OF_OTHERS
         compute.implement(library, name, reference if derived else torch.no_grad()(reference), "PrivateUse1")
-        if derived and name not in _OWN_DERIVATIVES:
+        if own and name not in _OWN_DERIVATIVES:
             compute.replace_derivative(library, f"npu::{name}", reference)
         done.add(name)
     _registered.append(library)
