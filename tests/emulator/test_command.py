@@ -136,7 +136,9 @@ def test_a_program_that_replaces_pythonpath_is_told(emulate: Emulate) -> None:
     done = emulate("env", "PYTHONPATH=src", "python", "-c", _ADDS)
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if line.startswith("npumigrate emulate: ")]
-    assert said[0].startswith("npumigrate emulate: this Python runs without the emulator, as its PYTHONPATH lacks")
+    assert said[0].startswith(
+        "npumigrate emulate: this Python runs without the emulator, as its PYTHONPATH lacks"
+    )
     assert "PYTHONPATH=src:$PYTHONPATH" in said[0]
 
 
@@ -315,3 +317,18 @@ def test_strict_refuses_what_documents_do_not_list(emulate: Emulate) -> None:
     )
     runs = emulate("python", "-c", program.format("print((data + 1).sum().item())"), options=("--strict",))
     assert (runs.returncode, runs.stdout) == (0, "4\n"), runs.stderr
+
+
+def test_an_npu_without_infinities_notes_an_overflow(emulate: Emulate) -> None:
+    program = (
+        "import torch, torch_npu\n"
+        "noted = torch.npu.get_npu_overflow_flag\n"
+        "data = torch.full((2,), 40000.0, dtype=torch.half, device='npu')\n"
+        "print(noted(), data.add_(1).shape[0], noted())\n"
+        "data.masked_fill(data > 0, -float('inf'))\n"
+        "print(noted(), (data + data).shape[0], noted())\n"
+        "torch.npu.clear_npu_overflow_flag()\n"
+        "print(noted())\n"
+    )
+    done = emulate("python", "-c", program, options=("--soc", "Ascend910A"))
+    assert (done.returncode, done.stdout) == (0, "False 2 False\nFalse 2 True\nFalse\n"), done.stderr

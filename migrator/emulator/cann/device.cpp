@@ -17,6 +17,7 @@ namespace {
 
 thread_local int device = -1;
 char contexts[emulator::kMaxDevices];
+bool saturates = false;   // what goes beyond a dtype's numbers becomes its largest, and sets a flag
 bool taken_over = false;  // by the hook of Python's start
 
 // What a 910B2 has.
@@ -150,6 +151,11 @@ aclError aclrtGetLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
 aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
 
 // Options of the single-operator compiler and of the runtime: accepted, without a meaning here.
+aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
+  saturates = mode == ACL_RT_OVERFLOW_MODE_SATURATION;
+  return ACL_SUCCESS;
+}
+bool emulator_saturates() { return saturates; }
 aclError aclSetCompileopt(aclCompileOpt, const char*) { return ACL_SUCCESS; }
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt, int64_t) { return ACL_SUCCESS; }
 aclError aclrtSetSysParamOpt(aclSysParamOpt, int64_t) { return ACL_SUCCESS; }
@@ -159,7 +165,6 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt, int64_t* value) {
 }
 aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
 aclError aclrtSetOpWaitTimeout(uint32_t) { return ACL_SUCCESS; }
-aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode) { return ACL_SUCCESS; }
 
 // The driver's own interface, which the profiler asks for its version: 0 says that there is none.
 int halGetAPIVersion(int* version) {

@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "graphs.h"
 #include "insight.h"
+#include "overflow.h"
 #include "random.h"
 #include "tensors.h"
 #include "work.h"
@@ -182,6 +183,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const ForNpu for_npu;
 
   widen_class_numbers(name, arguments);
+  const Overflow overflow(arguments);
   InFloat in_float(name, arguments);
   const bool random = op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu();
   const auto compute = [&] { random ? call_random(op, stack, request, device) : call(op, stack); };
@@ -206,8 +208,13 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const size_t first = stack->size() - op.schema().returns().size();
   for (size_t i = first; i < stack->size(); ++i) {
     c10::IValue& value = (*stack)[i];
+    if (value.isTensor()) value = in_float.round(value.toTensor(), i - first);
+  }
+  overflow.look(*stack, first);
+  for (size_t i = first; i < stack->size(); ++i) {
+    c10::IValue& value = (*stack)[i];
     if (value.isTensor()) {
-      value = aliases.to_npu(in_float.round(value.toTensor(), i - first), device);
+      value = aliases.to_npu(value.toTensor(), device);
     } else if (value.isTensorList()) {
       auto results = value.toTensorVector();
       for (at::Tensor& result : results) result = aliases.to_npu(result, device);

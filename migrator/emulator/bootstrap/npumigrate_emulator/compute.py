@@ -16,6 +16,7 @@ def library() -> ctypes.CDLL:
     """Load the library (torch must be imported)."""
     loaded = ctypes.CDLL(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"])
     loaded.emulator_work.restype = loaded.emulator_insight.restype = ctypes.c_size_t
+    loaded.emulator_overflowed.restype = ctypes.c_bool
     return loaded
 
 

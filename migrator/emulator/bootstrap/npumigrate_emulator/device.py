@@ -54,6 +54,8 @@ def take_over() -> None:
     compute.cann().emulator_on_group(observer)
     on_graphs = ctypes.cast(compute.cann().emulator_on_graphs, ctypes.c_void_p)
     compute.library().emulator_record_graphs(on_graphs)
+    saturates = ctypes.cast(compute.cann().emulator_saturates, ctypes.c_void_p)
+    compute.library().emulator_watch_overflow(saturates)
     if insight.wanted():
         insight.begin()
 

@@ -259,9 +259,18 @@ def _not_finite(gradients: list[Tensor]) -> bool:
     return any(not bool(torch.isfinite(gradient).all()) for gradient in gradients)
 
 
-def _float_status(data: Tensor, mode: int = 0) -> Tensor:
-    """No overflow was noticed: the flag of the NPU is not emulated."""
+def _new_float_status(data: Tensor) -> Tensor:
     return torch.zeros(8, dtype=torch.float32, device=data.device)
+
+
+def _float_status(data: Tensor, mode: int = 0) -> Tensor:
+    """Whether any operator overflowed since that was forgotten."""
+    return torch.full((8,), float(compute.library().emulator_overflowed()), device=data.device)
+
+
+def _forget_overflow(data: Tensor, mode: int = 0) -> Tensor:
+    compute.library().emulator_forget_overflow()
+    return _new_float_status(data)
 
 
 def _convolution_backward(
@@ -413,11 +422,11 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "fast_gelu": _in_float(_fast_gelu),
     "npu_add_layer_norm": _add_layer_norm,
     "npu_add_rms_norm": _add_rms_norm,
-    "npu_alloc_float_status": _float_status,
+    "npu_alloc_float_status": _new_float_status,
     "npu_apply_rotary_pos_emb": _apply_rotary,
     "npu_bmmV2": lambda data, other, sizes: torch.matmul(data, other),
     "npu_broadcast": lambda data, size: data.broadcast_to(size).contiguous(),
-    "npu_clear_float_status": _float_status,
+    "npu_clear_float_status": _forget_overflow,
     "npu_confusion_transpose": _confusion_transpose,
     "npu_conv2d": _convolution,
     "npu_conv2d_backward": _convolution_backward,
