@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Callable
@@ -179,7 +180,8 @@ def _fill(
         tally.frameworks = project.frameworks
         jobs = processes_for(size, job.jobs)
         known = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
-        found = check_files(entries, settings, known, jobs, progress) if checked else ()
+        keeps = None if _at_once(job) else partial(_keep, modes)
+        found = check_files(entries, settings, known, jobs, progress, keeps=keeps) if checked else ()
         for entry, done in found:
             result = done.result
             if entry.kind == "file" and not result.findings:
@@ -211,9 +213,13 @@ def _fill(
     return True
 
 
+def _keep(modes: Sequence[Mode], finding: Finding) -> bool:
+    return any(mode.keeps(finding) for mode in modes)
+
+
 def _record(result: Result, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
     """Write what the modes keep of one file's findings, and count it."""
-    result = replace(result, findings=tuple(f for f in result.findings if any(m.keeps(f) for m in modes)))
+    result = replace(result, findings=tuple(found for found in result.findings if _keep(modes, found)))
     if result.left and not result.findings:  # not the modes' business
         return
     tables.add(result)

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
-
-from migrator.data_folders import data_folder
+from migrator.data_folders import reports_yaml
 
 _FAR = 300  # characters before <<< in which a kernel's name and its template arguments stand
 # Places in code only; what is blanked keeps its length, and so the lines.
@@ -78,8 +76,7 @@ def _name_at_end(text: str) -> str:
 @cache
 def _libraries() -> dict[str, tuple[str, str]]:
     """The library and its route by the beginnings of words."""
-    file = data_folder("reports") / "native" / "libraries.yaml"
-    listed: list[dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    listed: list[dict[str, Any]] = reports_yaml("native/libraries.yaml")
     return {word: (item["library"], item["route"]) for item in listed for word in item["words"]}
 
 
@@ -94,6 +91,7 @@ def _words() -> re.Pattern[str]:
     return re.compile(rf"\b(?P<word>(?:{choice})(?![a-z])\w*)(?=[ \t]*(?:\(|::))")
 
 
+@cache
 def _library(word: str) -> tuple[str, str] | None:
     """The library of a word or of an included file, by the longest beginning that is known."""
     base = word.rpartition("/")[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -17,7 +17,7 @@ from migrator.files.document import Document, document, encoded
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
-from migrator.findings.finding import Result, internal_error
+from migrator.findings.finding import Finding, Result, internal_error
 from migrator.language import _
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
@@ -53,15 +53,17 @@ def check_files(
     admit: Admit = no_fix,
     converted: Optional[Mapping[str, Converted]] = None,
     diff: bool = False,
+    keeps: Optional[Callable[[Finding], bool]] = None,
 ) -> Iterator[tuple[Entry, Done]]:
     """What is to say of each file, in their order: what rules know is checked, the rest is searched for CUDA.
 
     ``admit`` says which fixes are made; ``converted`` are what conversions make of files, by name, before
-    the rules see them; ``diff``: with the diffs of those that change.
+    the rules see them; ``diff``: with the diffs of those that change; ``keeps`` says which findings of
+    checked files are wanted, where not all are: the others need not go between processes.
     """
     known = converted or {}
     work = [(entry.name, entry.path, known.get(entry.name)) for entry in entries if entry.checked]
-    results = spread(work, jobs, _check_file, settings, project, admit, diff)
+    results = spread(work, jobs, _check_file, settings, project, admit, diff, keeps)
     stage = "analysing" if admit is no_fix else "migrating"
     finished = 0
     progress(stage, 0, len(work))
@@ -113,7 +115,14 @@ def _check_file(work: _Work, *shared: Any) -> Done:
         return Done(internal_error(shown(work[0]), error))
 
 
-def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, diff: bool) -> Done:
+def _checked(
+    work: _Work,
+    settings: Settings,
+    project: Project,
+    admit: Admit,
+    diff: bool,
+    keeps: Optional[Callable[[Finding], bool]],
+) -> Done:
     plain_name, path, converted = work
     name, rules = shown(plain_name), rules_for(settings)
     try:
@@ -127,10 +136,11 @@ def _checked(work: _Work, settings: Settings, project: Project, admit: Admit, di
     elif source.notebook is not None:
         beside = beside_python(source.notebook)
         skipped = skipped or _broken_cells(source, rules)
+    wanted = result.findings if keeps is None else filter(keeps, result.findings)
     # What goes between processes should be small: nobody makes these fixes again.
     findings = tuple(
         item._replace(fix=item.fix._replace(edits=(), imports=())) if item.fix else item
-        for item in (placed(source, finding) for finding in result.findings)
+        for item in (placed(source, finding) for finding in wanted)
     )
     result = replace(result, name=name, text=None, findings=findings, skipped=skipped)
     if text is None:
