@@ -48,7 +48,9 @@ class Launcher:
             return _("{name} is the project's own, and is left unchanged", name=NAME)
         if not self.entry and self.frameworks:
             names = names_of(self.frameworks)
-            return _("no training script of PyTorch was found, but programs of {names}", names=names)
+            said = _("no training script of PyTorch was found, but programs of {names}", names=names)
+            start = _("npumigrate launch mindspore -o RESULT -m FILE makes a script that starts one")
+            return f"{said}; {start}" if "mindspore" in self.frameworks else said
         if not self.entry:
             return _("no training script was found: give it with -m FILE")
         others = _(" ({others} more are possible: -m FILE)", others=len(self.others)) if self.others else ""

@@ -341,9 +341,13 @@ class _Script:
         )
 
     def _hold(self, variable: str, words: list[ShellWord]) -> None:
-        """``ARGS=(--device cuda)``: options of the command that is given the variable."""
-        own = Program("", "command", -1, (0, len(words)))
-        self._lists.setdefault(variable, []).extend(self._options(own, words, None, None))
+        """``ARGS=(--device cuda)``: options of who is given the variable; ``CMD=(env A=1 python)``."""
+        begins = words[0].text.rpartition("/")[2] if words else ""
+        whole = begins in launchers() or is_python(begins)
+        own = programs(words) if whole else (Program("", "command", -1, (0, len(words))),)
+        held = self._lists.setdefault(variable, [])
+        for program in own:
+            held.extend(self._options(program, words, None, None))
 
     def _holds_command(self, variable: str, word: ShellWord, node: Node, depth: int) -> None:
         """``ARGS="--device cuda"`` and ``CMD="python train.py --device cuda"``."""

@@ -86,6 +86,8 @@ def test_settings_and_commands_have_their_places() -> None:
         ('eval "python a.py --device cuda"', "a.py", "--device", "cuda"),
         ('CMD="python a.py --device cuda"\n$CMD', "a.py", "--device", "cuda"),
         ('ARGS=(--device cuda)\npython a.py "${ARGS[@]}"', "a.py", "--device", "cuda"),
+        ('CMD=(mpirun -x NCCL_DEBUG=INFO)\n"${CMD[@]}" python a.py', "", "NCCL_DEBUG", "INFO"),
+        ('CMD=(env A=1 python)\n"${CMD[@]}" a.py', "a.py", "A", "1"),
         ('ARGS="--device cuda --lr $LR"\npython a.py $ARGS', "a.py", "--device", "cuda"),
         ('D=cuda\npython a.py --device "$D"', "a.py", "--device", "cuda"),
         ("D=${1:-cuda}\npython a.py --device=$D", "a.py", "--device", "cuda"),

@@ -93,7 +93,10 @@ def test_the_summary_of_a_migration(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(["migrate", str(tmp_path / "mind"), "-o", str(tmp_path), "-v", "2.6"]) == 0
     said = capsys.readouterr().out
     assert "Frameworks: MindSpore (1 file)" in said
-    assert "no training script of PyTorch was found, but programs of MindSpore" in said
+    assert (
+        "no training script of PyTorch was found, but programs of MindSpore; npumigrate launch mindspore"
+        in said
+    )
     result = tmp_path / "mind_msft"
     assert (result / "train.py").read_text() == MIND.replace("GPU", "Ascend")
     assert (result / "run.sh").read_text().startswith("msrun --worker_num=8")
