@@ -154,14 +154,19 @@ def of_version(version: str) -> TorchNames:
 @cache
 def versions() -> tuple[str, ...]:
     """The torch versions that the table is about, oldest first."""
-    return tuple(row[0] for row in tables.rows("torch_wheels"))
+    return tuple(row[0] for row in _wheels())
+
+
+@cache
+def _wheels() -> tuple[list[str], ...]:
+    return tuple(tables.rows("torch_wheels"))
 
 
 @cache
 def _is_read(package: str, version: tables.Version) -> bool:
     """Whether the release of a package for a torch version was read; one behind the newest is like that."""
     column = {"torch": 1, "torchvision": 2, "torchaudio": 3}.get(package)
-    read = [tables.as_tuple(row[0]) for row in tables.rows("torch_wheels") if column and row[column]]
+    read = [tables.as_tuple(row[0]) for row in _wheels() if column and row[column]]
     return version in read or (bool(read) and version > read[-1])
 
 

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    Optional,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
 
+from migrator.field_types import field_types
 from migrator.language import N_, _
 
 T = TypeVar("T")
@@ -70,7 +60,7 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
     A single text may stand for a tuple of texts. Raises OptionError for a name that the dataclass does not
     have, a value of another type, and a field that is missing and whose metadata say ``required``.
     """
-    types = _types(declared)  # type: ignore[arg-type]  # a class can be hashed
+    types = field_types(declared)
     for name in values:
         if name not in types:
             raise OptionError(
@@ -80,11 +70,6 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
         if field.name not in values and field.metadata.get("required"):
             raise OptionError(field.name, _("{name!r} is missing", name=field.name))
     return declared(**{name: _value(name, types[name], value) for name, value in values.items()})
-
-
-@cache
-def _types(declared: type[Any]) -> dict[str, Any]:
-    return get_type_hints(declared)
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
