@@ -79,4 +79,4 @@ def check_names(text: str, rules: Rules) -> None:
 
 
 def _is_asked_for(word: str, rules: Rules) -> bool:
-    return word.startswith("torch") or rules.start_in(word, other=False)
+    return word.startswith("torch") or rules.asks_for(word)

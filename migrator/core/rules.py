@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
+from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words, written_as
 from migrator.matchers.structural import api_verdicts, release_uses
@@ -26,6 +29,7 @@ from migrator.project.project import Project
 IMPORT = "NPU901"
 TRANSFER = "NPU902"
 SPECIFY_DEVICE = "NPU190"
+_FULL_NAME = re.compile(r"\btorch(?:_npu)?(?:\.\w+)+")
 FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
 
 
@@ -145,19 +149,26 @@ class Rules:
             found["torch_names"] = release_uses.starting_words(self.version, written)
         return found
 
-    def start_in(self, text: str, other: bool) -> bool:
-        """Whether new text has words from which rules with fixes start: none is about what fixes write.
+    def start_in(self, text: str, rules: Iterable[Rule]) -> bool:
+        """Whether rules start from words of new text: few rules with fixes are about what fixes write."""
+        words, apart = identifiers(text), identifiers(_FULL_NAME.sub(" ", text))
+        names = {name[:end] for name in _FULL_NAME.findall(text) for end in _ends(name)}
+        for rule in rules:
+            if rule.finder.settled or _reads_text(rule):
+                continue
+            by_names = rule.finder.goes_by == "names"
+            if not self._words_of(rule).isdisjoint(apart if by_names else words):
+                return True
+            if by_names and any(rule_fits(rule, name) for name in names):
+                return True
+        return False
 
-        ``other``: it stands in a file that is no Python.
-        """
-        words = identifiers(text)
-        if other:
-            return any(not words.isdisjoint(mine) for mine in self._other_words.values())
-        return any(
-            not words.isdisjoint(self._words[rule.code])
-            for rule in self._of_python
-            if not _reads_text(rule) and rule.finder.words_from != "npu_names"  # fixes write what there is
-        )
+    def asks_for(self, word: str) -> bool:
+        """Whether a rule about Python starts from a word."""
+        return any(word in self._words[rule.code] for rule in self._of_python if not _reads_text(rule))
+
+    def _words_of(self, rule: Rule) -> frozenset[str]:
+        return self._other_words[rule.code] if rule.finder.other else self._words.get(rule.code, frozenset())
 
     def _learn(self, project: Project) -> None:
         """Start from names that only the project knows too."""
@@ -200,6 +211,11 @@ def _frameworks_of(text: str, words: set[str], project: Project) -> frozenset[st
 def _reads_text(rule: Rule) -> bool:
     """Whether a rule is about all of torch's names: in which words it starts depends on the file."""
     return rule.finder.words_from in ("torch_apis", "torch_names")
+
+
+def _ends(name: str) -> list[int]:
+    """Where the parts of a dotted name end."""
+    return [place for place, letter in enumerate(name) if letter == "."] + [len(name)]
 
 
 def _file_fits(rule: Rule, words: set[str]) -> bool:

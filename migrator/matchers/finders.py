@@ -20,6 +20,7 @@ class Finder(NamedTuple):
     and members, what goes by packages nothing without an import of one. ``replaces`` says what it does with
     ``replace``. ``other``: it looks at files that are no Python, and only at these. ``asks_project``: the
     options say by ``words_in`` what the project adds to the words; those of others need not be read for that.
+    ``settled``: what fixes write has none of it, so it need not be looked for there.
     """
 
     module: str
@@ -31,6 +32,7 @@ class Finder(NamedTuple):
     replaces: Literal["no", "may", "must"] = "no"
     other: bool = False
     asks_project: bool = False
+    settled: bool = False
 
     @property
     def code(self) -> Callable[..., Any]:
@@ -107,7 +109,11 @@ HANDLERS = {
     "detectron-config": Finder("structural.detectron_config"),
     "device-before-collective": Finder("structural.device_before_collective", options="DeviceOptions"),
     "device-slice": Finder(
-        "structural.device_slice", options="SliceOptions", takes_match=False, asks_project=True
+        "structural.device_slice",
+        options="SliceOptions",
+        takes_match=False,
+        asks_project=True,
+        settled=True,
     ),
     "device-properties": Finder("structural.capability", "find_properties", "PropertyOptions"),
     "driver-library": Finder("structural.driver_library", options="DriverOptions"),
@@ -147,7 +153,7 @@ HANDLERS = {
     "replaced-names": Finder("structural.replaced_names"),
     "map-location": Finder("structural.map_location"),
     "npu-code": Finder(
-        "structural.npu_code", options="CodeOptions", words_from="npu_names", takes_match=False
+        "structural.npu_code", options="CodeOptions", words_from="npu_names", takes_match=False, settled=True
     ),
     "npu-generator": Finder("structural.npu_generator"),
     "local-rank-option": Finder("structural.local_rank_option", takes_match=False),

@@ -60,7 +60,7 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
     A single text may stand for a tuple of texts. Raises OptionError for a name that the dataclass does not
     have, a value of another type, and a field that is missing and whose metadata say ``required``.
     """
-    types = field_types(declared)
+    types = field_types(declared)  # type: ignore[arg-type]  # a class can be hashed
     for name in values:
         if name not in types:
             raise OptionError(
