@@ -123,7 +123,11 @@ class Rules:
             if not frameworks.isdisjoint(rule.framework) and self._may_start(rule, written)
         ]
         apis = self._api_words(rules, written)
-        rules = [rule for rule in rules if apis.get(rule.finder.words_from, _file_fits(rule, words))]
+        rules = [
+            rule
+            for rule in rules
+            if (apis[source] if (source := rule.finder.words_from) in apis else _file_fits(rule, words))
+        ]
         triggers = frozenset(self._triggers(rules)).union(*apis.values())
         if self._of_entries and "torch" in words:
             return [*rules, *self._of_entries], triggers | {"torch"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -92,7 +91,9 @@ def _width(line: CommandLine) -> int:
     """The columns of the terminal for the findings; 0 in a pipe or file, where lines stay whole."""
     if line.output_file or not sys.stdout.isatty():
         return 0
-    return shutil.get_terminal_size().columns
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def _print_diff(outcome: Outcome, line: CommandLine) -> None:

@@ -6,19 +6,26 @@ import re
 from collections.abc import Iterable
 from typing import Callable, Optional
 
-from migrator.api_support import env_vars, program_options
+from migrator.api_support import env_vars
 from migrator.matchers.packs import Rule
-from migrator.names.training_loops import STARTING_WORDS
 from migrator.names.written_names import Written
 
 _WORD = re.compile(r"[^\W\d]\w*")
+
+
+def _programs() -> Iterable[str]:
+    from migrator.api_support.program_options import programs  # of other files: a hook does not ask
+
+    return programs()
+
+
 _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "env_vars": env_vars.known,
-    "program_options": program_options.programs,
+    "program_options": _programs,
     "torch_apis": lambda: {"torch"},
     "torch_names": lambda: {"torch", "torchvision"},
     "npu_names": lambda: {"npu", "torch_npu"},
-    "training_loops": lambda: STARTING_WORDS,
+    "training_loops": lambda: {"backward", "step", "training_step"},
 }
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\(")
 

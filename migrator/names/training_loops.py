@@ -9,8 +9,6 @@ from typing import Union
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, Function, called_name, last_name
 
-# What a file with one has one of.
-STARTING_WORDS = frozenset({"backward", "step", "training_step"})
 # What stands below such a condition is not done in every step.
 _NOW_AND_THEN = re.compile(
     r"log|print|verbos|debug|eval|valid|test|save|rank|master|main_process|last|display|summar|plot|wandb|tensorboard"

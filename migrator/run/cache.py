@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -29,7 +30,7 @@ except ImportError:
     from hashlib import blake2b
 
 if TYPE_CHECKING:
-    import sqlite3
+    from sqlite3 import Connection
 
 FOLDER = ".npumigrate_cache"
 _FORGET_AFTER = 7 * 24 * 3600  # seconds without use, for the caches of other versions
@@ -78,7 +79,7 @@ class Cache:
     """
 
     def __init__(self, folder: Optional[Path], tool: str, root: Optional[Path] = None) -> None:
-        self._database: Optional[sqlite3.Connection] = None
+        self._database: Optional[Connection] = None
         self._added: list[tuple[bytes, str]] = []
         if folder is not None:
             with suppress(Exception):  # no sqlite3, a read-only or full disk, a locked or broken file
@@ -135,20 +136,27 @@ def _mark(key: bytes, text: str) -> str:
     return digest(key, text.encode("ascii")).hex()
 
 
-def _opened(folder: Path, tool: str) -> sqlite3.Connection:
-    import sqlite3
-
+def _opened(folder: Path, tool: str) -> Connection:
     folder = _own(folder)
     file = folder / f"lint-{tool[:20]}.sqlite"
     if os.path.islink(folder) or (os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode)):
         raise OSError(f"{file} is no file of ours")
     if not file.exists():
         _prepare(folder)
+    sqlite = _sqlite()
     try:
-        return _connected(file)
-    except sqlite3.DatabaseError:
+        return _connected(sqlite, file)
+    except sqlite.DatabaseError:
         file.unlink()  # not a database: somebody else wrote there, or the disk did
-        return _connected(file)
+        return _connected(sqlite, file)
+
+
+def _sqlite() -> Any:
+    """What sqlite3 has of its C module; its own part loads datetime, which takes a fiftieth of a hook."""
+    try:
+        return import_module("_sqlite3")
+    except ImportError:
+        return import_module("sqlite3")
 
 
 def _behind_link(folder: Path, root: Path) -> bool:
@@ -168,15 +176,13 @@ def _own(folder: Path) -> Path:
     return folder / FOLDER if any(os.scandir(folder)) else folder
 
 
-def _connected(file: Path) -> sqlite3.Connection:
-    import sqlite3
-
-    connection = sqlite3.connect(file, timeout=5)
+def _connected(sqlite: Any, file: Path) -> Connection:
+    connection: Connection = sqlite.connect(file, timeout=5)
     try:
         connection.execute("PRAGMA synchronous = OFF")  # a lost or broken cache is made again
         connection.execute("CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, value TEXT NOT NULL)")
         connection.execute("SELECT value FROM entry LIMIT 1").fetchone()
-    except sqlite3.Error:
+    except sqlite.Error:
         connection.close()
         raise
     return connection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TextIO
 
 from migrator.files.errors import shown
@@ -68,4 +67,6 @@ def _plain(text: str) -> str:
 def _width(text: str) -> int:
     if text.isascii():
         return len(text)
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    from unicodedata import east_asian_width
+
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
