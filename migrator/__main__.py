@@ -9,6 +9,6 @@ if __name__ == "__main__":
     if not getattr(sys.flags, "safe_path", False) and sys.path[0].replace("\\", "/") != own:
         del sys.path[0]
 
-    from migrator.cli.start import run
+    from migrator.cli.start import main
 
-    sys.exit(run())
+    main()

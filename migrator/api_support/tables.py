@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 VARIABLE = "NPUMIGRATE_API_DB"
+_PART = 8192  # bytes
 COLUMNS = {
     "aliases": "alias api",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
@@ -154,36 +156,39 @@ def lines(table: str) -> list[str]:
 
 
 def starting(table: str, prefix: str) -> list[str]:
-    """The lines that begin with ``prefix``, of a table such as ``lines`` reads.
-
-    Lines are sorted, and a comma sorts before everything that names hold: a
-    search by halves finds them without splitting the others.
-    """
+    """The lines that begin with ``prefix``, of a table such as ``lines`` reads."""
     content, wanted = _content(table), prefix.encode()
-    first = _first_place(content, wanted)
-    if not content.startswith(wanted, first):
-        return []
-    # No text has the byte ff.
-    return content[first : _first_place(content, wanted + b"\xff", first)].decode("utf-8").splitlines()
+    first = end = _first_place(table, wanted)
+    while first and content.startswith(wanted, end):
+        end = content.index(b"\n", end) + 1
+    return content[first:end].decode("utf-8").splitlines()
 
 
 def has_line(table: str, prefix: str) -> bool:
     """Whether ``starting`` gives any line."""
-    content, wanted = _content(table), prefix.encode()
-    return content.startswith(wanted, _first_place(content, wanted))
+    return _first_place(table, prefix.encode()) > 0
 
 
-def _first_place(content: bytes, wanted: bytes, low: int = 0) -> int:
-    """Where the first line begins that is not before ``wanted``: of all, or of those from ``low`` on."""
-    low, high = low or content.index(b"\n") + 1, len(content)
-    while low < high:
-        start = content.rfind(b"\n", low, (low + high) // 2) + 1 or low
-        end = content.index(b"\n", start) + 1
-        if content[start:end] < wanted:
-            low = end
-        else:
-            high = start
-    return low
+def _first_place(table: str, wanted: bytes) -> int:
+    """Where the first line with a beginning begins; 0 where there is none.
+
+    Lines are sorted, and a comma sorts before everything that names hold: only one part of the table is read.
+    """
+    places, beginnings = _parts(table)
+    part = max(bisect_left(beginnings, wanted) - 1, 0)
+    return _content(table).find(b"\n" + wanted, places[part], places[part + 1] + 1 + len(wanted)) + 1
+
+
+@cache
+def _parts(table: str) -> tuple[list[int], list[bytes]]:
+    """Where a table's parts of some thousand bytes begin, each with the end of a line; their first lines."""
+    content = _content(table)
+    places = [content.index(b"\n")]
+    beginnings = []
+    while places[-1] + 1 < len(content):
+        beginnings.append(content[places[-1] + 1 : content.index(b"\n", places[-1] + 1)])
+        places.append(content.index(b"\n", min(places[-1] + _PART, len(content) - 1)))
+    return [*places, places[-1]], beginnings
 
 
 @cache

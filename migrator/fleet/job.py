@@ -33,8 +33,8 @@ _LIMITED = """\
 import os, resource, sys, threading
 threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
 resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
-from migrator.cli.start import run
-sys.exit(run())
+from migrator.cli.start import main
+main()
 """
 _BLOCK = 1 << 20
 

@@ -38,7 +38,7 @@ async def run_own(
     """
     # Nothing is imported from the folder, which may hold a package called migrator.
     start = f"import sys; sys.path[:] = {sys.path!r}; sys.argv[0] = 'npumigrate'"
-    program = [sys.executable, "-c", f"{start}; from migrator.cli.start import run; sys.exit(run())"]
+    program = [sys.executable, "-c", f"{start}; from migrator.cli.start import main; main()"]
     # As all that programs read, it is English.
     fixed = {"NO_COLOR": "1", "COLUMNS": "100", "PYTHONIOENCODING": "utf-8", "NPUMIGRATE_LANG": "en"}
     environment = {**os.environ, **fixed}
