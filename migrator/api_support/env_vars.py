@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.language import _
@@ -17,8 +16,7 @@ ALLOCATOR_OPTIONS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class EnvVar:
+class EnvVar(NamedTuple):
     """One variable.
 
     ``npu`` is empty where no variable means the same. ``same_values`` says
@@ -35,8 +33,7 @@ class EnvVar:
     source: str
 
 
-@dataclass(frozen=True)
-class NpuVariable:
+class NpuVariable(NamedTuple):
     """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are product lines, where told."""
 
     name: str

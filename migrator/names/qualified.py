@@ -11,8 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.names.flow import given_by_each, parameter_of
 from migrator.names.scopes import Binding
@@ -56,7 +55,8 @@ def rooted(index: ModuleIndex, chain: ast.expr, depth: int = 0) -> tuple[ast.exp
     """
     written = [*attributes(chain)][::-1]
     node = written[0].value if written else chain
-    base = full_name(index, node, depth + 1)
+    # At the top it is asked for by several.
+    base = full_name(index, node, depth + 1) if depth else index.qualified_name(node)
     names = [each.attr for each in written]
     if not base and isinstance(node, ast.Name) and names:
         owner = _class_named(index, node)
@@ -243,8 +243,7 @@ def _module(index: ModuleIndex, node: _Value, depth: int) -> str:
     return full_name(index, node, depth) or (_given(index, node, depth) if isinstance(node, ast.Name) else "")
 
 
-@dataclass(frozen=True)
-class Neighbours:
+class Neighbours(NamedTuple):
     """Answers by the full names that imports bring, relative ones as they are written.
 
     ``module`` is the module of torch that a name stands for, empty for none; ``asked`` is what a flag, or a

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.api_support.versions import in_range
 from migrator.files.source import newline_of
@@ -174,8 +174,7 @@ def _scaling(node: ast.With) -> ast.Call:
     return call
 
 
-@dataclass(frozen=True)
-class _Start:
+class _Start(NamedTuple):
     """A statement with amp.initialize; ``enabled`` is the condition as source, empty for always."""
 
     statement: ast.stmt

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.api_support.versions import in_range
 from migrator.findings.finding import Edit
@@ -63,8 +63,7 @@ class EquivalentOptions(Options):
 EquivalentRule = Rule[EquivalentOptions]
 
 
-@dataclass(frozen=True)
-class _Use:
+class _Use(NamedTuple):
     """A use of a name; without a ``target`` it has no equivalent. ``edits`` are those of its arguments."""
 
     node: ast.expr
