@@ -159,7 +159,7 @@ def starting(table: str, prefix: str) -> list[str]:
     """The lines that begin with ``prefix``, of a table such as ``lines`` reads."""
     content, wanted = _content(table), prefix.encode()
     first = end = _first_place(table, wanted)
-    while first and content.startswith(wanted, end):
+    while 0 < end < len(content) and content.startswith(wanted, end):
         end = content.index(b"\n", end) + 1
     return content[first:end].decode("utf-8").splitlines()
 
