@@ -210,9 +210,7 @@ class _Check:
             edits, is_first = choice.edits(), not self.map.steps
             self.map = self.map.then(edits)
             text = apply(lines.data, edits).decode("utf-8")
-            if not choice.waiting and not self.rules.start_in(
-                " ".join(edit.text for edit in edits), chosen
-            ):
+            if not choice.waiting and not self.rules.start_in(" ".join(edit.text for edit in edits), chosen):
                 if write and self.type:  # a mistake of ours must not break the user's file
                     from migrator.other_files.index import read
 

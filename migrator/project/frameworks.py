@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 from migrator.language import _
@@ -51,6 +52,7 @@ _SETTING = (
 _SHOWING_BYTES = tuple(word.encode("ascii") for word in SHOWING)
 
 
+@lru_cache(maxsize=2)
 def frameworks_in(text: str) -> frozenset[Framework]:
     """The frameworks that a Python file imports; empty for one that shows none but, perhaps, PyTorch.
 

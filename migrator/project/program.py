@@ -17,13 +17,14 @@ from migrator.project.module_names import module_name
 from migrator.project.saved_objects import scan_saved
 from migrator.project.scripted import scan_called
 
+# Patterns of rare words are compiled where a text has these.
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
 # From a plain beginning a search is many times as fast as from a choice.
-_SCRIPTED = re.compile(
+_SCRIPTED = (
     r"jit\.script(?<![@\w]jit\.script)(?<!@torch\.jit\.script)(?:_if_tracing)?\(\s*(?:(?:obj|fn)=)?([\w.]+)?"
 )
-_SCRIPT_IMPORT = re.compile(r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b")
-_BARE_SCRIPTED = re.compile(r"(?<![@\w.])script\(\s*([\w.]+)?")
+_SCRIPT_IMPORT = r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b"
+_BARE_SCRIPTED = r"(?<![@\w.])script\(\s*([\w.]+)?"
 # The device that becomes the current one, where a name or an attribute says which.
 _SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?")
 _REDUCING = frozenset(
@@ -38,7 +39,7 @@ _WAITS = re.compile(
     r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
 )
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
-_CUDA_DEFAULT = re.compile(r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.")
+_CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\."
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
     r"\s*\w+(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
@@ -60,29 +61,23 @@ _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # A class that is moved by a cuda() or to() that Lightning defines.
-_LIGHTNING = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b", re.MULTILINE)
+_LIGHTNING = r"(?m)^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
 # The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
 _LIBRARIES = re.compile(
     r"^[ \t]*(?:from|import)[ \t]+(pytorch_lightning|lightning_fabric|lightning)\b", re.MULTILINE
 )
-# Questions for names of torch, and for its release.
-_ASKS = (
-    re.compile(r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b"),
-    re.compile(r"torch\.(?:version\.)?__version__"),
-    re.compile(r"(?:find_spec|(?:avail|install|Requirement)\w{0,40})\(\s*[\"']"),
-)
+# Questions for names of torch, and for its release, each with the word that a text then has.
+_ASKS = {
+    "attr(": r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b",
+    "__version__": r"torch\.(?:version\.)?__version__",
+    **{word: rf"{word}\w{{0,40}}\(\s*[\"']" for word in ("find_spec", "avail", "install", "Requirement")},
+}
 # Names under which other files may take torch, torch.cuda or apex.amp from this one.
 _NAMED_MODULES = (
-    re.compile(r"^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)", re.MULTILINE),
-    re.compile(
-        r"^(?:try:[^\n]*\n[ \t]+)?from[ \t]+torch[ \t]+import[ \t]+(cuda)\b(?:[ \t]+as[ \t]+(\w+))?",
-        re.MULTILINE,
-    ),
-    re.compile(r"^(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)", re.MULTILINE),
-    re.compile(
-        r"^[ \t]*from[ \t]+apex[ \t]+import[ \t]+(?:\w+,[ \t]*){0,8}(amp)\b(?:[ \t]+as[ \t]+(\w+))?",
-        re.MULTILINE,
-    ),
+    r"(?m)^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)",
+    r"(?m)^(?:try:[^\n]*\n[ \t]+)?from[ \t]+torch[ \t]+import[ \t]+(cuda)\b(?:[ \t]+as[ \t]+(\w+))?",
+    r"(?m)^(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)",
+    r"(?m)^[ \t]*from[ \t]+apex[ \t]+import[ \t]+(?:\w+,[ \t]*){0,8}(amp)\b(?:[ \t]+as[ \t]+(\w+))?",
 )
 _FULL_NAMES = {"cuda": "torch.cuda", "amp": "apex.amp"}
 # Words of which a text holds one where the pattern fits: to look for these takes a tenth of the time.
@@ -132,8 +127,8 @@ NOTHING = ProgramFacts()
 
 def scan_program(name: str, text: str) -> ProgramFacts:
     """What the text of a Python file, with its name in the project, says of the program."""
-    lightning = frozenset(_LIGHTNING.findall(text)) if "LightningModule" in text else frozenset[str]()
-    default = "set_default_tensor_type" in text and bool(_CUDA_DEFAULT.search(text))
+    lightning = frozenset(re.findall(_LIGHTNING, text)) if "LightningModule" in text else frozenset[str]()
+    default = "set_default_tensor_type" in text and re.search(_CUDA_DEFAULT, text) is not None
     scripts = "script" in text and any(_is_no_function(name, text) for name in _scripted(text))
     set_devices = frozenset(_SET_DEVICE.findall(text)) if "set_device(" in text else frozenset[str]()
     (doubles, kept), reducers, saved = _doubles(text), _reducers(text), scan_saved(text)
@@ -165,14 +160,15 @@ def _together(said: Sequence[Any]) -> Any:
 def _named_modules(text: str) -> set[str]:
     """``th=torch`` for ``import torch as th``, ``cuda=torch.cuda`` for ``from torch import cuda``."""
     patterns = [pattern for pattern, words in zip(_NAMED_MODULES, _SHOWN_BY) if _has(text, words)]
-    named = (found for pattern in patterns for found in pattern.findall(text))
+    named = (found for pattern in patterns for found in re.findall(pattern, text))
     modules = {name or module: _FULL_NAMES.get(module, module) for module, name in named}
     return {f"{name}={module}" for name, module in modules.items() if name != "torch"}
 
 
 def _flags(text: str) -> Iterator[str]:
     """``HAS_SDPA=scaled_dot_product_attention`` for each name at the top that holds or gives an answer."""
-    index = parsed(text, ()) if any(asks.search(text) for asks in _ASKS) else None
+    asks = any(word in text and re.search(pattern, text) for word, pattern in _ASKS.items())
+    index = parsed(text, ()) if asks else None
     for name, asked in flags(index) if index is not None else ():
         yield f"{name}={' '.join(sorted(asked))}"
 
@@ -269,9 +265,9 @@ def is_reducing(name: str) -> bool:
 
 def _scripted(text: str) -> list[str]:
     """What is given to torch.jit.script by a call, as far as it is a name."""
-    found: list[str] = _SCRIPTED.findall(text) if "jit.script" in text else []
-    imported = "torch.jit" in text and _SCRIPT_IMPORT.search(text)
-    return [*found, *(_BARE_SCRIPTED.findall(text) if imported else ())]
+    found: list[str] = re.findall(_SCRIPTED, text) if "jit.script" in text else []
+    imported = "torch.jit" in text and re.search(_SCRIPT_IMPORT, text)
+    return [*found, *(re.findall(_BARE_SCRIPTED, text) if imported else ())]
 
 
 def _is_no_function(name: str, text: str) -> bool:
