@@ -74,9 +74,10 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
     options = rule.options
     wanted, position = options.argument, options.position
     unless = argument_of(call, options.unless_empty)
-    if hands_on(call) or (isinstance(unless, (ast.List, ast.Tuple)) and not unless.elts):
-        return None
     keyword = next((k for k in call.keywords if k.arg == wanted), None)
+    sure = not hands_on(call) or (keyword is not None and not options.unless_empty)
+    if not sure or (isinstance(unless, (ast.List, ast.Tuple)) and not unless.elts):
+        return None
     given = keyword is not None or (position is not None and len(call.args) > position)
     if given == (options.when == "missing"):
         return None
