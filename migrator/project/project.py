@@ -49,7 +49,8 @@ class Project:
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
     looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
     the result gets, by the file's name; empty where it gets none. ``shared_device``: the same of the module
-    that it gets with --keep-cuda. ``frameworks``: how many of its files are of which, as far as they show it.
+    that it gets with --keep-cuda. ``frameworks``: how many of its files are of which, as far as they show it,
+    and ``files`` how many Python files it has; none where only a part of them was read.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -65,6 +66,7 @@ class Project:
     programs: Programs | None = None
     equivalents: Mapping[str, str] = field(default_factory=dict)
     frameworks: Mapping[str, int] = field(default_factory=dict)
+    files: int = 0
     shared_device: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
@@ -212,6 +214,7 @@ def merge_facts(
         twins=twins,
         program=program,
         frameworks=frameworks,
+        files=sum(name.endswith((".py", ".ipynb")) for name in names),
     )
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.matchers.migrating import migrate
+from migrator.project.facts import scan_file
+from migrator.project.project import merge_facts
+from tests.checking import migrate_text
+from tests.matchers.migrating import engine, migrate
 
 
 @pytest.mark.parametrize(
@@ -53,3 +56,12 @@ def test_an_import_that_may_fail_is_less_grave(text: str, severity: str, goes_on
     (finding,) = migrate(text).findings
     assert finding.severity == severity
     assert ("continues" in finding.message) == goes_on
+
+
+@pytest.mark.parametrize(("files", "severity"), [(10, "warning"), (11, "info"), (0, "warning")])
+def test_few_files_of_another_framework_are_no_warning(files: int, severity: str) -> None:
+    names = ["adapter.py", *(f"a{number}.py" for number in range(1, files))] if files else []
+    text = "import jax\nprint(jax.devices('cuda'))\n"
+    project = merge_facts([scan_file("adapter.py", text)], files=names)
+    (finding,) = migrate_text(engine("2.6"), "adapter.py", text, project).findings
+    assert (finding.code, finding.severity) == ("NPU661", severity)

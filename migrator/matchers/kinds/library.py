@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from migrator.findings.finding import Severity
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
@@ -20,13 +21,18 @@ from migrator.names.guards import IMPORT_ERRORS, catching, is_asked_first, is_ca
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, imported, string_value
 from migrator.project.frameworks import imports_torch
+from migrator.project.project import Project
 
-_LESS = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
+_SHARE = 10  # where less than one in so many files is of another framework, the project is not
+_LESS: dict[str, Severity] = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
 
 
 @dataclass(frozen=True)
 class ImportOptions(Options):
-    """``once`` is for the first import of a file only. ``alone``: nothing is said of a file of PyTorch."""
+    """``once`` is for the first import of a file only.
+
+    ``alone``: nothing is said of a file of PyTorch, and less of few files in a project that are not.
+    """
 
     once: Literal["", "file"] = ""
     alone: bool = False
@@ -41,12 +47,22 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         rules = [rule for rule in rules if not rule.options.alone]
     once = {rule.code for rule in rules if rule.options.once}
     said: set[str] = set()
+    aside = {rule.code for rule in rules if rule.options.alone} if _are_few(context.project) else set()
     for item in every_import(context, rules):
         code = item.finding.code
         if code not in said:
-            yield item
+            yield _less(item) if code in aside else item
         if code in once:
             said.add(code)
+
+
+def _are_few(project: Project) -> bool:
+    """Whether a project is not of another framework, but has adapters for one."""
+    return sum(project.frameworks.values()) * _SHARE < project.files
+
+
+def _less(item: Match) -> Match:
+    return replace(item, finding=replace(item.finding, severity=_LESS[item.finding.severity]))
 
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
