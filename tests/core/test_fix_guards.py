@@ -36,6 +36,8 @@ def test_what_a_cuda_library_takes_is_left(text: str, packages: tuple[str, ...],
         ("""rf"{CALL()}" """, """rf"{CALL('npu')}" """),
         ('''f"""{CALL()}""" ''', '''f"""{CALL('npu')}""" '''),
         ("""f'{CALL()}' """, """f'{CALL("npu")}' """),
+        ("""f"{x or [CALL()]}" """, """f"{x or [CALL('npu')]}" """),
+        ("""f"{f'''{CALL()}'''}" """, """f"{f'''{CALL('npu')}'''}" """),
         ("""f"{f'{CALL()}'}" """, None),  # both quotes are taken
         ("""f"{x}", CALL() """, """f"{x}", CALL("npu") """),
     ],
