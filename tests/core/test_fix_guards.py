@@ -26,7 +26,9 @@ def test_what_a_cuda_library_takes_is_left(text: str, packages: tuple[str, ...],
     result = migrate_text(engine("2.6"), "a.py", text, Project(packages=frozenset(packages)))
     assert (here in (result.text or text)) == bool(taker)
     told = [item.message for item in result.findings if "left unchanged" in item.message]
-    assert [f"it is passed to {taker}, which is for CUDA" in each for each in told] == [True] * bool(taker)
+    advice = "use torch.npu.current_stream instead of torch.cuda.current_stream"
+    reason = f"it is passed to {taker}, which is for CUDA"
+    assert told == [f"{advice}; left unchanged: {reason}"] * bool(taker)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,35 @@ def test_quotes_fit_the_string_around_them(before: str, after: str | None) -> No
         assert call + "()" in migrated(text)
     else:
         assert after.replace("CALL", call) in migrated(text)
+
+
+BRANCH = (
+    "import torch\nimport torch_npu\nif torch.npu.is_available():\n    x = x.npu()\nelse:\n    x = x.cuda()\n"
+)
+BUILD = "import torch\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (BRANCH, "the code already has a branch for NPUs"),
+        (BRANCH.replace("npu", "xpu").replace("torch_xpu", "os"), ""),
+        (
+            "import torch\nis_nvidia = torch.device(d).type == 'cuda'\n",
+            "the name of the result refers to NVIDIA GPUs",
+        ),
+        ("import torch\nis_fast = torch.device(d).type == 'cuda'\n", ""),
+        (
+            f"{BUILD}if torch.cuda.is_available():\n    e = [CUDAExtension('a', ['a.cu'])]\n",
+            "it decides whether CUDA sources are compiled",
+        ),
+        (f"{BUILD}if torch.cuda.is_available():\n    e = []\n", ""),
+    ],
+)
+def test_why_a_fix_is_not_made(text: str, reason: str) -> None:
+    result = migrate_text(engine("2.6"), "a.py", text, Project())
+    left = [item for item in result.findings if "left unchanged" in item.message]
+    assert [(item.message.partition("left unchanged: ")[2], item.severity, item.fix) for item in left] == [
+        (reason, "info", None)
+    ] * bool(reason)
+    assert (result.text is None) == bool(reason)
