@@ -62,7 +62,7 @@ def _are_few(project: Project) -> bool:
 
 
 def _less(item: Match) -> Match:
-    return replace(item, finding=replace(item.finding, severity=_LESS[item.finding.severity]))
+    return item._replace(finding=item.finding._replace(severity=_LESS[item.finding.severity]))
 
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
