@@ -3,26 +3,70 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of, put_around
-from migrator.names.index import ModuleIndex
+from migrator.names.flow import parameter_of
+from migrator.names.index import ModuleIndex, parsed
 from migrator.names.scopes import Binding
+from migrator.names.tree import argument_of, bare_name
+from migrator.names.values import options_like
+from migrator.project.parser_options import WORDS, options
+
+_DEEPEST = 5
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+# They give the function that they start its rank, before what they are given for it.
+_STARTS_RANKS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+_NUMBER = re.compile(r"(?:^|_)(?:rank|(?:gpu|cuda|device|dev)_?(?:id|idx|index|num|number))$", re.IGNORECASE)
+_NUMBERS = re.compile(r"(?:^|_)(?:gpus|(?:gpu|cuda|device|dev)_?(?:ids|list|indices))$", re.IGNORECASE)
 
 
 def surely_int(index: ModuleIndex, integers: Iterable[str], node: ast.AST, depth: int = 0) -> bool:
     """Whether an expression is an int for certain; ``integers`` are functions that give one."""
     if isinstance(node, ast.Constant):
         return type(node.value) is int
+    if depth > _DEEPEST:
+        return False
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id == "int":
             return True
         return index.qualified_name(node.func) in integers
-    if isinstance(node, ast.Name) and depth < 3:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, _ARITHMETIC) and all(
+            surely_int(index, integers, each, depth + 1) for each in (node.left, node.right)
+        )
+    if isinstance(node, ast.Name):
         bindings = index.bindings(node)
-        return bool(bindings) and all(_int_binding(index, integers, binding, depth) for binding in bindings)
+        return bool(bindings) and all(_int_binding(index, integers, node, each, depth) for each in bindings)
+    if isinstance(node, ast.Attribute):
+        stored = index.stored_as(node)
+        if stored:
+            return all(surely_int(index, integers, each, depth + 1) for each in stored)
+        return options_like(node.value) and node.attr in index.once(("int options",), lambda: _options(index))
     return False
+
+
+def likely_int(index: ModuleIndex, node: ast.AST, depth: int = 0) -> bool:
+    """Whether an expression's name says that it is a device's number, and nothing in the file denies it."""
+    if isinstance(node, ast.Subscript):
+        return bool(_NUMBERS.search(bare_name(node.value))) and not isinstance(node.slice, ast.Slice)
+    if not _NUMBER.search(bare_name(node)) or depth > _DEEPEST:
+        return False
+    if isinstance(node, ast.Attribute):
+        stored = index.stored_as(node)
+        return all(surely_int(index, (), each) or likely_int(index, each, depth + 1) for each in stored)
+    if not isinstance(node, ast.Name):
+        return False
+    for binding in index.bindings(node):
+        value = binding.value
+        if binding.kind not in ("param", "assign") or (value is None and binding.kind == "assign"):
+            return False
+        if value is not None and not (surely_int(index, (), value) or likely_int(index, value, depth + 1)):
+            return False
+    return True
 
 
 def as_device(index: ModuleIndex, node: ast.AST) -> list[Edit]:
@@ -35,11 +79,61 @@ def as_device(index: ModuleIndex, node: ast.AST) -> list[Edit]:
     return put_around(index, node, 'f"npu:{', '}"')
 
 
-def _int_binding(index: ModuleIndex, integers: Iterable[str], binding: Binding, depth: int) -> bool:
+def _int_binding(
+    index: ModuleIndex, integers: Iterable[str], name: ast.Name, binding: Binding, depth: int
+) -> bool:
+    if isinstance(binding.node, (ast.For, ast.AsyncFor)):
+        index.expand(binding.node)
+        counts = binding.node.iter
+        is_range = isinstance(counts, ast.Call) and bare_name(counts.func) == "range"
+        return is_range and isinstance(binding.node.target, ast.Name)
     if binding.kind == "param":
         annotation = binding.annotation
-        return isinstance(annotation, ast.Name) and annotation.id == "int"
+        if annotation is not None:
+            return isinstance(annotation, ast.Name) and annotation.id == "int"
+        return _given_ints(index, integers, name, binding, depth)
     if binding.kind != "assign" or binding.value is None:
         return False
     index.expand(binding.node)
     return surely_int(index, integers, binding.value, depth + 1)
+
+
+def _given_ints(
+    index: ModuleIndex, integers: Iterable[str], name: ast.Name, binding: Binding, depth: int
+) -> bool:
+    """Whether a function is named in its file, and given an int as that parameter wherever it is."""
+    parameter = parameter_of(index, name)
+    if parameter is None or isinstance(index.parent(parameter.function), ast.ClassDef):
+        return False
+    uses = index.uses_of(parameter.function)
+    for use in uses:
+        call = index.call_of(use)
+        if call is not None:
+            value: Optional[ast.expr] = argument_of(call, parameter.name, parameter.place) or binding.value
+        else:
+            starts = index.parent(use)
+            if not isinstance(starts, ast.Call) or index.qualified_name(starts.func) not in _STARTS_RANKS:
+                return False
+            if parameter.place == 0:
+                continue
+            rest = argument_of(starts, "args", 1)
+            given = rest.elts if isinstance(rest, (ast.Tuple, ast.List)) else []
+            value = given[parameter.place - 1] if parameter.place <= len(given) else binding.value
+        if value is None or not surely_int(index, integers, value, depth + 1):
+            return False
+    return bool(uses)
+
+
+def _options(index: ModuleIndex) -> frozenset[str]:
+    """The options of the file's own parsers that are whole numbers and always have a value."""
+    own = parsed(index.text, WORDS) if "add_argument" in index.text else None
+    return frozenset(_whole(own)) if own is not None else frozenset()
+
+
+def _whole(index: ModuleIndex) -> Iterator[str]:
+    for option in options(index):
+        told = {each.arg: each.value for each in option.call.keywords} if option.call else {}
+        of_type = told.get("type")
+        has_value = type(option.default) is int or getattr(told.get("required"), "value", False)
+        if isinstance(of_type, ast.Name) and of_type.id == "int" and has_value and option.takes == 1:
+            yield option.dest

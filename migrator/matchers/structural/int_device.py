@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.matchers.whole_numbers import as_device, surely_int
+from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
 from migrator.names.index import ModuleIndex
+
+_LIKELY = "likely: only its name says so"
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,12 @@ def find(context: FileContext, rule: Rule[IntOptions]) -> Iterator[Match]:
         return
     for call in index.calls:
         node = _device_argument(context.index, rule, call)
-        if node is None or not surely_int(index, rule.options.integers, node):
+        if node is None:
             continue
-        yield found(context, rule, node, api="int device", edits=as_device(index, node))
+        certainty = "" if surely_int(index, rule.options.integers, node) else _LIKELY
+        if not certainty or likely_int(index, node):
+            edits = as_device(index, node)
+            yield found(context, rule, node, api="int device", edits=edits, certainty=certainty)
 
 
 def _device_argument(index: ModuleIndex, rule: Rule[IntOptions], call: ast.Call) -> ast.expr | None:
