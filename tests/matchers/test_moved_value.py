@@ -26,7 +26,7 @@ HEAD = "import mindspore as ms\n"
     ],
 )
 def test_values_that_move(text: str) -> None:
-    after = text.replace("GPU", "Ascend").replace("nccl", "hccl")
+    after = text.replace("GPU", "ASCEND" if ".upper()" in text else "Ascend").replace("nccl", "hccl")
     assert migrated(f"{HEAD}{text}\n") == f"{HEAD}{after}\n"
 
 
