@@ -30,6 +30,20 @@ def body_fields(cls: type) -> tuple[str, ...]:
     return bodies
 
 
+def statements_below(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements, handlers and cases in a node's bodies, at any depth, in the order of the text.
+
+    No expression is visited, which most of a tree is.
+    """
+    stack = [node]
+    while stack:
+        statement = stack.pop()
+        if statement is not node:
+            yield statement
+        fields = body_fields(statement.__class__)
+        stack += reversed([each for field in fields for each in getattr(statement, field)])
+
+
 def head_lines(statement: Any) -> tuple[int, int]:
     """The first and the last line of a statement, without those that only its body has."""
     cls = statement.__class__

@@ -23,7 +23,8 @@ from migrator.convert.texts import names_in
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
-from migrator.names.tree import parse, walk
+from migrator.names.statements import statements_below
+from migrator.names.tree import parse
 from migrator.project.imports import Read, imported_files
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -126,7 +127,8 @@ class _Imports:
 
     def _statements(self, name: str) -> list[Any]:
         """The import statements of a file, wherever they stand. Raises what of UNREADABLE it does."""
-        return [node for node in walk(parse(self._read(name) or "")) if isinstance(node, _IMPORTS)]
+        below = statements_below(parse(self._read(name) or ""))
+        return [node for node in below if isinstance(node, _IMPORTS)]
 
     def _files_of(self, name: str, folder: str) -> tuple[str, ...]:
         """The files that a file imports, in a program whose script lies in a folder."""
