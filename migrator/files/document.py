@@ -24,7 +24,7 @@ def is_notebook(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Document:
-    """``text`` is what is checked; ``data`` the bytes of the file."""
+    """``text`` is what is checked; ``data`` the bytes of the file, empty for what only an editor has."""
 
     data: bytes
     content: Source | Notebook
@@ -49,7 +49,7 @@ class Document:
         """The places in the text."""
         content = self.content
         is_plain = isinstance(content, Source) and content.encoding == "utf-8" and not content.bom
-        return Lines(self.text, self.data if is_plain else None)
+        return Lines(self.text, (self.data or None) if is_plain else None)
 
     @property
     def notebook(self) -> Optional[Notebook]:
