@@ -1,5 +1,6 @@
 #include "dtypes.h"
 
+#include <ATen/ExpandUtils.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,6 +90,19 @@ void check_same_dtype(const std::string& name, Arguments& arguments) {
               cann_name(one), "] are not equal.");
 }
 
+// aclnnInplaceLerp and aclnnInplaceLerps look at the shapes themselves, where op-plugin leaves it to them.
+void check_shapes(const std::string& name, Arguments& arguments) {
+  if (name != "aten::lerp_") return;
+  const at::Tensor& self = arguments[0].toTensor();
+  auto shape = at::infer_size(self.sizes(), arguments[1].toTensor().sizes());
+  const bool scalar = !arguments[2].isTensor();
+  if (!scalar) shape = at::infer_size(shape, arguments[2].toTensor().sizes());
+  TORCH_CHECK(self.sizes() == shape, "lerp_: NPU function error: call aclnnInplaceLerp", scalar ? "s" : "",
+              " failed, error code is 161002", npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ", getpid(),
+              "] AclNN_Parameter_Error(EZ1001): CheckShape failed: output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(shape), ".");
+}
+
 }  // namespace
 
 bool is_half(const at::Tensor& tensor) {
@@ -97,6 +111,7 @@ bool is_half(const at::Tensor& tensor) {
 
 void check_dtypes(const std::string& name, Arguments& arguments) {
   check_same_dtype(name, arguments);
+  check_shapes(name, arguments);
   if (listed().empty()) return;
   const auto found = listed().find(name);
   if (found == listed().end()) return;

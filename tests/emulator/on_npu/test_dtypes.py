@@ -130,3 +130,12 @@ def test_a_layer_norm_of_halves_sums_in_float():
     torch.testing.assert_close(on_npu.weight.grad.cpu(), layer.weight.grad, atol=1e-3, rtol=1e-4)
     given = (data.half().npu(), [7], None, None, 1e-5)
     assert torch.ops.aten.native_layer_norm(*given)[1].dtype == torch.float32
+
+
+@pytest.mark.parametrize("weight", [1, torch.ones(2, 1)], ids=["number", "tensor"])
+def test_lerp_in_place_does_not_widen_its_tensor(weight):
+    weight = weight.npu() if isinstance(weight, torch.Tensor) else weight
+    wide, narrow = torch.ones(2, 6).npu(), torch.zeros(2, 1).npu()
+    assert torch.equal(wide.lerp_(narrow, weight).cpu(), torch.zeros(2, 6))
+    with pytest.raises(RuntimeError, match=r"(?s)call aclnnInplaceLerps? failed.*CheckShape failed"):
+        narrow.lerp_(wide, weight)
