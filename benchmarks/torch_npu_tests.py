@@ -70,7 +70,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("no fault: wants a library beside CANN", r"libatb|_atb|Asdsip|aclnnop"),
     (
         "no fault: a package is missing",
-        r"ModuleNotFoundError|ImportError: cannot import name|No such file or directory",
+        r"ModuleNotFoundError|ImportError: cannot import name|No such file or directory: ",
     ),
     (
         "no fault: wants another numpy",
