@@ -74,12 +74,15 @@ double execution_timeout() {
 }
 
 void say(const char* format, ...) {
-  std::fputs("npumigrate emulate: ", stderr);
   va_list values;
   va_start(values, format);
-  std::vfprintf(stderr, format, values);
+  char* text = nullptr;
+  const int length = vasprintf(&text, format, values);
   va_end(values);
-  std::fputc('\n', stderr);
+  if (length < 0) return;
+  // One write: ranks share a stream, and a line must not be parted from its beginning.
+  std::fprintf(stderr, "npumigrate emulate: %s\n", text);
+  std::free(text);
 }
 
 namespace {

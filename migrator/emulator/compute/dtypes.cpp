@@ -109,7 +109,7 @@ bool is_half(const at::Tensor& tensor) {
   return tensor.defined() && (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
 }
 
-void check_dtypes(const std::string& name, Arguments& arguments) {
+void check_arguments(const std::string& name, Arguments& arguments) {
   check_same_dtype(name, arguments);
   check_shapes(name, arguments);
   if (listed().empty()) return;

@@ -14,7 +14,7 @@ namespace emulator {
 bool is_half(const at::Tensor& tensor);
 
 // Raises CANN's error where an argument has a dtype, or a shape, that CANN's call does not take.
-void check_dtypes(const std::string& name, Arguments& arguments);
+void check_arguments(const std::string& name, Arguments& arguments);
 
 // Arguments of one call, converted to float; its results get the dtypes that op-plugin gives them.
 class InFloat {

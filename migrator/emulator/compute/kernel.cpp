@@ -168,7 +168,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) && takes_each(name, arguments))
     return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd, *stack);
   check_devices(name, arguments);
-  check_dtypes(name, arguments);
+  check_arguments(name, arguments);
   std::optional<Captured> captured_call;
   if (capturing()) captured_call.emplace(op, arguments, *stack);
   std::optional<NotedCall> noted;
