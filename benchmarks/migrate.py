@@ -5,12 +5,20 @@
 Prints, for the pinned projects together and with one process: the time of
 ``libcst.parse_module`` on their files that mention torch, the time of the
 whole command ``npumigrate -i … -o …``, their ratio, and the command's peak
-memory; then the time with two processes, and that of the smallest project by itself.
+memory; then how many times as long it takes as with two processes, and the
+time of the smallest project by itself.
 """
 
 from __future__ import annotations
 
-from benchmarks.whole_runs import measured, options, print_ratios, project_folders, together
+from benchmarks.whole_runs import (
+    measured,
+    options,
+    print_ratios,
+    print_two_processes,
+    project_folders,
+    together,
+)
 
 
 def main() -> None:
@@ -18,7 +26,7 @@ def main() -> None:
     folders = project_folders(chosen.project)
     with together(folders) as source:
         print_ratios(folders, source, [], chosen.runs, aim=0.50)
-        print(f"two processes: {measured(source, [], jobs=2)[0]:.1f} s")
+        print_two_processes(source, [], chosen.runs)
     (small,) = project_folders(["basicsr"])
     lines = sum(path.read_bytes().count(b"\n") for path in small.rglob("*.py"))
     print(f"{small.name}, {lines:,} lines: {measured(small, [])[0]:.2f} s (aim: about a second)")

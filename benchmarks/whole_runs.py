@@ -87,3 +87,10 @@ def print_ratios(folders: list[Path], source: Path, command: list[str], runs: in
             f"ratio {seconds / parse:.2f}, peak memory {memory / 1024:.0f} MB"
         )
     print(f"ratio: best {min(ratios):.2f}, worst {max(ratios):.2f} (aim: at most {aim:.2f})")
+
+
+def print_two_processes(source: Path, command: list[str], runs: int) -> None:
+    """How many times as long one process takes as two; both take turns, so that a busy machine slows both."""
+    turns = [[measured(source, command, jobs)[0] for jobs in (1, 2)] for _ in range(runs)]
+    one, two = (min(seconds) for seconds in zip(*turns))
+    print(f"one process {one:.1f} s, two {two:.1f} s: {one / two:.2f} times (aim: at least 1.75)")
