@@ -2,10 +2,10 @@
 
     python -m benchmarks.faults --kills 100 --of fleet
 
-The input must be as it was, no part of a result may look like one, what the command has started must end,
-and the same command once more must make what a run makes that nobody kills, leave no file of the killed one,
-and not do again what a fleet had finished. A command whose worker is killed ends well. The exit code is 1
-where anything is wrong.
+The moments are spread over the whole of a run. The input must be as it was, no part of a result may look
+like one, what the command has started must end, and the same command once more must make what a run makes
+that nobody kills, leave no file of the killed one, and not do again what a fleet had finished. A command
+whose worker is killed ends well. The exit code is 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ def main() -> int:
     for command in (each for each in COMMANDS if each.name in (options.of or names)):
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(Path(folder), command)
-            wrong = [fault for _ in range(options.kills) for fault in trial.faults(random)]
+            moments = [(number + random.random()) / options.kills for number in range(options.kills)]
+            wrong = [fault for moment in moments for fault in trial.faults(random, moment)]
         count += len(wrong)
         print(f"{command.name}: {options.kills} kills within {trial.seconds:.1f} s, {len(wrong)} faults")
+        print("  " + ", ".join(f"{stage}: {number}" for stage, number in sorted(trial.stages.items())))
         for fault in sorted(set(wrong)):
             print(f"  {fault} ({wrong.count(fault)})")
     print(f"seed {options.seed}")

@@ -23,16 +23,16 @@ from migrator.files.staging import claim, discard, recover
 from migrator.findings.finding import SEVERITIES
 from migrator.fleet.obtain import NotObtainedError, obtain
 from migrator.fleet.repositories import Repository
+from migrator.fleet.watched import WATCH
 
 State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values
 _PAUSE = 0.05
-# A process limits itself: between a fork and its program a thread of ours must not do anything.
-# It ends with the process that started it, whose end of the pipe at its standard input is closed then.
-_LIMITED = """\
-import os, resource, sys, threading
-threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
-resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
+# A process limits itself, as it watches for itself.
+_LIMITED = f"""\
+{WATCH}
+import resource
+resource.setrlimit(resource.RLIMIT_AS, ({{bytes}}, {{bytes}}))
 from migrator.cli.start import main
 main()
 """

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from migrator.fleet import watched
 from migrator.fleet.repositories import Repository
 
 _LARGEST = 4 << 30  # bytes that an archive may unpack to
@@ -104,14 +105,7 @@ def _run(command: list[str], folder: Path, seconds: float) -> tuple[int, str]:
 def _ran(command: list[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
     try:
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            timeout=seconds,
-            stdin=subprocess.DEVNULL,
-        )
+        return watched.run(command, folder, environment, seconds)
     except subprocess.TimeoutExpired:
         raise NotObtainedError(f"not there after {seconds:.0f} s") from None
 

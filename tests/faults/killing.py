@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,10 +36,22 @@ def make_project(folder: Path, files: int = 40) -> None:
 
 
 def make_repositories(folder: Path, count: int = 4) -> None:
-    """Some such projects, and the list of them."""
+    """Some such projects, the first ones in an archive and with Git, and the list of them."""
     for number in range(count):
         make_project(folder / f"r{number}", 3 + number)
-    (folder / "repos.txt").write_text("".join(f"r{number}\n" for number in range(count)))
+    names = [f"r{number}" for number in range(count)]
+    with tarfile.open(folder / "r0.tar.gz", "w:gz") as tar:
+        tar.add(folder / "r0", "r0")
+    shutil.rmtree(folder / "r0")
+    names[0] = "r0.tar.gz"
+    if shutil.which("git"):
+        user = ("-c", "user.name=a", "-c", "user.email=a@b")
+        for line in (("init", "-q"), ("add", "-A"), (*user, "commit", "-qm", "all")):
+            subprocess.run(["git", *line], cwd=folder / "r1", check=True)
+        (folder / "r1" / ".git").rename(folder / "r1.git")
+        shutil.rmtree(folder / "r1")
+        names[1] = "r1.git"
+    (folder / "repos.txt").write_text("".join(f"{name}\n" for name in names))
 
 
 @dataclass(frozen=True)
@@ -97,17 +111,17 @@ class Trial:
         self.seconds = time.monotonic() - started
         self.before = contents(self.original)
         self.whole = self._outcome()
+        self.stages: Counter[str] = Counter()
 
-    def faults(self, random: Random) -> list[str]:
-        """What is wrong after a kill at a random moment, and after the same command once more.
+    def faults(self, random: Random, moment: float | None = None) -> list[str]:
+        """What is wrong after a kill at a moment, and after the same command once more.
 
-        It is the command that is killed, or now and then one of its workers.
+        The ``moment`` is a part of the time that the command takes, any where none is given. It is the
+        command that is killed, or now and then one of its workers.
         """
-        self._fresh()
         mark = uuid.uuid4().hex
-        process = self._start(mark)
-        time.sleep(random.uniform(0.1, 1.1) * self.seconds)
-        workers = [pid for pid in _marked(mark) if pid != process.pid]
+        process = self._start_until(random.random() if moment is None else moment, mark)
+        workers = [pid for pid in marked(mark) if pid != process.pid]
         wrong = []
         if workers and random.random() < _OF_WORKERS:
             _kill(random.choice(workers))
@@ -116,6 +130,7 @@ class Trial:
         else:
             process.kill()
             process.wait()
+        self.stages[self._stage()] += 1
         wrong += self._half_done()
         if left := _left(mark):
             wrong.append(f"processes that live on: {left}")
@@ -131,6 +146,17 @@ class Trial:
         if files := [name for name in os.listdir(self.temporary) if not name.startswith("dask-")]:
             wrong.append(f"temporary files are left: {files}")
         return wrong
+
+    def _start_until(self, moment: float, mark: str) -> subprocess.Popen[bytes]:
+        """The command at that moment; where it ends sooner, it takes less time than we knew."""
+        while True:
+            self._fresh()
+            process, started = self._start(mark), time.monotonic()
+            try:
+                process.wait(moment * self.seconds)
+            except subprocess.TimeoutExpired:
+                return process
+            self.seconds = time.monotonic() - started
 
     @property
     def temporary(self) -> Path:
@@ -157,6 +183,13 @@ class Trial:
     def _outcome(self) -> dict[str, bytes]:
         """The project, where it is written to, or the result; with what should not be there."""
         return contents(self.folder / ("project" if self.command.writes else "out"))
+
+    def _stage(self) -> str:
+        """How far a killed command was."""
+        now, before = self._outcome(), self.before if self.command.writes else {}
+        if now == before:
+            return "nothing written"
+        return "all written" if self.whole.items() <= now.items() else "some written"
 
     def _half_done(self) -> list[str]:
         now = contents(self.folder / "project")
@@ -185,7 +218,7 @@ def _is_aside(name: str) -> bool:
 def _left(mark: str) -> list[int]:
     """The processes with a mark in their environment that do not end in time; they are ended."""
     end = time.monotonic() + _WITHIN
-    while found := _marked(mark):
+    while found := marked(mark):
         if time.monotonic() > end:
             for pid in found:
                 _kill(pid)
@@ -199,7 +232,8 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _marked(mark: str) -> list[int]:
+def marked(mark: str) -> list[int]:
+    """The processes with a mark in their environment."""
     sign = f"NPUMIGRATE_KILLED={mark}".encode()
     return [pid for pid in _processes() if sign in _environment(pid)]
 

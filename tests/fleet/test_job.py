@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from migrator.files.naming import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.job import Task, examine
 from migrator.fleet.repositories import Repository
+from tests.faults.killing import marked
 
 # A worker whose job never ends; it prints the process number of that.
 WORKER = """
@@ -44,6 +50,38 @@ def test_a_killed_worker_leaves_nothing_running_and_no_files(tmp_path: Path, mon
     task = Task("lint", "2.6", str(tmp_path / "out"), 300, 1 << 32)
     assert examine(Repository("r", "folder", str(tmp_path / "r"), ""), task)["state"] == "done"
     assert os.listdir(printed) == []
+
+
+# A worker that fetches from a server that never answers: git waits, and what git has started for the address.
+FETCHING = """
+import sys
+from pathlib import Path
+from migrator.fleet.obtain import obtain
+from migrator.fleet.repositories import Repository
+obtain(Repository("r", "git", sys.argv[1], ""), Path(sys.argv[2]), "", float(sys.argv[3]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir() or not shutil.which("git"), reason="needs git and /proc")
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "out of time"])
+def test_git_ends_with_its_worker_and_with_its_time(tmp_path: Path, killed: bool) -> None:
+    mark = uuid.uuid4().hex
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/r.git"
+        worker = subprocess.Popen(
+            [sys.executable, "-c", FETCHING, address, str(tmp_path), "300" if killed else "3"],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "NPUMIGRATE_KILLED": mark},
+            stderr=subprocess.PIPE,
+        )
+        silent.settimeout(60)
+        with silent.accept()[0]:
+            if killed:
+                assert len(marked(mark)) > 2
+                worker.kill()
+            said = worker.communicate(timeout=60)[1]
+            assert killed or b"not there after 3 s" in said
+            within(10, lambda: not marked(mark))
 
 
 def state(pid: str) -> str:
