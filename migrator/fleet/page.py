@@ -14,6 +14,7 @@ from migrator.files.replacing import replace_file
 from migrator.fleet.job import Task
 from migrator.fleet.tables import blocking, cost, firing
 from migrator.language import N_, _, language
+from migrator.report.views.page import words
 
 PAGE = "index.html"
 _SHOWN = 1000  # repositories on the page: the tables have all
@@ -34,6 +35,7 @@ def write_page(
         lstrip_blocks=True,
     )
     environment.globals["_"] = _
+    environment.filters["words"] = words
     style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
     text = environment.get_template("fleet.html.j2").render(
         language=language(),

@@ -45,7 +45,7 @@ def repositories(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     for name in _NUMBERS:
         table[name] = pd.to_numeric(table[name], errors="coerce")
     for name in ("source", "revision", "reason", "framework", "key"):
-        table[name] = table[name].fillna("").astype(str)
+        table[name] = table[name].astype(object).fillna("").astype(str)
     table["left"] = table["state"] != "done"
     order = ["left", "readiness", "blocker", "error", "warning", "name"]
     upwards = [name != "readiness" for name in order]

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# Between a fork and its program a thread of ours must not do anything, so a Python program watches for itself:
-# the pipe at its standard input is closed when the process that started it is gone. Then its group ends, with
-# what it has started: it has to lead a session.
+# Between a fork and its program a thread of ours must not do anything, so a Python program watches itself:
+# the pipe at its standard input is closed when the process that started it is gone. Then its group ends,
+# with what it has started; it has to lead a session.
 WATCH = """\
 import os, signal, threading
 threading.Thread(target=lambda: os.read(0, 1) or os.killpg(0, signal.SIGKILL), daemon=True).start()

@@ -125,11 +125,11 @@ def _environment(texts: Texts) -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals.update(t=texts, sides=_sides)
-    environment.filters.update(words=_words, query=quote)
+    environment.filters.update(words=words, query=quote)
     return environment
 
 
-def _words(text: str) -> Markup:
+def words(text: str) -> Markup:
     """A text of a rule: what stands between backquotes is code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # nosec B704 # escaped first
 
