@@ -61,12 +61,14 @@ def findings(outcomes: Sequence[Outcome]) -> pd.DataFrame:
 def blocking(found: pd.DataFrame) -> pd.DataFrame:
     """The APIs that stop most repositories, by blockers and errors that no fix removes.
 
-    Where a rule has many names that stop one repository only, such as its own kernels, they share a row.
+    Where a rule has many names that stop one repository only, such as its own kernels, they share a row; so
+    do many that stop the same repositories, such as copies of one kernel.
     """
     grave = found["severity"].isin(["blocker", "error"])
     left = found[grave & (found["safety"] == "")].copy()
-    everywhere = left.groupby(["api", "code"])["name"].transform("nunique")
-    for _code, rows in left[everywhere == 1].groupby("code"):
+    stopped = left.groupby(["api", "code"])["name"].transform(lambda names: "\0".join(sorted(set(names))))
+    together = stopped.map(lambda names: names if "\0" in names else "")
+    for _key, rows in left.groupby([left["code"], together]):
         names = rows.groupby("api")["count"].sum().sort_values(ascending=False, kind="stable").index
         if len(names) > _NAMED:
             left.loc[rows.index, "api"] = ", ".join(names[:_NAMED]) + f" (+{len(names) - _NAMED})"

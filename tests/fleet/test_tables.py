@@ -19,3 +19,17 @@ def test_names_of_one_repository_share_a_row() -> None:
         ("torch.cuda.nvtx.mark", "NPU501", 2, 4),
         ("Kernel1, Kernel2, Kernel3 (+36)", "NPU652", 1, sum(50 - number for number in range(1, 40))),
     ]
+
+
+def test_names_of_the_same_repositories_share_a_row() -> None:
+    """What one library brings into two repositories is one row; what stops others, too, has its own."""
+    copied = [["NPU652", f"copied{number}", "error", "", "", 1] for number in range(4)]
+    other = ["NPU652", "other", "error", "", "", 1]
+    outcomes = [{"name": name, "findings": [*copied, other]} for name in "ab"]
+    found = findings([*outcomes, {"name": "c", "findings": [other]}])
+    rows = [tuple(row) for row in blocking(found).itertuples(index=False)]
+    assert rows == [("other", "NPU652", 3, 3), ("copied0, copied1, copied2 (+1)", "NPU652", 2, 8)]
+
+
+def test_nothing_stops_what_has_no_findings() -> None:
+    assert blocking(findings([{"name": "a", "findings": []}])).empty
