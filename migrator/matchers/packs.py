@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -121,21 +121,15 @@ def load(path: Path) -> list[Rule]:
     except Unreadable as error:
         raise RuleError(f"{shown(path)}: {error}") from None
     except UnicodeDecodeError as error:
-        raise RuleError(
-            _("{path}: cannot be read: not UTF-8 (byte {start})", path=shown(path), start=error.start)
-        ) from None
+        said = _("{path}: cannot be read: not UTF-8 (byte {start})", path=shown(path), start=error.start)
+        raise RuleError(said) from None
     try:
         node, entries = _composed(text, is_ours=data_folder("rules") in path.parents)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
         place = f":{mark.line + 1}" if mark else ""
         raise RuleError(
-            _(
-                "{path}{place}: not YAML: {error}",
-                path=path,
-                place=place,
-                error=getattr(error, "problem", error),
-            )
+            _("{path}{place}: not YAML: {error}", path=path, place=place, error=problem)
         ) from None
     except _TooMuchError as error:
         raise RuleError(f"{path}:{error}") from None
@@ -179,77 +173,31 @@ def _check_depth(events: Iterable[Any]) -> None:
         name = event.__class__.__name__
         depth += name.endswith("StartEvent") - name.endswith("EndEvent")
         if depth > _DEEPEST:
-            raise _TooMuchError(
-                _("{line}: lists and mappings are nested too deeply", line=event.start_mark.line + 1)
-            )
+            line = event.start_mark.line + 1
+            raise _TooMuchError(_("{line}: lists and mappings are nested too deeply", line=line))
 
 
 def _rule(entry: Any, node: Any, path: Path) -> Rule:
     """One rule from a mapping and its YAML node, which knows the lines."""
     place = f"{path}:{node.start_mark.line + 1}"
-    if not isinstance(entry, dict):
-        raise RuleError(_("{place}: a rule is a mapping with code, name, summary, kind, …", place=place))
-    for key in entry:
-        if key not in _FIELDS:
-            raise RuleError(
-                _(
-                    "{place}: unknown field {key!r}{key2}",
-                    place=place,
-                    key=key,
-                    key2=did_you_mean(key, _FIELDS),
-                )
-            )
-    for key in ("code", "name", "summary", "kind"):
-        if not isinstance(entry.get(key), str) or not entry[key].strip():
-            raise RuleError(_("{place}: the field {key!r} is missing", place=place, key=key))
-    if entry["kind"] not in (*KINDS, "structural"):
-        raise RuleError(
-            _(
-                "{place}: kind {entry!r} is not one of {kinds}, structural",
-                place=place,
-                entry=entry["kind"],
-                kinds=", ".join(KINDS),
-            )
-        )
-    if not _CODE.match(entry["code"]):
-        raise RuleError(
-            _(
-                "{place}: code {entry!r} is not letters and digits, such as ACME101",
-                place=place,
-                entry=entry["code"],
-            )
-        )
-    examples = entry.get("examples", ())
-    if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
-        raise RuleError(
-            _("{place}: 'examples' is a list of mappings with before/after or unchanged", place=place)
-        )
-    for number, example in enumerate(examples):
-        _check_example(
-            example,
-            _("{place}: example {number} of {entry}", place=place, number=number, entry=entry["code"]),
-        )
-    handler, given = _options(entry, node, path)
-    values = {key: value for key, value in entry.items() if key not in ("options", "except")}
+    for problem in _wrong_entry(entry):
+        raise RuleError(f"{place}: {problem}")
+    for problem in _wrong_options(entry.get("options", {})):
+        raise RuleError(f"{path}:{_line(node, 'options')}: {problem}")
+    try:
+        handler, given = _options(entry)
+    except OptionError as error:
+        raise RuleError(f"{path}:{_line(node, 'options', error.name)}: {error}") from None
+    values = {key: value for key, value in entry.items() if key not in ("options", "except", "examples")}
     more = {"excluded": entry.get("except", ()), "given": given, "handler": handler, "origin": place}
     try:
-        rule = typed(Rule, {**values, **more, "examples": ()})
+        rule = typed(Rule, {**values, **more})
     except OptionError as error:
         raise RuleError(f"{path}:{_line(node, error.name)}: {error}") from None
-    for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
-        if not CONDITION.match(condition):
-            raise RuleError(
-                _(
-                    "{place}: versions {versions!r} is not like '>=2.1,<2.6'",
-                    place=place,
-                    versions=rule.versions,
-                )
-            )
-    if rule.library and not _LIBRARY.match(rule.library):
-        raise RuleError(
-            _("{place}: library {name!r} is not like 'transformers <4.51'", place=place, name=rule.library)
-        )
-    _check_names(rule, node, path)
+    for problem in _wrong_conditions(rule):
+        raise RuleError(f"{place}: {problem}")
+    for key, problem in _wrong_names(rule):
+        raise RuleError(f"{path}:{_line(node, key)}: {problem}")
     message, advice = (_(" ".join(text.split())) for text in (rule.message, rule.advice))
     return replace(
         rule,
@@ -257,8 +205,69 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
         message=message,
         advice=advice,
         why=_why(rule.why.strip()),
-        examples=tuple(examples),
+        examples=tuple(entry.get("examples", ())),
     )
+
+
+def _wrong_entry(entry: Any) -> Iterator[str]:
+    """What is wrong with the fields of an entry; what comes behind the first may follow from it."""
+    if not isinstance(entry, dict):
+        yield _("a rule is a mapping with code, name, summary, kind, …")
+    for key in entry:
+        if key not in _FIELDS:
+            yield _("unknown field {key!r}{key2}", key=key, key2=did_you_mean(key, _FIELDS))
+    for key in ("code", "name", "summary", "kind"):
+        if not isinstance(entry.get(key), str) or not entry[key].strip():
+            yield _("the field {key!r} is missing", key=key)
+    if entry["kind"] not in (*KINDS, "structural"):
+        kinds = ", ".join(KINDS)
+        yield _("kind {entry!r} is not one of {kinds}, structural", entry=entry["kind"], kinds=kinds)
+    if not _CODE.match(entry["code"]):
+        yield _("code {entry!r} is not letters and digits, such as ACME101", entry=entry["code"])
+    examples = entry.get("examples", ())
+    if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
+        yield _("'examples' is a list of mappings with before/after or unchanged")
+    for number, example in enumerate(examples):
+        for problem in _wrong_example(example):
+            which = _("example {number} of {entry}", number=number, entry=entry["code"])
+            yield f"{which}: {problem}"
+
+
+def _wrong_example(example: dict[Any, Any]) -> Iterator[str]:
+    for key, value in example.items():
+        if key not in _EXAMPLE_FIELDS:
+            fields = ", ".join(_EXAMPLE_FIELDS)
+            yield _("unknown field {key!r}; the fields are {example_fields}", key=key, example_fields=fields)
+        if not isinstance(value, str):
+            yield _("{key!r} is a string; write a number in quotes", key=key)
+    if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
+        yield _("it has both before and after, or only unchanged, or only reported")
+
+
+def _wrong_conditions(rule: Rule) -> Iterator[str]:
+    for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
+        if not CONDITION.match(condition):
+            yield _("versions {versions!r} is not like '>=2.1,<2.6'", versions=rule.versions)
+    if rule.library and not _LIBRARY.match(rule.library):
+        yield _("library {name!r} is not like 'transformers <4.51'", name=rule.library)
+
+
+def _wrong_names(rule: Rule) -> Iterator[tuple[str, str]]:
+    """The fields by which a rule goes: those that it lacks, and those that its code does not look at."""
+    finder = rule.finder
+    if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):
+        yield "match", _("the field 'match' is missing or empty")
+    if finder.replaces == "must" and not rule.replace:
+        yield "replace", _("the field 'replace' is missing")
+    idle = {
+        "match": rule.match and not finder.takes_match,
+        "replace": rule.replace and finder.replaces == "no",
+        "words": rule.words and (finder.words_from or not finder.module),
+    }
+    of = _("the handler {handler!r}", handler=rule.handler)
+    of = of if rule.handler else _("the kind {kind!r}", kind=rule.kind)
+    for key in (key for key, is_idle in idle.items() if is_idle):
+        yield key, _("{of} does not look at the field {key!r}", of=of, key=key)
 
 
 def _why(text: str) -> str:
@@ -268,66 +277,26 @@ def _why(text: str) -> str:
     return text if translated == line else translated
 
 
-def _options(entry: dict[str, Any], node: Any, path: Path) -> tuple[str, dict[str, Any]]:
-    """The handler of a structural rule, and the other options; all are checked."""
-    values = entry.get("options", {})
-    line = f"{path}:{_line(node, 'options')}"
-    if not isinstance(values, dict):
-        raise RuleError(_("{line}: 'options' is a mapping", line=line))
-    for key in values:
+def _wrong_options(options: Any) -> Iterator[str]:
+    if not isinstance(options, dict):
+        yield _("'options' is a mapping")
+    for key in options:
         if not isinstance(key, str):  # for YAML, on and off are truth values
-            raise RuleError(
-                _("{line}: the option {key!r} is not a string: write it in quotes", line=line, key=key)
-            )
-    given = dict(values)
-    is_structural = entry["kind"] == "structural"
-    handler = given.pop("handler", "") if is_structural else ""
-    try:
-        if is_structural and handler not in HANDLERS:
-            raise OptionError(
-                "handler",
-                _(
-                    "unknown handler {handler!r}{handler2}",
-                    handler=handler,
-                    handler2=did_you_mean(handler, HANDLERS),
-                ),
-            )
-        finder = HANDLERS[handler] if is_structural else KINDS[entry["kind"]]
-        check_expressions(typed(finder.declared, given))
-    except OptionError as error:
-        raise RuleError(f"{path}:{_line(node, 'options', error.name)}: {error}") from None
-    return handler, given
+            yield _("the option {key!r} is not a string: write it in quotes", key=key)
 
 
-def _check_names(rule: Rule, node: Any, path: Path) -> None:
-    """Whether a rule has what it goes by, and nothing that its code does not look at."""
-    finder = rule.finder
-    if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):
-        raise RuleError(
-            _("{path}:{node}: the field 'match' is missing or empty", path=path, node=_line(node, "match"))
-        )
-    if finder.replaces == "must" and not rule.replace:
-        raise RuleError(_("{origin}: the field 'replace' is missing", origin=rule.origin))
-    idle = {
-        "match": rule.match and not finder.takes_match,
-        "replace": rule.replace and finder.replaces == "no",
-        "words": rule.words and (finder.words_from or not finder.module),
-    }
-    for key in (key for key, is_idle in idle.items() if is_idle):
-        of = (
-            _("the handler {handler!r}", handler=rule.handler)
-            if rule.handler
-            else _("the kind {kind!r}", kind=rule.kind)
-        )
-        raise RuleError(
-            _(
-                "{path}:{node}: {of} does not look at the field {key!r}",
-                path=path,
-                node=_line(node, key),
-                of=of,
-                key=key,
-            )
-        )
+def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The handler of a structural rule, and the other options. Raises OptionError for what does not fit."""
+    given, finders = dict(entry.get("options", {})), KINDS
+    name = entry["kind"]
+    if name == "structural":
+        name, finders = given.pop("handler", ""), HANDLERS
+        if name not in finders:
+            meant = did_you_mean(name, finders)
+            said = _("unknown handler {handler!r}{handler2}", handler=name, handler2=meant)
+            raise OptionError("handler", said)
+    check_expressions(typed(finders[name].declared, given))
+    return name if finders is HANDLERS else "", given
 
 
 def _line(node: Any, *keys: str) -> int:
@@ -340,25 +309,6 @@ def _line(node: Any, *keys: str) -> int:
         name, node = inside[key]
         line = name.start_mark.line + 1
     return line
-
-
-def _check_example(example: dict[Any, Any], place: str) -> None:
-    for key, value in example.items():
-        if key not in _EXAMPLE_FIELDS:
-            raise RuleError(
-                _(
-                    "{place}: unknown field {key!r}; the fields are {example_fields}",
-                    place=place,
-                    key=key,
-                    example_fields=", ".join(_EXAMPLE_FIELDS),
-                )
-            )
-        if not isinstance(value, str):
-            raise RuleError(_("{place}: {key!r} is a string; write a number in quotes", place=place, key=key))
-    if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
-        raise RuleError(
-            _("{place}: it has both before and after, or only unchanged, or only reported", place=place)
-        )
 
 
 def applies(rule: Rule, version: tuple[int, ...]) -> bool:
@@ -387,14 +337,14 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: L
     for path in [*sorted(folder.glob("*.yaml")), *opt_in, *users]:
         for rule in load(path):
             if rule.code in rules:
-                raise RuleError(
-                    _(
-                        "{origin}: {code} is already defined in {origin2}",
-                        origin=rule.origin,
-                        code=rule.code,
-                        origin2=rules[rule.code].origin,
-                    )
+                here, there = rule.origin, rules[rule.code].origin
+                said = _(
+                    "{origin}: {code} is already defined in {origin2}",
+                    origin=here,
+                    code=rule.code,
+                    origin2=there,
                 )
+                raise RuleError(said)
             rules[rule.code] = rule
         if path not in users:
             own.update(rules)
