@@ -118,8 +118,8 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
         return item.needs_npu and TORCH in rule.framework and (has_torch or alone)
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
-    if imports:  # torch_npu comes with them
-        made = [item for item in made if rules.every[item.finding.code].handler != "outside-device"]
+    if imports:
+        made = [item for item in made if not rules.every[item.finding.code].finder.only_imports]
     shared = tuple(edit for item in imports for edit in item.edits)
     edits = [edit for item in made for edit in item.edits]
     removals = [edit for edit in edits if edit.text.strip() in ("", "pass")]

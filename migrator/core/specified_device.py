@@ -34,4 +34,4 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
         return []
     begin, _ = index.line_span(*[head_lines(first)[0]] * 2)
     edit = Edit(begin, begin, "".join(line + newline_of(index.text) for line in _STATEMENTS))
-    return [insertion(context, rule, first, edit, api=_VARIABLE)._replace(needs_npu=False)]
+    return [insertion(context, rule, first, edit, api=_VARIABLE)]

@@ -32,7 +32,7 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
     if not inserted:  # torch_npu is imported already
         there = next(node for node in index.imports if names_package(node, "torch_npu"))
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
-    return [item._replace(needs_npu=False) for item in inserted]
+    return inserted
 
 
 def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) -> list[Match]:

@@ -39,6 +39,10 @@ class FileContext:
         return value_of(self.index, node, self.elsewhere)
 
 
+# How certain a finding is that goes by nothing but a name.
+ONLY_BY_NAME = "likely: only its name says so"
+
+
 class Match(NamedTuple):
     """A finding, and whether its fix needs ``import torch_npu`` where ``node`` is.
 
@@ -71,14 +75,15 @@ def found(
     documents: str = "",
     kernel: str = "",
     certainty: str = "",
-    needs_npu: bool = True,
+    needs_npu: Optional[bool] = None,
     span: tuple[int, int] | None = None,
     claims: bool = False,
     form: str = "",
 ) -> Match:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
-    ``{api}`` in the rule's message and advice is replaced by the API's name.
+    ``{api}`` in the rule's message and advice is replaced by the API's name. Whether the fix needs torch_npu
+    says the rule, else the caller, else the kind of the rule.
     """
     index = context.index
     start, end = span = span or index.span(node)
@@ -92,9 +97,8 @@ def found(
         form=form,
         instead=rule.options.instead.replace("{name}", api.rpartition(".")[2]),
     )
-    if rule.options.needs_npu is not None:
-        needs_npu = rule.options.needs_npu
-    return Match(finding, node, needs_npu, span if claims else None)
+    needs = (rule.options.needs_npu, needs_npu, rule.finder.needs_npu)
+    return Match(finding, node, next(each for each in needs if each is not None), span if claims else None)
 
 
 def finding_at(
@@ -144,6 +148,6 @@ def insertion(
     context: FileContext, rule: Rule, node: ast.AST, edit: Edit, api: str = "torch_npu", message: str = ""
 ) -> Match:
     """The insertion of a statement beside ``node``."""
-    item = found(context, rule, node, api=api, message=message, needs_npu=api == "torch_npu")
+    item = found(context, rule, node, api=api, message=message)
     fix = Fix((edit,), "safe", "INSERT")  # it is needed by changes that tell how safe they are
     return item._replace(finding=item.finding._replace(fix=fix))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of, put_around
-from migrator.names.flow import parameter_of
+from migrator.names.flow import given_by_each, parameter_of
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.scopes import Binding
-from migrator.names.tree import argument_of, bare_name
+from migrator.names.tree import argument_of, bare_name, elements
 from migrator.names.values import options_like
 from migrator.project.parser_options import WORDS, options
 
@@ -106,19 +105,15 @@ def _given_ints(
     if parameter is None or isinstance(index.parent(parameter.function), ast.ClassDef):
         return False
     uses = index.uses_of(parameter.function)
-    for use in uses:
-        call = index.call_of(use)
-        if call is not None:
-            value: Optional[ast.expr] = argument_of(call, parameter.name, parameter.place) or binding.value
-        else:
+    for use, value in zip(uses, given_by_each(index, parameter)):
+        if index.call_of(use) is None:
             starts = index.parent(use)
             if not isinstance(starts, ast.Call) or index.qualified_name(starts.func) not in _STARTS_RANKS:
                 return False
             if parameter.place == 0:
                 continue
-            rest = argument_of(starts, "args", 1)
-            given = rest.elts if isinstance(rest, (ast.Tuple, ast.List)) else []
-            value = given[parameter.place - 1] if parameter.place <= len(given) else binding.value
+            value = next(iter(elements(argument_of(starts, "args", 1))[parameter.place - 1 :]), None)
+        value = value or binding.value
         if value is None or not surely_int(index, integers, value, depth + 1):
             return False
     return bool(uses)
@@ -132,8 +127,9 @@ def _options(index: ModuleIndex) -> frozenset[str]:
 
 def _whole(index: ModuleIndex) -> Iterator[str]:
     for option in options(index):
-        told = {each.arg: each.value for each in option.call.keywords} if option.call else {}
-        of_type = told.get("type")
-        has_value = type(option.default) is int or getattr(told.get("required"), "value", False)
+        if option.call is None:
+            continue
+        of_type, required = argument_of(option.call, "type"), argument_of(option.call, "required")
+        has_value = type(option.default) is int or getattr(required, "value", False)
         if isinstance(of_type, ast.Name) and of_type.id == "int" and has_value and option.takes == 1:
             yield option.dest

@@ -107,6 +107,17 @@ def kept_as(holder: ast.AST | None, value: ast.AST) -> str:
     return last_name(holder.target) if isinstance(holder, ast.AnnAssign) else ""
 
 
+def given_as(holder: ast.AST | None, value: ast.AST) -> str:
+    """The same, or the parameter whose default a value is; nothing where it is kept under no string."""
+    if isinstance(holder, ast.arguments):
+        return next((each.arg for each, default in defaults(holder) if default is value), "")
+    if isinstance(holder, (ast.Assign, ast.AnnAssign)):
+        target = targets_of(holder)[0]
+        kept = string_value(target.slice) if isinstance(target, ast.Subscript) else last_name(target)
+        return kept or "" if holder.value is value else ""
+    return kept_as(holder, value)
+
+
 def attributes(node: ast.AST) -> Iterator[ast.Attribute]:
     """The attributes of a dotted name, the last one first: ``a.b.c`` and ``a.b``."""
     while isinstance(node, ast.Attribute):

@@ -84,17 +84,7 @@ def _named(
         message = _("{name} is {npu}, with other values on NPUs", name=name, npu=variable.npu)
     else:
         message = _("{name} has no effect on NPUs", name=name)
-    yield found(
-        context,
-        rule,
-        node,
-        api=name,
-        edits=edits,
-        message=message,
-        advice=advice,
-        safety=safety,
-        needs_npu=False,
-    )
+    yield found(context, rule, node, api=name, edits=edits, message=message, advice=advice, safety=safety)
 
 
 def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call) -> Iterator[Match]:
@@ -130,7 +120,6 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
             advice=variable.advice,
             message=variable.name
             + (_(": {npu} does not take {bad!r}", npu=variable.npu, bad=bad) if bad else said),
-            needs_npu=False,
         )
 
 
@@ -256,13 +245,7 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name:
             other = _("write {npu}.", npu=variable.npu) if variable.npu else variable.advice
-            yield found(
-                context,
-                rule,
-                node,
-                api=name,
-                message=_("{name} is set inside a string, which is left unchanged", name=name),
-                advice=_("If this is a command that runs: {other}", other=other),
-                needs_npu=False,
-            )
+            message = _("{name} is set inside a string, which is left unchanged", name=name)
+            advice = _("If this is a command that runs: {other}", other=other)
+            yield found(context, rule, node, api=name, message=message, advice=advice)
             return

@@ -20,7 +20,7 @@ from migrator.project.frameworks import TORCH
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 
 
-def find_methods(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
+def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iterator[Match]:
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
     for node, rule in _members(context, rules):
         call = context.index.call_of(node)

@@ -142,15 +142,10 @@ def _kept_module(
     named = "torch" in called
     if not named and not _may_be_torch(context, holder, base, ref):
         return
-    yield found(
-        context,
-        rule,
-        written[-1],
-        api=name,
-        message=_("{name} accessed through {called} is left unchanged", name=name, called=called),
-        advice=_("If that is the module torch, write {npu}.", npu=known.npu),
-        severity="" if named else "warning",
-    )
+    message = _("{name} accessed through {called} is left unchanged", name=name, called=called)
+    advice = _("If that is the module torch, write {npu}.", npu=known.npu)
+    severity = "" if named else "warning"
+    yield found(context, rule, written[-1], api=name, message=message, advice=advice, severity=severity)
 
 
 def _may_be_torch(context: FileContext, holder: ast.expr, base: str, ref: ast.expr) -> bool:

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
 from migrator.matchers.normal_form import PatternMatch, Term, ancestors, compiled, matched
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
@@ -133,7 +133,7 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iter
             node,
             api=node.name,
             form=form,
-            certainty="likely: only its name says so",
+            certainty=ONLY_BY_NAME,
             span=(start, end),
             message=_(
                 "by its name, {name} may be this:  {message}",

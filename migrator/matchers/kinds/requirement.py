@@ -251,13 +251,7 @@ def _versions(
         if item.name == _TORCH_NPU:
             message = _("torch_npu {version} is the release for torch {torch}", version=version, torch=torch)
         yield found_in_text(
-            context,
-            rule,
-            item.span,
-            api=item.name,
-            edits=edits,
-            message=message,
-            severity="warning",
+            context, rule, item.span, api=item.name, edits=edits, message=message, severity="warning"
         )
 
 

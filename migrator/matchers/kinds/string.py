@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Callable, Literal, Optional, Union
+from typing import Callable, Literal, Union
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -38,7 +38,7 @@ from migrator.names.guards import is_asked_first
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import String, called_name, defaults, last_name, string_value, targets_of
+from migrator.names.tree import String, called_name, given_as
 from migrator.names.values import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
@@ -310,14 +310,9 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
         return found(
             context, rule, node, api=value, message=_("torch.{value} has no NPU equivalent", value=value)
         )
-    return found(
-        context,
-        rule,
-        node,
-        api=value,
-        edits=replace_text(index, node, value, new, 1),
-        message=_("attribute name in a string: {new!r} on NPUs", new=new),
-    )
+    edits = replace_text(index, node, value, new, 1)
+    message = _("attribute name in a string: {new!r} on NPUs", new=new)
+    return found(context, rule, node, api=value, edits=edits, message=message)
 
 
 def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: str) -> Outcome:
@@ -332,14 +327,8 @@ def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: s
     ):
         return None
     message = _("torch.{value} in a string that is split is left unchanged", value=value)
-    return found(
-        context,
-        rule,
-        node,
-        api=value,
-        message=message,
-        advice=_("Write {npu}.", npu=known.npu[len("torch.") :]),
-    )
+    advice = _("Write {npu}.", npu=known.npu[len("torch.") :])
+    return found(context, rule, node, api=value, message=message, advice=advice)
 
 
 def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
@@ -360,18 +349,7 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
 def _given_as(index: ModuleIndex, node: String) -> str:
     """The name of the argument, the setting or the key that a string is given as, without ``_`` before it."""
     child = index.chosen(node)
-    parent = index.parent(child)
-    name: Optional[str] = ""
-    if isinstance(parent, ast.keyword):
-        name = parent.arg
-    elif isinstance(parent, (ast.Assign, ast.AnnAssign)) and child is parent.value:
-        target = targets_of(parent)[0]
-        name = string_value(target.slice) if isinstance(target, ast.Subscript) else last_name(target)
-    elif isinstance(parent, ast.Dict):
-        name = next((string_value(key) for key, item in zip(parent.keys, parent.values) if item is child), "")
-    elif isinstance(parent, ast.arguments):
-        name = next((each.arg for each, default in defaults(parent) if default is child), "")
-    return (name or "").lstrip("_")
+    return given_as(index.parent(child), child).lstrip("_")
 
 
 _SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, String], Outcome]] = {

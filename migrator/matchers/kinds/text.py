@@ -52,9 +52,7 @@ def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match
             if verdict is None:
                 continue
             edits = replace_text(context.index, node, phrase, rule.replace) if rule.replace else []
-            yield found(
-                context, rule, node, api=phrase, edits=edits, safety=verdict if edits else "", needs_npu=False
-            )
+            yield found(context, rule, node, api=phrase, edits=edits, safety=verdict if edits else "")
             break
 
 

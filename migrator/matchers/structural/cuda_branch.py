@@ -1,4 +1,4 @@
-"""Questions for CUDA that become questions for an NPU, and lead it into what was written for CUDA alone."""
+"""Questions for CUDA or the CPU that lead an NPU into what was written for CUDA alone."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Optional
 
+from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
+from migrator.matchers.structural.cuda_operators import find_uses
+from migrator.names.device_vocabulary import is_cpu
 from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch
+from migrator.names.strings import replace_text
 from migrator.names.tree import (
     FUNCTIONS,
+    String,
     bare_name,
     called_name,
     imported,
@@ -25,7 +31,7 @@ from migrator.names.tree import (
     walk,
 )
 from migrator.names.values import options_like
-from migrator.names.ways import choices, decided, guards_cuda_build
+from migrator.names.ways import choices, decided, guards_cuda_build, operator_uses, prefers_operators
 
 _DEVICE = re.compile(r"(?:^|_)(?:type|device|dev)$")
 _ASKS = re.compile(r"_?(?:is|has|have|can|check|supports?)_")
@@ -40,7 +46,7 @@ class BranchOptions(Options):
 
 
 def find(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[Match]:
-    """The questions whose answer turns round, where that starts something of CUDA's own."""
+    """Questions for CUDA that become questions for an NPU, where a yes starts something of CUDA's own."""
     index, only_cuda = context.index, re.compile(rule.options.only_cuda, re.IGNORECASE)
     questions = [*_questions(index)]
     if not questions or not only_cuda.search(index.text):
@@ -136,3 +142,46 @@ def _is_asked_for(index: ModuleIndex, test: ast.expr, name: str) -> bool:
         return False
     words = [word for word in re.split(r"[\W_]+", name.lower()) if len(word) > 3]
     return any(word in index.segment(test).lower() for word in words)
+
+
+_OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
+
+
+def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``if x.device.type == "cpu"``, where the rest goes to CUDA operators: an NPU takes the CPU's way."""
+    index = context.index
+    asked = [node for node in index.strings if is_cpu(node) and _compares_device(index, node)]
+    uses = [item.node for item in find_uses(context, rule)] if asked else []
+    operators = operator_uses(index, uses) if uses else set()
+    for node in asked if operators else ():
+        if prefers_operators(index, node, operators):
+            compare = index.parent(node)
+            edits = _for_all_but_cuda(index, compare, node) if isinstance(compare, ast.Compare) else None
+            where = compare or node
+            api = index.segment(where)
+            yield found(context, rule, where, api=api, edits=edits or ())
+
+
+def _compares_device(index: ModuleIndex, node: String) -> bool:
+    """``x.device.type == "cpu"``, ``str(x.device) != "cpu"``."""
+    compare = index.parent(node)
+    if not isinstance(compare, ast.Compare) or len(compare.ops) != 1 or compare.comparators[0] is not node:
+        return False
+    left = compare.left
+    if called_name(left) == "str" and isinstance(left, ast.Call) and left.args:
+        left = left.args[0]
+    is_type = isinstance(left, ast.Attribute) and left.attr == "type"
+    device = left.value if is_type and isinstance(left, ast.Attribute) else left
+    return type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
+
+
+def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> Optional[list[Edit]]:
+    """The edits that make it a question for CUDA, which an NPU answers as the CPU does."""
+    start, end = index.end(compare.left), index.start(node)
+    between = index.data[start:end]
+    written = between.strip()
+    if written not in (b"==", b"!="):
+        return None
+    start += between.index(written)
+    operator = Edit(start, start + len(written), _OTHER[type(compare.ops[0])])
+    return [operator, *replace_text(index, node, "cpu", "cuda", 1)]

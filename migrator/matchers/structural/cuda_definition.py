@@ -54,7 +54,6 @@ def _renamed(
         definitions[0],
         api=f"{owner.name}.{old}",
         edits=sorted(edits, key=lambda edit: edit.start),
-        needs_npu=False,
         span=(first.start, first.end),
     )
 
@@ -74,7 +73,7 @@ def _in_tables(context: FileContext, rule: Rule, owner: ast.ClassDef, old: str, 
                             start = index.data.index(old.encode(), index.start(node))
                             edit = Edit(start, start + len(old), new)
                             api = f"{owner.name}.{old}"
-                            yield found(context, rule, node, api=api, edits=[edit], needs_npu=False)
+                            yield found(context, rule, node, api=api, edits=[edit])
 
 
 def _names(table: ast.AST) -> list[tuple[str, ast.AST]]:

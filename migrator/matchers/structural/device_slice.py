@@ -48,7 +48,7 @@ def find(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Match]:
         if isinstance(holder.slice, ast.Slice) and holder.value is ref:
             edits = _edits(index, holder, holder.slice)
             if edits:
-                yield found(context, rule, holder, api=index.segment(holder), edits=edits, needs_npu=False)
+                yield found(context, rule, holder, api=index.segment(holder), edits=edits)
 
 
 def _edits(index: ModuleIndex, sliced: ast.Subscript, part: ast.Slice) -> list[Edit]:

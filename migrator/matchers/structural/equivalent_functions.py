@@ -69,7 +69,6 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
             edits=edits,
             message=message + _("; ") + differs if differs else message,
             advice="" if edits else rule.advice,
-            needs_npu=False,
         )
     if needing:
         place = import_at_top(index, statement)

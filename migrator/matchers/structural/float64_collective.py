@@ -129,7 +129,7 @@ def _of_numbers(
     ):
         end = index.end(call)
         edits = [Edit(end, end, ".float()")]
-        yield found(context, rule, call, api=api, edits=edits, needs_npu=False)
+        yield found(context, rule, call, api=api, edits=edits)
     elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
         name = held.id
         message = _(
@@ -169,4 +169,4 @@ def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Mat
     else:
         new = "float" if index.call_of(maker) else "float32" if written in ("float64", "double") else ""
     edits = [Edit(end - len(written), end, new)] if new else []
-    return found(context, rule, maker, api=name, edits=edits, needs_npu=False)
+    return found(context, rule, maker, api=name, edits=edits)

@@ -6,13 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
 from migrator.names.index import ModuleIndex
-
-_LIKELY = "likely: only its name says so"
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ def find(context: FileContext, rule: Rule[IntOptions]) -> Iterator[Match]:
         node = _device_argument(context.index, rule, call)
         if node is None:
             continue
-        certainty = "" if surely_int(index, rule.options.integers, node) else _LIKELY
+        certainty = "" if surely_int(index, rule.options.integers, node) else ONLY_BY_NAME
         if not certainty or likely_int(index, node):
             edits = as_device(index, node)
             yield found(context, rule, node, api="int device", edits=edits, certainty=certainty)

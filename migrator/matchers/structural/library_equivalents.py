@@ -253,11 +253,11 @@ def _moved(
         _message(first) if len(names) == 1 else _("{names} have equivalents in torch", names=", ".join(names))
     )
     api = ", ".join(uses[0].name for uses in names.values())
-    yield found(context, rule, node, api=api, edits=[moved], message=message, needs_npu=False)
+    yield found(context, rule, node, api=api, edits=[moved], message=message)
 
 
 def _fixed(context: FileContext, rule: EquivalentRule, place: ast.AST, use: _Use, edits: list[Edit]) -> Match:
-    return found(context, rule, place, api=use.name, edits=edits, message=_message(use), needs_npu=False)
+    return found(context, rule, place, api=use.name, edits=edits, message=_message(use))
 
 
 def _target(uses: list[_Use]) -> str:
@@ -304,10 +304,4 @@ def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use])
             start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
             edit = instead_of(index, node, f"{start} {', '.join(kept)}")
             edit = edit if kept else without_statement(index, node)
-            yield found(
-                *(context, rule, node),
-                api=library,
-                edits=[edit],
-                message=_("no longer used"),
-                needs_npu=False,
-            )
+            yield found(*(context, rule, node), api=library, edits=[edit], message=_("no longer used"))

@@ -79,7 +79,7 @@ def _given(
     if edits is None:
         edits = _other_format(index, ref, "contiguous_format" if name else "preserve_format")
     certain = method in ("cuda", "npu") or _names_npu(call)
-    yield found(context, rule, call, api=api, edits=edits, safety="safe" if certain else "", needs_npu=False)
+    yield found(context, rule, call, api=api, edits=edits, safety="safe" if certain else "")
 
 
 def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -> Iterator[Match]:
@@ -98,14 +98,7 @@ def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr) -
     message = "" if edits else _("this file does not show whether the format reaches an NPU")
     severity = "" if edits else "warning"
     yield found(
-        context,
-        rule,
-        ref,
-        api="torch.channels_last",
-        edits=edits,
-        message=message,
-        severity=severity,
-        needs_npu=False,
+        context, rule, ref, api="torch.channels_last", edits=edits, message=message, severity=severity
     )
 
 

@@ -17,7 +17,7 @@ from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch
 from migrator.names.strings import replace_text
-from migrator.names.tree import called_name, last_name, string_value
+from migrator.names.tree import called_name, given_as, holder_of, last_name, string_value
 
 _OF_OPTIONS = ("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum", "Option", "Argument")
 _SAME_VALUE = ("lower", "upper", "strip")
@@ -55,7 +55,7 @@ def find(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
         if safety is None or has_npu_branch(index, node):
             continue
         edits = replace_text(index, node, str(node.value), new, 1)
-        yield found(context, rule, node, api=str(node.value), edits=edits, safety=safety, needs_npu=False)
+        yield found(context, rule, node, api=str(node.value), edits=edits, safety=safety)
 
 
 def _case(index: ModuleIndex, node: ast.AST) -> Callable[[str], str]:
@@ -85,7 +85,7 @@ def _place(index: ModuleIndex, options: MovedOptions, node: ast.Constant, new: s
     if isinstance(parent, ast.Compare):
         others = (each for each in (parent.left, *parent.comparators) if each is not child)
         return "unsafe" if any(_is_compared(index, options, each) for each in others) else None
-    return "unsafe" if _holder(parent, child) in options.names else None
+    return "unsafe" if given_as(parent, child) in options.names else None
 
 
 def _hands_on(parent: ast.AST, child: ast.AST) -> bool:
@@ -118,51 +118,31 @@ def _plain(text: str) -> str:
     return text.lstrip("-").replace("-", "_")
 
 
-def _holder(holder: Optional[ast.AST], value: ast.AST) -> str:
-    """The name under which a value is kept; empty where it has none."""
-    if isinstance(holder, (ast.Assign, ast.AnnAssign)):
-        target = holder.targets[0] if isinstance(holder, ast.Assign) else holder.target
-        return string_value(target.slice) or "" if isinstance(target, ast.Subscript) else last_name(target)
-    if isinstance(holder, ast.Dict):
-        pairs = zip(holder.keys, holder.values)
-        return next((string_value(key) or "" for key, each in pairs if each is value), "")
-    if isinstance(holder, ast.arguments):
-        positional = [*holder.posonlyargs, *holder.args]
-        pairs_of = [
-            *zip(reversed(positional), reversed(holder.defaults)),
-            *zip(holder.kwonlyargs, holder.kw_defaults),
-        ]
-        return next((argument.arg for argument, each in pairs_of if each is value), "")
-    return ""
+def _value_of(node: ast.expr) -> ast.expr:
+    """What has the value that an expression gives: ``x`` of ``x.value``, ``x.lower()``."""
+    if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
+        return _value_of(node.value)
+    holder = holder_of(node) if isinstance(node, ast.Call) and called_name(node) in _SAME_VALUE else None
+    return node if holder is None else _value_of(holder)
 
 
 def _says(options: MovedOptions, node: ast.expr) -> bool:
     """Whether an expression is such a value, by its name, or by what it asks for."""
+    node = _value_of(node)
     if isinstance(node, ast.Subscript):
         return (string_value(node.slice) or "") in options.names
     if isinstance(node, ast.Call):
         called = called_name(node)
-        if isinstance(node.func, ast.Attribute) and called in _SAME_VALUE:
-            return _says(options, node.func.value)
         if called == "str" and node.args:
             return _says(options, node.args[0])
         asks = called in (*options.asked, *_READS, "getattr")
         return asks and any((string_value(each) or "").lower() in options.names for each in node.args)
-    if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
-        return _says(options, node.value)
     return last_name(node) in options.names
 
 
 def _is_compared(index: ModuleIndex, options: MovedOptions, node: ast.expr) -> bool:
     """Whether an expression is such a value, or a variable whose name says nothing and that holds one."""
-    if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
-        return _is_compared(index, options, node.value)
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and called_name(node) in _SAME_VALUE
-    ):
-        return _is_compared(index, options, node.func.value)
+    node = _value_of(node)
     if isinstance(node, ast.Name) and node.id not in options.names:
         values = index.assigned(node)
         return bool(values) and all(_says(options, each) for each in values)

@@ -84,7 +84,6 @@ def find(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
             message=use.message,
             advice=told or _deprecation(use.name) or rule.advice,
             severity=_severity(index, rule, use.node),
-            needs_npu=False,
         )
     for node, targets in moved.items():
         names = {_alias(node, use.name).name: target for target, use in targets.items()}
@@ -97,7 +96,6 @@ def find(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
             message="; ".join(use.message for use in targets.values()),
             advice=_("Write {target}.", target=", ".join(targets)),
             severity=_severity(index, rule, node),
-            needs_npu=False,
         )
 
 

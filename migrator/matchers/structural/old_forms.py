@@ -31,7 +31,7 @@ def find_next(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue
         start, end = index.start(call), index.end(function.value)
         edits = [Edit(start, start, "next("), Edit(end, index.end(call), ")")]
-        yield found(context, rule, call, api=".next", edits=edits, needs_npu=False)
+        yield found(context, rule, call, api=".next", edits=edits)
 
 
 def _is_iterator(index: ModuleIndex, node: ast.expr) -> bool:
@@ -77,7 +77,7 @@ def find_byte_masks(context: FileContext, rule: Rule[MaskOptions]) -> Iterator[M
         else:
             continue
         api = f".{method}"
-        yield found(context, rule, call, api=api, edits=edits, needs_npu=False)
+        yield found(context, rule, call, api=api, edits=edits)
 
 
 def _is_byte_call(index: ModuleIndex, node: ast.expr) -> bool:
@@ -117,7 +117,7 @@ def find_real_spectra(context: FileContext, rule: Rule) -> Iterator[Match]:
             continue
         base = index.segment(call.func).rpartition(".")[0]
         edits = put_around(index, spectrum, f"{base}.view_as_complex(", ".contiguous())")
-        yield found(context, rule, call, api=api, edits=edits if base else (), needs_npu=False)
+        yield found(context, rule, call, api=api, edits=edits if base else ())
 
 
 def _is_real(index: ModuleIndex, node: ast.expr) -> bool:

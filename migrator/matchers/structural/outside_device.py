@@ -30,7 +30,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     outside += [call for call in index.calls if _is_to(call) and _is_outside(call.args[0])]
     if outside:
         for node, edit in torch_npu_imports(index, outside, context.version.replaces_names):
-            yield insertion(context, rule, node, edit)._replace(needs_npu=False)
+            yield insertion(context, rule, node, edit)
 
 
 def _is_outside(device: ast.expr) -> bool:

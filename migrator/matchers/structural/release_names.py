@@ -97,16 +97,9 @@ def find_late(context: FileContext, rule: Rule[LateOptions]) -> Iterator[Match]:
             edits = without_arguments(index, call, [keyword]) if usual else None
             if not usual and options.instead and _is_constant(keyword.value):
                 edits = [instead_of(index, keyword, options.instead)]
-            yield found(
-                context,
-                rule,
-                call,
-                span=(index.start(keyword), index.end(keyword)),
-                api=name,
-                edits=edits or (),
-                safety="safe" if usual else "",
-                needs_npu=False,
-            )
+            span = (index.start(keyword), index.end(keyword))
+            safety = "safe" if usual else ""
+            yield found(context, rule, call, span=span, api=name, edits=edits or (), safety=safety)
 
 
 def _is_constant(node: ast.expr) -> bool:
@@ -272,7 +265,7 @@ def _import(
                 message = _(
                     "{target} takes no {drops}", target=target, drops=" and no ".join(known.drops) or "call"
                 )
-                yield found(context, rule, call, api=use.name, edits=edits, message=message, needs_npu=False)
+                yield found(context, rule, call, api=use.name, edits=edits, message=message)
     if moved:
         safe = all(_equivalent(rule, use).fix == "safe" for use in gone)
         yield found(
@@ -284,7 +277,6 @@ def _import(
             message="; ".join(dict.fromkeys(_message(context, use.name) for use in gone)),
             severity="warning" if is_conditional(index, node) else "",
             safety="safe" if safe else "unsafe",
-            needs_npu=False,
         )
 
 
@@ -330,5 +322,4 @@ def _parameter(
         advice=known.advice or rule.advice,
         severity="warning" if is_conditional(index, call) else "",
         safety=safety,
-        needs_npu=False,
     )

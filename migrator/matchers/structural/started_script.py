@@ -126,7 +126,7 @@ def _judged(
     if span is None or own is None or not own.device:
         return found(context, rule, node, api=api)
     message = _("{name} {new}: the program started here uses this value for NPUs", name=setting.name, new=new)
-    return found(context, rule, node, api=api, edits=[Edit(*span, new)], message=message, needs_npu=False)
+    return found(context, rule, node, api=api, edits=[Edit(*span, new)], message=message)
 
 
 def _holds(index: ModuleIndex, node: ast.AST, span: tuple[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Options ``--local_rank`` that the older launcher gave, and that torchrun says by a variable."""
+"""Options ``--local_rank``, which the older launcher gave: torchrun says it by a variable."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, called_name, string_value
 
-_NAMES = ("--local_rank", "--local-rank")
+_OLD, _NEW = "--local_rank", "--local-rank"
 
 
-def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+def find_defaults(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Take a number as the default from the variable, where the program does not ask for it by itself."""
     index = context.index
     for call in index.calls:
-        if called_name(call) == "add_argument" and any(string_value(one) in _NAMES for one in call.args):
+        if called_name(call) == "add_argument" and any(
+            string_value(one) in (_OLD, _NEW) for one in call.args
+        ):
             default = argument_of(call, "default")
             imports = _import_of_os(index, call)
             if default is not None and imports is not None and _is_number(default):
                 code = f'int(os.environ.get("LOCAL_RANK", {index.segment(default)}))'
                 edits = [*imports, instead_of(index, default, code)]
-                yield found(context, rule, call, api="--local_rank", edits=edits)
+                yield found(context, rule, call, api=_OLD, edits=edits)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -44,3 +46,17 @@ def _import_of_os(index: ModuleIndex, call: ast.Call) -> list[Edit] | None:
         return None
     at = index.start(statement)
     return [Edit(at, at, f"import os{statement_separator(index, statement)}")]
+
+
+def find_spellings(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Parsers that know the old spelling only get the new one behind it; the value keeps its name."""
+    index = context.index
+    options = [call for call in index.calls if called_name(call) == "add_argument"]
+    if any(string_value(one) == _NEW for call in options for one in call.args):
+        return
+    for call in options:
+        old = next((one for one in call.args if string_value(one) == _OLD), None)
+        if old is not None:
+            written = index.segment(old).replace("_", "-")
+            edits = [Edit(index.end(old), index.end(old), f", {written}")]
+            yield found(context, rule, call, api=_OLD, edits=edits)

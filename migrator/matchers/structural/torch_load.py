@@ -1,4 +1,4 @@
-"""``torch.load`` without ``weights_only`` since torch 2.6: it reads tensors and plain values only."""
+"""Checkpoints that are loaded: without ``map_location``, and without ``weights_only`` since torch 2.6."""
 
 from __future__ import annotations
 
@@ -15,8 +15,45 @@ from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, hands_on, last_name, string_value
+from migrator.names.tree import argument_of, called_name, hands_on, last_name, string_value
 from migrator.project.saved_objects import Saved, is_module_name
+
+
+@dataclass(frozen=True)
+class LoadOptions(Options):
+    """``hints``: a regular expression for names and paths that speak of a checkpoint."""
+
+    hints: str = ""
+
+
+def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterator[Match]:
+    """Loads without ``map_location`` whose path, target, or what takes them, speaks of a checkpoint.
+
+    One that was saved on a CUDA device raises on an NPU.
+    """
+    hints = re.compile(rule.options.hints, re.IGNORECASE)
+    for call, api in calls_of(context.index, rule):
+        if hands_on(call) or argument_of(call, "map_location", 1) is not None:
+            continue
+        if any(hints.search(words) for words in _words_beside(context, call)):
+            edits = added_argument(context.index, call, "map_location", '"cpu"')
+            yield found(context, rule, call, api=api, edits=edits)
+
+
+def _words_beside(context: FileContext, call: ast.Call) -> Iterator[str]:
+    """The path, the targets of the assignment, the calls and the function around."""
+    index = context.index
+    yield from map(index.segment, call.args)
+    for parent in index.above(call):
+        if isinstance(parent, ast.Call):
+            yield called_name(parent)
+        elif isinstance(parent, ast.Assign):
+            yield from map(last_name, parent.targets)
+        if isinstance(parent, ast.stmt):
+            break
+    function = index.function_of(call)
+    yield function.name if function else ""
+
 
 _DECIDES = ("weights_only", "pickle_module")
 
@@ -28,8 +65,11 @@ class WeightsOptions(Options):
     module_members: tuple[str, ...] = ()
 
 
-def find(context: FileContext, rule: Rule[WeightsOptions]) -> Iterator[Match]:
-    """Loads of files that hold more than that: the project writes them, or a module is read from them."""
+def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Iterator[Match]:
+    """Loads of files that hold more than tensors and plain values, which torch reads since 2.6.
+
+    The project writes them, or a module is read from them.
+    """
     saved = [Saved.from_text(each) for each in sorted(context.project.program.saved)]
     for call, api in calls_of(context.index, rule):
         if hands_on(call) or len(call.args) > 2 or any(each.arg in _DECIDES for each in call.keywords):
@@ -40,7 +80,7 @@ def find(context: FileContext, rule: Rule[WeightsOptions]) -> Iterator[Match]:
         if why:
             edits = added_argument(context.index, call, "weights_only", "False")
             message = _("{api} reads tensors and plain values only, since torch 2.6; {why}", api=api, why=why)
-            yield found(context, rule, call, api=api, edits=edits, message=message, needs_npu=False)
+            yield found(context, rule, call, api=api, edits=edits, message=message)
 
 
 def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Saved]) -> str:
