@@ -54,14 +54,9 @@ def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, p
     if asked and new:
         new = new.split()[0]
     made = new is not None and not command.captured and rule.fix != "none"
-    return found_in_text(
-        context,
-        rule,
-        span,
-        api=program.name,
-        edits=[Edit(*span, new)] if made and new is not None else (),
-        advice="" if made else rule.advice,
-    )
+    edits = [Edit(*span, new)] if made and new is not None else ()
+    advice = "" if made else rule.advice
+    return found_in_text(context, rule, span, api=program.name, edits=edits, advice=advice)
 
 
 def _for_pipeline(context: TextContext, rule: Rule[CommandOptions], pipeline: Span) -> Optional[str]:

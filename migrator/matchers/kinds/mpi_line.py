@@ -46,14 +46,11 @@ def find(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match
         new, advice = _instead(context, rule, command, line) if known else ("", rule.advice)
         if not in_shell and not _QUOTES.isdisjoint(new):
             new, advice = "", _("Write {new}.", new=new)  # the file's own quotes may be around it
+        edits = [Edit(*command.span, new)] if new else ()
+        message = message_for(launcher)
+        advice = "" if new else advice
         yield found_in_text(
-            context,
-            rule,
-            command.span,
-            api=launcher,
-            edits=[Edit(*command.span, new)] if new else (),
-            message=message_for(launcher),
-            advice="" if new else advice,
+            context, rule, command.span, api=launcher, edits=edits, message=message, advice=advice
         )
 
 

@@ -194,20 +194,15 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
     harmless = known.unchanged in ("works", "no_effect")
     stopping = "blocker" if context.index.call_of(node) else "error"  # torch has the name: the call fails
     left = _("; left unchanged it does not raise") if harmless else ""
+    severity = "info" if harmless else stopping
+    message = _(
+        "{name} has no NPU equivalent in torch_npu for torch {text}{left}",
+        name=name,
+        text=context.version.text,
+        left=left,
+    )
     return found(
-        context,
-        rule,
-        node,
-        api=name,
-        status="absent",
-        severity="info" if harmless else stopping,
-        advice=advice,
-        message=_(
-            "{name} has no NPU equivalent in torch_npu for torch {text}{left}",
-            name=name,
-            text=context.version.text,
-            left=left,
-        ),
+        context, rule, node, api=name, status="absent", severity=severity, advice=advice, message=message
     )
 
 

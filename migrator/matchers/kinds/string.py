@@ -270,15 +270,9 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
         return _without_form(context, rule, node, message, "absent" if known else "unknown")
     # Behind a module's own name the attribute is patched, otherwise the module is imported.
     new = prefix + known.npu if prefix else import_form(known.npu)
-    return found(
-        context,
-        rule,
-        node,
-        api=value,
-        edits=replace_text(context.index, node, value, new),
-        message=_("the name {value} in a string is {new} on NPUs", value=value, new=new),
-        needs_npu=False,
-    )
+    edits = replace_text(context.index, node, value, new)
+    message = _("the name {value} in a string is {new} on NPUs", value=value, new=new)
+    return found(context, rule, node, api=value, edits=edits, message=message, needs_npu=False)
 
 
 def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:

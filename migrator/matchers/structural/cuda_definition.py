@@ -48,14 +48,9 @@ def _renamed(
     for use in index.uses_of(definitions[0]):
         if index.scope_of(use) is scope:  # @is_cuda.setter, gpu = property(is_cuda)
             edits.append(instead_of(index, use, new))
-    return found(
-        context,
-        rule,
-        definitions[0],
-        api=f"{owner.name}.{old}",
-        edits=sorted(edits, key=lambda edit: edit.start),
-        span=(first.start, first.end),
-    )
+    edits = sorted(edits, key=lambda edit: edit.start)
+    span = (first.start, first.end)
+    return found(context, rule, definitions[0], api=f"{owner.name}.{old}", edits=edits, span=span)
 
 
 def _in_tables(context: FileContext, rule: Rule, owner: ast.ClassDef, old: str, new: str) -> Iterator[Match]:

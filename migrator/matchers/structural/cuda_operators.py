@@ -49,13 +49,8 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             yield found(context, rule, ref, api=name, message=unknown, severity="warning")
             continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
-        yield found(
-            context,
-            rule,
-            ref,
-            api=name,
-            message=_("{name} builds a CUDA operator{built}", name=name, built=built),
-        )
+        message = _("{name} builds a CUDA operator{built}", name=name, built=built)
+        yield found(context, rule, ref, api=name, message=message)
 
 
 def _has_alias(context: FileContext, ref: ast.expr) -> bool:

@@ -61,15 +61,9 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
         edits = _edits(index, node, f"{module}.{function}", function) if module else []
         needing += [node] if edits else []
         differs = _(rule.options.differs.get(function, ""))
-        yield found(
-            context,
-            rule,
-            node,
-            api=api,
-            edits=edits,
-            message=message + _("; ") + differs if differs else message,
-            advice="" if edits else rule.advice,
-        )
+        message = message + _("; ") + differs if differs else message
+        advice = "" if edits else rule.advice
+        yield found(context, rule, node, api=api, edits=edits, message=message, advice=advice)
     if needing:
         place = import_at_top(index, statement)
         if place is not None:
