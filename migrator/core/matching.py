@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
 from migrator.core import transfer
 from migrator.core.fix_guards import enclosing_fstring, without_fix
-from migrator.core.library_versions import of_wanted_versions
-from migrator.core.rules import SPECIFY_DEVICE, TRANSFER, Rules
+from migrator.core.rules import MODES, SPECIFY_DEVICE, TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
 from migrator.language import _
@@ -16,10 +15,11 @@ from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
 from migrator.matchers.entry import is_entry
 from migrator.matchers.finders import KINDS
-from migrator.matchers.npu_import import names_package, torch_npu_imports
+from migrator.matchers.npu_import import imports_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.tree import imported, parse
 from migrator.project.frameworks import TORCH
+from migrator.project.project import Project
 
 if TYPE_CHECKING:
     from migrator.matchers.other_context import TextContext
@@ -31,28 +31,21 @@ Admit = Callable[[Finding], bool]
 def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) -> list[Match]:
     """What the chosen rules match in a file that is no Python."""
     every = [match for kind, several in _by_kind(chosen) for match in KINDS[kind].code(context, several)]
-    matches = of_wanted_versions(every, rules, context.project)
+    matches = _of_wanted_versions(every, rules, context.project)
     return sorted(matches, key=lambda item: _precedence(item, rules))
 
 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     """What the chosen rules match, and how many strings that look like CUDA are something else."""
+    matches, alone = _matched(context, [rule for rule in chosen if rule.code not in MODES], rules)
+    if rules.settings.transfer:
+        left = transfer.left(context.index, matches, rules.every)
+        matches = [*transfer.find(context, rules.every[TRANSFER]), *left]
     if rules.settings.specify_device:
         from migrator.core import specified_device  # few runs need it
 
-        others = [rule for rule in chosen if rule.code != SPECIFY_DEVICE]
-        matches, alone = _in_mode(context, others, rules)
-        return [*specified_device.find(context, rules.every[SPECIFY_DEVICE]), *matches], alone
-    return _in_mode(context, chosen, rules)
-
-
-def _in_mode(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
-    if rules.settings.transfer:
-        others = [rule for rule in chosen if rule.code != TRANSFER]
-        matches, alone = _matched(context, others, rules)
-        left = transfer.left(context.index, matches, rules.every)
-        return [*transfer.find(context, rules.every[TRANSFER]), *left], alone
-    return _matched(context, chosen, rules)
+        matches = [*specified_device.find(context, rules.every[SPECIFY_DEVICE]), *matches]
+    return matches, alone
 
 
 def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
@@ -67,8 +60,36 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
-    wanted = of_wanted_versions(matches, rules, context.project)
+    wanted = _of_wanted_versions(matches, rules, context.project)
     return sorted(wanted, key=lambda item: _precedence(item, rules)), alone
+
+
+def _of_wanted_versions(matches: list[Match], rules: Rules, project: Project) -> Iterator[Match]:
+    """The matches without those of rules for versions of a library that the project does not ask for.
+
+    Where its requirements allow such versions and others, or name none, they are reported without a fix.
+    """
+    for item in matches:
+        library = rules.every[item.finding.code].library
+        holds = _holds(library, project.requirements) if library else True
+        if holds:
+            yield item
+        elif holds is None and item.edits:
+            reason = _("the requirements do not say whether it is {library}", library=library)
+            yield without_fix(item, reason, "warning")
+        elif holds is None:
+            yield item
+
+
+def _holds(library: str, requirements: tuple[str, ...]) -> Optional[bool]:
+    """Whether the requirements ask for a version such as ``transformers <4.51``; None where that is open."""
+    if not requirements:
+        return None
+    from migrator.project.wanted_versions import limits_hold, wanted_of
+
+    name, conditions = library.split(" ", 1)
+    limits = wanted_of(requirements, frozenset({name})).get(name)
+    return None if limits is None else limits_hold(conditions, limits)
 
 
 def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:
@@ -110,7 +131,7 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     made, reported, waiting = _fitting(matches, admit)
     matches.clear()
     made, refused = _parsing(context, made)
-    has_torch = any(names_package(node, "torch") for node in context.index.imports) or _loads_torch(context)
+    has_torch = imports_package(context.index, "torch") or _loads_torch(context)
 
     def needs_import(item: Match) -> bool:
         rule = rules.every[item.finding.code]

@@ -29,6 +29,7 @@ from migrator.project.project import Project
 IMPORT = "NPU901"
 TRANSFER = "NPU902"
 SPECIFY_DEVICE = "NPU190"
+MODES = (TRANSFER, SPECIFY_DEVICE)  # a command's options ask for them
 _FULL_NAME = re.compile(r"\btorch(?:_npu)?(?:\.\w+)+")
 FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
 

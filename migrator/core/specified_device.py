@@ -8,7 +8,7 @@ from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.entry import is_entry
-from migrator.matchers.npu_import import names_package
+from migrator.matchers.npu_import import imports_package
 from migrator.matchers.packs import Rule
 from migrator.names.statements import head_lines
 
@@ -24,8 +24,7 @@ _STATEMENTS = (
 def find(context: FileContext, rule: Rule) -> list[Match]:
     """The statements for a file that is started and imports torch; none where it has the variable."""
     index = context.index
-    imports_torch = any(names_package(node, "torch") for node in index.imports)
-    if not imports_torch or not is_entry(context) or _VARIABLE in index.text:
+    if not imports_package(index, "torch") or not is_entry(context) or _VARIABLE in index.text:
         return []
     docstring = ast.get_docstring(index.tree, clean=False) is not None
     body = index.tree.body[1 if docstring else 0 :]

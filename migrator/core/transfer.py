@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.entry import is_entry
-from migrator.matchers.npu_import import insert_import, names_package, torch_npu_imports
+from migrator.matchers.npu_import import imports_package, insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name
@@ -20,7 +20,7 @@ _TRANSFER = "from torch_npu.contrib import transfer_to_npu"
 def find(context: FileContext, rule: Rule) -> list[Match]:
     """The two imports for a file that is started and imports torch; nothing for other files."""
     index = context.index
-    if not is_entry(context) or not any(names_package(node, "torch") for node in index.imports):
+    if not is_entry(context) or not imports_package(index, "torch"):
         return []
     if any("transfer_to_npu" in index.segment(node) for node in index.imports):
         return []

@@ -123,6 +123,11 @@ def names_package(node: Import, package: str) -> bool:
     return node.level == 0 and (node.module or "").split(".")[0] == package
 
 
+def imports_package(index: ModuleIndex, package: str) -> bool:
+    """Whether a file imports a package or something of it."""
+    return any(names_package(node, package) for node in index.imports)
+
+
 def _indentation(index: ModuleIndex, node: ast.stmt) -> str | None:
     """What stands before a statement on its line; None where that is other code."""
     before = index.lines.beside(index.span(node))[0].decode("utf-8")

@@ -26,7 +26,7 @@ from migrator.matchers.packs import Rule
 from migrator.project.frameworks import TORCH
 
 _DEFINITIONS = "cuda-definition"  # callers keep the name, so definitions do
-_LEFT = N_("it cannot be written for all devices there")
+_CANNOT = N_("it cannot be written for all devices there")
 _NPU_WORD = re.compile(r"npu|hccl|ascend|cann|privateuse1|hf32", re.IGNORECASE)
 _NPU_MODULE = re.compile(r"\b(?:torch_npu|torch|th)\.npu\.(?=\w)")
 # What the module has for a name decides by what stands before it.
@@ -42,10 +42,7 @@ def shared(
     """The matches, with fixes that serve every device; ``knows_npus`` is what ``guarded`` takes."""
     if not module.import_statement(context):
         reason = _("a file of settings that no file imports takes no import of {name}", name=module.NAME)
-        return [
-            _told(without_fix(item, reason, "warning"), item.edits) if item.edits else item
-            for item in matches
-        ]
+        return [_left(item, reason) for item in matches]
     result = []
     for item in matches:
         rule = rules[item.finding.code]
@@ -63,16 +60,17 @@ def shared(
 def left_in_text(matches: list[Match]) -> list[Match]:
     """The matches of a file that is no Python: it stays, and what an NPU needs there is told."""
     reason = _("--keep-cuda changes Python only; on NPUs it has to be changed")
-    return [
-        _told(without_fix(item, reason, "warning"), item.edits) if item.edits else item for item in matches
-    ]
+    return [_left(item, reason) for item in matches]
 
 
-def _told(left: Match, edits: Sequence[Edit]) -> Match:
-    """A match that is left, with what to write in the file that is for machines with NPUs."""
-    written = [edit.text.strip() for edit in edits]
-    if any(written):
-        new = next(filter(None, written)).splitlines()[0]
+def _left(item: Match, reason: str) -> Match:
+    """A match without its fix, with what to write in the file that is for machines with NPUs."""
+    if not item.edits:
+        return item
+    left = without_fix(item, reason, "warning")
+    written = next(filter(None, (edit.text.strip() for edit in item.edits)), "")
+    if written:
+        new = written.splitlines()[0]
         what = _("Keep a copy of the file for machines with NPUs, with {new} here.", new=new)
     else:
         what = _("Keep a copy of the file for machines with NPUs, without this.")
@@ -82,7 +80,7 @@ def _told(left: Match, edits: Sequence[Edit]) -> Match:
 
 def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     if TORCH not in rule.framework:
-        return without_fix(item, _(_LEFT), "warning")  # the module is torch's
+        return without_fix(item, _(_CANNOT), "warning")  # the module is torch's
     edits = item.edits
     is_neutral = not any(_NPU_WORD.search(edit.text) for edit in edits)
     if (is_neutral and (rule.any_device or rule.kind == "name")) or rule.code == SPECIFY_DEVICE:
@@ -101,7 +99,7 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
         found = _translated(edits)
     if found is None and enclosing_fstring(context.index, item.node) is None:
         found = guarded_by_device(context.index, item.node, edits)
-    return without_fix(item, _(_LEFT), "warning") if found is None else _with_edits(item, found, True)
+    return without_fix(item, _(_CANNOT), "warning") if found is None else _with_edits(item, found, True)
 
 
 def _by_kind(context: FileContext, rule: Rule, item: Match) -> Optional[list[Edit]]:

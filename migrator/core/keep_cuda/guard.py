@@ -12,7 +12,7 @@ from migrator.findings.edits import apply, extent
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import parse, walk
+from migrator.names.tree import parse, root, walk
 
 _MOST_LINES = 4  # what is longer is not written twice
 # Where a conditional expression needs no parentheses.
@@ -65,18 +65,12 @@ def _smallest(index: ModuleIndex, statement: ast.stmt, start: int, end: int) -> 
 def _may_be_conditional(index: ModuleIndex, node: ast.expr) -> bool:
     if isinstance(node, (ast.Starred, ast.Slice, ast.FormattedValue)):
         return False
-    if index.call_of(node) and not _is_name(node):
+    if index.call_of(node) and not isinstance(root(node), ast.Name):
         return False  # the method of a value goes with its call
     if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return False
     parent = index.parent(node)
     return not isinstance(parent, ast.JoinedStr) and type(parent).__name__ != "MatchValue"
-
-
-def _is_name(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> Optional[list[Edit]]:

@@ -7,9 +7,10 @@ from typing import Optional
 
 from migrator.core.keep_cuda.module import NAME, PLACE, QUESTION
 from migrator.findings.finding import Edit
-from migrator.matchers.context import FileContext, instead_of, put_around
-from migrator.matchers.kinds.method import HOLDS_COMPARISON
-from migrator.names.tree import argument_of, hands_on, is_none
+from migrator.matchers.context import FileContext, put_around
+from migrator.matchers.kinds.method import HOLDS_COMPARISON, compared_type
+from migrator.matchers.kinds.move import called_to
+from migrator.names.tree import argument_of, hands_on
 
 
 def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
@@ -18,27 +19,16 @@ def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
     call = index.call_of(node)
     if call is None or node.attr != "cuda" or hands_on(call) or _is_class(context, node.value):
         return None
-    has_arguments = bool(call.args or call.keywords)
-    opening = index.data.index(b"(", index.end(node)) + 1
     if _may_be_another(context, node):
         start, end = index.span(node.value)
+        opening = index.data.index(b"(", index.end(node)) + 1
         return [
             Edit(start, start, f"{NAME}.move("),
-            Edit(end, opening, ", " if has_arguments else ""),
+            Edit(end, opening, ", " if call.args or call.keywords else ""),
         ]
-    end = index.end(node)
-    edits = [Edit(end - len("cuda"), end, "to")]
     device = argument_of(call, "device", 0)
-    if device is None:
-        edits.append(Edit(opening, opening, f"{PLACE}, " if has_arguments else PLACE))
-    elif is_none(device):
-        edits.append(instead_of(index, device, PLACE))
-    else:
-        edits += put_around(index, device, f"{NAME}.at(", ")")
-    if len(call.args) > 1:  # the second parameter of to() is a dtype
-        start = index.start(call.args[1])
-        edits.append(Edit(start, start, "non_blocking="))
-    return edits
+    given = [] if device is None else put_around(index, device, f"{NAME}.at(", ")")
+    return called_to(index, node, call, PLACE, given)
 
 
 def _is_class(context: FileContext, node: ast.expr) -> bool:
@@ -64,9 +54,6 @@ def device_type(context: FileContext, node: ast.Attribute) -> Optional[list[Edit
     index = context.index
     if any(node.attr in facts.methods for facts in context.project.classes):
         return None
-    start, end = index.span(node)
-    text = f"device.type == {QUESTION}"
     parent = index.parent(node)
-    if isinstance(parent, HOLDS_COMPARISON) or (isinstance(parent, ast.Call) and node in parent.args):
-        return [Edit(end - len("is_cuda"), end, text)]
-    return [Edit(start, start, "("), Edit(end - len("is_cuda"), end, f"{text})")]
+    is_argument = isinstance(parent, ast.Call) and node in parent.args
+    return compared_type(index, node, QUESTION, isinstance(parent, HOLDS_COMPARISON) or is_argument)

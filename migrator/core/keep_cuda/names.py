@@ -12,7 +12,7 @@ from migrator.core.keep_cuda.module import NAME, import_statement, module_of
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, instead_of
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name
+from migrator.names.tree import called_name, root
 
 _CUDA, _NPU = "torch.cuda", "torch.npu"
 _MODULE_AS = re.compile(r"\b(?:from torch_npu import npu|import torch_npu\.npu) as (?=\w)")
@@ -35,10 +35,10 @@ def renamed(context: FileContext, item: Match) -> Optional[tuple[list[Edit], boo
     if not _is_parallel(context, api):
         return None
     name, raises = shared_name(api, context)
-    root = _root(node)
-    is_torch = isinstance(root, ast.Name) and index.qualified_name(root) == "torch"
+    first = root(node)
+    is_torch = isinstance(first, ast.Name) and index.qualified_name(first) == "torch"
     if name and is_torch and (not raises or _is_asked_first(index, node)) and _fits(index, node):
-        return [instead_of(index, node, index.segment(root) + name[len("torch") :])], False
+        return [instead_of(index, node, index.segment(first) + name[len("torch") :])], False
     return [instead_of(index, node, NAME + api[len(_CUDA) :])], True
 
 
@@ -57,12 +57,6 @@ def _is_parallel(context: FileContext, api: str) -> bool:
     """Whether torch.npu has a name of torch.cuda under the same name."""
     known = npu_names.look_up(api, context.version) if f"{api}.".startswith(f"{_CUDA}.") else None
     return known is not None and known.npu == _NPU + api[len(_CUDA) :]
-
-
-def _root(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
 
 
 def _fits(index: ModuleIndex, node: ast.expr) -> bool:

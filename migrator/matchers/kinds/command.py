@@ -54,7 +54,7 @@ def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, p
     if asked and new:
         new = new.split()[0]
     made = new is not None and not command.captured and rule.fix != "none"
-    edits = [Edit(*span, new)] if made and new is not None else ()
+    edits = [Edit(*span, new)] if made and new is not None else []
     advice = "" if made else rule.advice
     return found_in_text(context, rule, span, api=program.name, edits=edits, advice=advice)
 

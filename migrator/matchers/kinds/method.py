@@ -13,6 +13,7 @@ from migrator.matchers.kinds.move import MethodOptions, moved_with_to
 from migrator.matchers.kinds.torchscript import in_torchscript
 from migrator.matchers.packs import Rule
 from migrator.names.guards import is_guarded
+from migrator.names.index import ModuleIndex
 from migrator.names.tree import attributes, bare_name, called_name, imported
 from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, options_like
 from migrator.project.frameworks import TORCH
@@ -252,12 +253,16 @@ HOLDS_COMPARISON = (
 
 def _device_type(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
     """The form of ``x.is_cuda`` that TorchScript compiles."""
-    start, end = context.index.span(node)
     bare = isinstance(context.index.parent(node), HOLDS_COMPARISON)
-    edits = [Edit(end - len("is_cuda"), end, 'device.type == "npu"' + ("" if bare else ")"))]
-    if not bare:
-        edits.insert(0, Edit(start, start, "("))
-    return found(context, rule, node, api=".is_cuda", edits=edits)
+    return found(context, rule, node, api=".is_cuda", edits=compared_type(context.index, node, '"npu"', bare))
+
+
+def compared_type(index: ModuleIndex, node: ast.Attribute, value: str, bare: bool) -> list[Edit]:
+    """The edits that compare the type of a device with ``value``, in parentheses if not ``bare``."""
+    start, end = index.span(node)
+    text = f"device.type == {value}"
+    comparison = Edit(end - len("is_cuda"), end, text if bare else f"{text})")
+    return [comparison] if bare else [Edit(start, start, "("), comparison]
 
 
 def _is_super(node: ast.expr) -> bool:

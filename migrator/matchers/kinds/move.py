@@ -17,9 +17,10 @@ from typing import NamedTuple, Optional
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, instead_of, put_around
-from migrator.matchers.npu_import import names_package
+from migrator.matchers.npu_import import imports_package
 from migrator.matchers.options import Options
 from migrator.matchers.whole_numbers import as_device, surely_int
+from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, bare_name, called_name, hands_on, holder_of, is_none
 from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value
 
@@ -79,27 +80,40 @@ def _written(
     device: Optional[ast.expr],
     message: str,
 ) -> Optional[Move]:
-    index = context.index
-    end = index.end(node)
-    edits, safety = [Edit(end - len("cuda"), end, "to")], ""
-    if device is None:
-        opening = index.data.index(b"(", end) + 1
-        edits.append(Edit(opening, opening, '"npu", ' if call.args or call.keywords else '"npu"'))
-        return Move(edits, message)
-    if is_none(device):
-        edits.append(instead_of(index, device, '"npu"'))
+    index, given, safety = context.index, list[Edit](), ""
+    if device is None or is_none(device):
+        pass
     elif surely_int(index, options.integers, device):
-        edits += as_device(index, device)
+        given = as_device(index, device)
     elif not _names_device(context, device):
         torch = next((alias for alias in ("torch", "th") if _is_torch(context, call, alias)), None)
         if torch is None:
             return None
-        edits += put_around(index, device, f'{torch}.device("npu", ', ")")
+        given = put_around(index, device, f'{torch}.device("npu", ', ")")
         safety = "unsafe"
+    return Move(called_to(index, node, call, '"npu"', given), message, safety)
+
+
+def called_to(
+    index: ModuleIndex, node: ast.Attribute, call: ast.Call, default: str, given: list[Edit]
+) -> list[Edit]:
+    """The edits that write ``x.to(…)`` for ``x.cuda(…)``.
+
+    ``default`` is the device, as source, where the call has none; ``given`` are the edits of the one it has.
+    """
+    device, end = argument_of(call, "device", 0), index.end(node)
+    edits = [Edit(end - len("cuda"), end, "to")]
+    if device is None:
+        opening = index.data.index(b"(", end) + 1
+        edits.append(Edit(opening, opening, f"{default}, " if call.keywords else default))
+    elif is_none(device):
+        edits.append(instead_of(index, device, default))
+    else:
+        edits += given
     if len(call.args) > 1:  # the second parameter of to() is a dtype
         start = index.start(call.args[1])
         edits.append(Edit(start, start, "non_blocking="))
-    return Move(edits, message, safety)
+    return edits
 
 
 def _ignores_device(
@@ -214,7 +228,7 @@ def _packages(context: FileContext, options: MethodOptions) -> frozenset[str]:
         own = {name.partition(".")[0] for name in options.own} - {"torch"}
         named = (name for name in options.own if name.startswith("torch."))
         of_torch = any(name.rpartition(".")[2] in context.index.text for name in named)
-        imported = {each for each in own if any(names_package(node, each) for node in context.index.imports)}
+        imported = {each for each in own if imports_package(context.index, each)}
         return frozenset(imported | ({"torch"} if of_torch else set()))
 
     return context.index.once((_("packages with a cuda() of their own"),), find)

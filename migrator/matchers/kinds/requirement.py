@@ -200,59 +200,43 @@ def _versions(
     version = wanted.get(item.name, torch)
     if not version or not _is_for_linux(item):
         return
+    excluding, writing = by_action.get("excluded"), by_action.get("version")
     pin = _PIN_OF_POETRY if item.by == "poetry" else _PIN
     fits, pinned = _fits(item, version), bool(pin.match(item.specifier))
-    of_conda, for_cuda = item.by == "conda", "+cu" in item.specifier or "cu1" in item.address
-    if item.locked or item.address or of_conda or fits is None:
-        rule = by_action.get("excluded")
-        if rule is not None and (for_cuda or not fits or of_conda):
+    # What the sentences speak of; each takes what it names.
+    about = {"name": item.name, "specifier": item.specifier, "version": version, "torch": torch}
+    if item.locked or item.address or item.by == "conda" or fits is None:
+        for_cuda = "+cu" in item.specifier or "cu1" in item.address
+        if excluding is not None and (for_cuda or not fits or item.by == "conda"):
+            message = _why(item, version)
             yield found_in_text(
-                context, rule, item.span, api=item.name, message=_why(item, version), severity="warning"
+                context, excluding, item.span, api=item.name, message=message, severity="warning"
             )
-        return
-    if not fits and not pinned:
-        rule = by_action.get("excluded")
-        if rule is not None:
-            message = _(
-                "{name} {specifier} excludes {version}, which is for torch {torch}",
-                name=item.name,
-                specifier=item.specifier,
-                version=version,
-                torch=torch,
-            )
+    elif not fits and not pinned:
+        if excluding is not None:
             if item.name in _TORCH:
                 message = _(
-                    "{name} {specifier} excludes torch {torch}, the version of this migration",
-                    name=item.name,
-                    specifier=item.specifier,
-                    torch=torch,
+                    "{name} {specifier} excludes torch {torch}, the version of this migration", **about
                 )
-            advice = _(
-                "Migrate for a torch version that it allows (-v), or allow {version}.", version=version
-            )
-            yield found_in_text(context, rule, item.span, api=item.name, message=message, advice=advice)
-        return
-    rule = by_action.get("version")
-    if rule is None:
-        return
-    pins = pinned or (item.name == "torch" and context.index.type in _INSTALLED)
-    edits = []
-    if pins and not (pinned and fits):
-        edits.append(Edit(*item.specifier_span, f"=={version}"))
-    if item.name == "torch":
-        edits += _torch_npu(context, item, every, release.torch_npu)
-    if edits:
-        message = _(
-            "{name} {version} matches torch_npu {torch_npu}",
-            name=item.name,
-            version=version,
-            torch_npu=release.torch_npu,
-        )
+            else:
+                message = _("{name} {specifier} excludes {version}, which is for torch {torch}", **about)
+            advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
+            yield found_in_text(context, excluding, item.span, api=item.name, message=message, advice=advice)
+    elif writing is not None:
+        pins = pinned or (item.name == "torch" and context.index.type in _INSTALLED)
+        edits = [Edit(*item.specifier_span, f"=={version}")] if pins and not (pinned and fits) else []
+        if item.name == "torch":
+            edits += _torch_npu(context, item, every, release.torch_npu)
         if item.name == _TORCH_NPU:
-            message = _("torch_npu {version} is the release for torch {torch}", version=version, torch=torch)
-        yield found_in_text(
-            context, rule, item.span, api=item.name, edits=edits, message=message, severity="warning"
-        )
+            message = _("torch_npu {version} is the release for torch {torch}", **about)
+        else:
+            message = _(
+                "{name} {version} matches torch_npu {torch_npu}", **about, torch_npu=release.torch_npu
+            )
+        if edits:
+            yield found_in_text(
+                context, writing, item.span, api=item.name, edits=edits, message=message, severity="warning"
+            )
 
 
 def _torch_npu(
@@ -356,11 +340,9 @@ def _why(item: Requirement, version: str) -> str:
             name=item.name,
             version=version,
         )
-    where = (
-        _("with its hashes")
-        if item.locked
-        else _("from {address}", address=item.address)
-        if item.address
-        else item.specifier
-    )
+    where = item.specifier
+    if item.address:
+        where = _("from {address}", address=item.address)
+    if item.locked:
+        where = _("with its hashes")
     return _("{name} {where}: install {version}", name=item.name, where=where, version=version)

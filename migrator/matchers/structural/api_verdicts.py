@@ -139,9 +139,7 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
             message, severity = f"{message} ({use.certainty})", "info"
         documents = verdict.documents or "not listed"
         yield found(
-            context,
-            rule,
-            use.node,
+            *(context, rule, use.node),
             api=verdict.api,
             status=use.status,
             severity=severity,
@@ -392,63 +390,46 @@ _PYTHON_WORDS = N_(", though it is Python code that only calls others")
 
 def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[str, str]:
     """Message and severity."""
-    verdict, api, status = use.verdict, use.verdict.api, use.status
+    verdict, status, severity = use.verdict, use.status, rule.severity
     where = _(" (as of torch {asof})", asof=verdict.asof) if verdict.asof else ""
+    # What the sentences speak of; each takes what it names.
+    about = {"api": verdict.api, "where": where, "asof": verdict.asof, "documents": verdict.documents}
     if verdict.ticked and status == "unsupported":
-        ticked = _(" and ").join(verdict.ticked)
-        message = _(
-            "the documents list {api} for {ticked}{where}, not for {hardware}",
-            api=api,
-            ticked=ticked,
-            where=where,
-            hardware=context.hardware,
-        )
+        products = {"ticked": _(" and ").join(verdict.ticked), "hardware": context.hardware}
+        message = _("the documents list {api} for {ticked}{where}, not for {hardware}", **about, **products)
         return f"{message}{_(_KERNEL_WORDS[verdict.kernel])}", "info"
-    if status == "unsupported":
+    if (status == "unsupported" and not verdict.documents) or (
+        status == "fallback" and verdict.evidence is not None
+    ):
+        message = f"{verdict.api}: {of_verdict(verdict, context.version)}"
+    elif status == "unsupported":
         python = verdict.runs and not verdict.kernel and verdict.evidence is not None
         evidence = _(_PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel])
-        if not verdict.documents:
-            return f"{api}: {of_verdict(verdict, context.version)}", rule.severity
-        return (
-            _(
-                "{api} is unsupported according to the documents{where}{evidence}",
-                api=api,
-                where=where,
-                evidence=evidence,
-            ),
-            "info" if verdict.runs else rule.severity,
+        severity = "info" if verdict.runs else severity
+        message = _(
+            "{api} is unsupported according to the documents{where}{evidence}", **about, evidence=evidence
         )
-    if status == "fallback" and verdict.evidence is not None:
-        return f"{api}: {of_verdict(verdict, context.version)}", rule.severity
-    if status == "fallback" and verdict.kernel == "none":
-        called = (
-            _("; documented as {documents}{where}", documents=verdict.documents, where=where)
-            if verdict.documents
-            else ""
-        )
-        severity = "info" if verdict.documents in ("supported", "partial") else rule.severity
-        return _(
+    elif status == "fallback" and verdict.kernel == "none":
+        called = _("; documented as {documents}{where}", **about) if verdict.documents else ""
+        severity = "info" if verdict.documents in ("supported", "partial") else severity
+        message = _(
             "torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}",
-            api=api,
+            **about,
             called=called,
-        ), severity
-    if status == "fallback":
-        return _(
-            "{api} runs on the CPU according to the documents{where}", api=api, where=where
-        ), rule.severity
-    if status == "partial":
-        limits = limit_words(verdict.limits, ("no limit",))
-        severity = "info" if _is_plain(use) else rule.severity
-        return _(
-            "{api} has limits on NPUs{where}: {note}",
-            api=api,
-            where=where,
-            note=use.note or "; ".join(limits),
-        ), severity
-    if verdict.documents == "unsupported":
-        return _(
-            "only the documents of torch {asof} list {api}, as unsupported", asof=verdict.asof, api=api
-        ), "info"
-    if verdict.documents:
-        return _("the documents of torch {asof} disagree on {api}", asof=verdict.asof, api=api), "info"
-    return _("{api} is in no documents and no operator list", api=api), rule.severity
+        )
+    elif status == "fallback":
+        message = _("{api} runs on the CPU according to the documents{where}", **about)
+    elif status == "partial":
+        note = use.note or "; ".join(limit_words(verdict.limits, ("no limit",)))
+        severity = "info" if _is_plain(use) else severity
+        message = _("{api} has limits on NPUs{where}: {note}", **about, note=note)
+    elif verdict.documents == "unsupported":
+        message, severity = (
+            _("only the documents of torch {asof} list {api}, as unsupported", **about),
+            "info",
+        )
+    elif verdict.documents:
+        message, severity = _("the documents of torch {asof} disagree on {api}", **about), "info"
+    else:
+        message = _("{api} is in no documents and no operator list", **about)
+    return message, severity

@@ -16,7 +16,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.argument import added_argument
-from migrator.matchers.npu_import import names_package, statement_separator
+from migrator.matchers.npu_import import imports_package, statement_separator
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -67,7 +67,7 @@ def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDef
     every = known().get(name, ())
     if not every and isinstance(call.func, ast.Attribute):
         methods = known().get(f".{call.func.attr}", ())
-        every = tuple(each for each in methods if _imports(context.index, each.api.partition(".")[0]))
+        every = tuple(each for each in methods if imports_package(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
         return
     doubtful, wanted = None, _wanted(context.project.requirements)
@@ -92,10 +92,6 @@ def _wanted(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
     return wanted_libraries(requirements)
 
 
-def _imports(index: ModuleIndex, package: str) -> bool:
-    return any(names_package(node, package) for node in index.imports)
-
-
 def _told(
     context: FileContext, rule: Rule, call: ast.Call, default: LibraryDefault, sure: bool
 ) -> Iterator[Match]:
@@ -114,22 +110,15 @@ def _told(
         return  # an earlier pass has mended it
     api = index.qualified_name(call.func) or f".{default.api.rpartition('.')[2]}"
     certain = sure and (given is None or isinstance(given, ast.Constant) or default.outcome == "cpu")
-    yield found(
-        context,
-        rule,
-        call,
-        api=api,
-        edits=edits or (),
-        message=_message(api, default),
-        advice=_(
-            "Give {argument}={value}. {advice}",
-            argument=default.argument,
-            value=default.value,
-            advice=default.advice,
+    advice, message = default.advice, _message(api, default)
+    if default.value:
+        argument, value = default.argument, default.value
+        advice = _(
+            "Give {argument}={value}. {advice}", argument=argument, value=value, advice=advice
         ).rstrip()
-        if default.value
-        else default.advice,
-        severity="warning" if default.outcome == "disabled" or not certain else "",
+    severity = "warning" if default.outcome == "disabled" or not certain else ""
+    yield found(
+        context, rule, call, api=api, edits=edits or (), message=message, advice=advice, severity=severity
     )
 
 
@@ -139,19 +128,13 @@ def _written(value: ast.expr) -> str:
 
 
 def _message(api: str, default: LibraryDefault) -> str:
-    versions = f" ({default.versions})" if default.versions else ""
+    about = {"api": api, "versions": f" ({default.versions})" if default.versions else ""}
     if default.outcome == "cpu":
-        return _(
-            "{api} without a device uses CUDA or the CPU, not NPUs{versions}", api=api, versions=versions
-        )
+        return _("{api} without a device uses CUDA or the CPU, not NPUs{versions}", **about)
     if default.outcome == "disabled":
-        return _(
-            "{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}",
-            api=api,
-            versions=versions,
-        )
+        return _("{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}", **about)
     how = _("without {argument} ", argument=default.argument) if default.value else ""
-    return _("{api} {how}uses CUDA by default{versions}", api=api, how=how, versions=versions)
+    return _("{api} {how}uses CUDA by default{versions}", how=how, **about)
 
 
 def _edits(context: FileContext, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:

@@ -97,8 +97,7 @@ def find_late(context: FileContext, rule: Rule[LateOptions]) -> Iterator[Match]:
             edits = without_arguments(index, call, [keyword]) if usual else None
             if not usual and options.instead and _is_constant(keyword.value):
                 edits = [instead_of(index, keyword, options.instead)]
-            span = (index.start(keyword), index.end(keyword))
-            safety = "safe" if usual else ""
+            span, safety = index.span(keyword), "safe" if usual else ""
             yield found(context, rule, call, span=span, api=name, edits=edits or (), safety=safety)
 
 
@@ -137,13 +136,8 @@ def _about(context: FileContext, use: Use) -> str:
 
 
 def _message(context: FileContext, name: str) -> str:
-    absence = of_version(context.version.text).absence(name)
-    return _(
-        "{name} is absent in {context}: {absence}",
-        name=name,
-        context=_release(context, name),
-        absence=absence,
-    )
+    absence, release = of_version(context.version.text).absence(name), _release(context, name)
+    return _("{name} is absent in {context}: {absence}", name=name, context=release, absence=absence)
 
 
 def _release(context: FileContext, name: str) -> str:
@@ -300,23 +294,20 @@ def _parameter(
     assert isinstance(call, ast.Call)
     assert lacks is not None
     later = lacks.first is not None and as_tuple(lacks.first) > context.version.tuple
-    when = (
-        _("first in torch {first}", first=short(str(lacks.first)))
-        if later
-        else _("last in torch {last}", last=short(str(lacks.last)))
-    )
+    when = _("last in torch {last}", last=short(str(lacks.last)))
+    if later:
+        when = _("first in torch {first}", first=short(str(lacks.first)))
+    release = _release(context, use.name)
     yield found(
-        context,
-        rule,
-        call,
-        span=(index.start(parameter), index.end(parameter)),
+        *(context, rule, call),
+        span=index.span(parameter),
         api=use.name,
         edits=(without_arguments(index, call, [parameter]) if safety != "none" else None) or (),
         message=_(
             "{name} takes no {word} in {context}: {when}",
             name=use.name,
             word=word,
-            context=_release(context, use.name),
+            context=release,
             when=when,
         ),
         advice=known.advice or rule.advice,
