@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple
 
 from migrator.files.lines import Lines
 from migrator.language import _
@@ -28,106 +27,99 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass
-class _Holder:
-    """An object or a list on the way down; ``key`` waits for its value."""
-
-    path: tuple[Step, ...]
-    is_list: bool
-    number: int = 0
-    key: Optional[tuple[str, Span]] = None
-    needs_comma: bool = False
-    has_colon: bool = False
+class _Token(NamedTuple):
+    kind: str
+    span: Span
+    written: bytes
 
 
 def read(text: str, lines: Lines) -> Content:
     """What a JSON text says; of several objects in a row (JSON lines) that of all. Raises NotParsedError."""
     del text
-    entries: list[Entry] = []
-    comments: list[Span] = []
-    stack: list[_Holder] = []
-    for kind, span in _tokens(lines, comments):
-        token = lines.data[slice(*span)]
-        holder = stack[-1] if stack else None
-        if token in (b"}", b"]"):
-            if holder is None or holder.is_list != (token == b"]") or holder.key is not None:
-                raise _wrong(lines, span)
-            stack.pop()
-        elif token == b",":
-            if holder is None or not holder.needs_comma:
-                raise _wrong(lines, span)
-            holder.needs_comma = False
-        elif token == b":":
-            if holder is None or holder.key is None or holder.has_colon:
-                raise _wrong(lines, span)
-            holder.has_colon = True
-        elif holder is not None and not holder.is_list and holder.key is None:
-            if kind != "string" or holder.needs_comma:
-                raise _wrong(lines, span)
-            holder.key = _meaning(lines, span)[0], (span[0] + 1, span[1] - 1)
-        else:
-            if holder is not None and (holder.needs_comma or not (holder.is_list or holder.has_colon)):
-                raise _wrong(lines, span)
-            path, place = _next(holder, span)
-            if kind == "sign":
-                if too_deep(len(stack)):
-                    raise NotParsedError(lines.line_of(span[0]), _("lists and objects are nested too deeply"))
-                stack.append(_Holder(path, token == b"["))
-                entry = Entry(path, place)
-            elif kind == "string":
-                value, inner, verbatim = _meaning(lines, span)
-                entry = Entry(path, place, value, inner, verbatim)
-            else:
-                entry = Entry(path, place, token.decode("utf-8"), span)
-            if path:
-                entries.append(entry)
-    if stack:
-        raise NotParsedError(lines.line_of(len(lines.data)), _("its end is missing"))
-    return content_of(entries, lines, comments)
+    reader = _Reader(lines)
+    for token in reader.tokens:
+        reader.take(token, (), token.span, 0)
+    return content_of(reader.entries, lines, reader.comments)
 
 
-def _tokens(lines: Lines, comments: list[Span]) -> Iterator[tuple[str, Span]]:
-    """The kind and place of each sign and value."""
-    data = lines.data
-    place = 0
-    while place < len(data):
-        match = _TOKEN.match(data, place)
-        if match is None:
-            place += len(data[place:]) - len(data[place:].lstrip())
-            raise _wrong(lines, (place, place + 1))
-        kind = match.lastgroup
-        if kind == "comment":
-            comments.append(match.span(kind))
-        elif kind:
-            yield kind, match.span(kind)
-        place = match.end()
+class _Reader:
+    """Goes down through objects and lists."""
 
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self.entries: list[Entry] = []
+        self.comments: list[Span] = []
+        self.tokens = self._tokens()
 
-def _next(holder: Optional[_Holder], span: Span) -> tuple[tuple[Step, ...], Span]:
-    """The path of a value that begins, and the place of its key."""
-    if holder is None:
-        return (), span
-    holder.needs_comma = True
-    if holder.is_list:
-        holder.number += 1
-        return (*holder.path, holder.number - 1), (span[0], span[0])
-    assert holder.key is not None
-    (key, place), holder.key, holder.has_colon = holder.key, None, False
-    return (*holder.path, key), place
+    def take(self, token: _Token, path: tuple[Step, ...], place: Span, depth: int) -> None:
+        """A value, by its first token, whose key stands at ``place``, inside some objects and lists."""
+        kind, span, written = token
+        entry = Entry(path, place)
+        if kind == "string":
+            entry = Entry(path, place, *self._meaning(token))
+        elif kind == "plain":
+            entry = Entry(path, place, written.decode("utf-8"), span)
+        elif written not in (b"{", b"["):
+            raise self._wrong(token)
+        if path:
+            self.entries.append(entry)
+        if kind == "sign" and too_deep(depth):
+            line = self._lines.line_of(span[0])
+            raise NotParsedError(line, _("lists and objects are nested too deeply"))
+        if written == b"[":
+            for number, item in enumerate(self._items(b"]")):
+                self.take(item, (*path, number), (item.span[0], item.span[0]), depth + 1)
+        elif written == b"{":
+            for key in self._items(b"}"):
+                if key.kind != "string":
+                    raise self._wrong(key)
+                name, inner, _verbatim = self._meaning(key)
+                if (colon := self._next()).written != b":":
+                    raise self._wrong(colon)
+                self.take(self._next(), (*path, name), inner, depth + 1)
 
+    def _items(self, end: bytes) -> Iterator[_Token]:
+        """The first token of each item of an object or a list; a comma may stand behind the last, too."""
+        needs_comma = False
+        while (token := self._next()).written != end:
+            if needs_comma != (token.written == b","):
+                raise self._wrong(token)
+            if not needs_comma:
+                yield token
+            needs_comma = not needs_comma
 
-def _meaning(lines: Lines, span: Span) -> tuple[str, Span, bool]:
-    """What a string means, its place without quotes, and whether just that stands there."""
-    raw = lines.data[slice(*span)].decode("utf-8")
-    inner = span[0] + 1, span[1] - 1
-    if "\\" not in raw:
-        return raw[1:-1], inner, True
-    try:
-        return json.loads(raw, strict=False), inner, False
-    except ValueError:
-        raise _wrong(lines, span) from None
+    def _next(self) -> _Token:
+        token = next(self.tokens, None)
+        if token is None:
+            raise NotParsedError(self._lines.line_of(len(self._lines.data)), _("its end is missing"))
+        return token
 
+    def _tokens(self) -> Iterator[_Token]:
+        """Each sign and value."""
+        data = self._lines.data
+        place = 0
+        while place < len(data):
+            match = _TOKEN.match(data, place)
+            if match is None:
+                place += len(data[place:]) - len(data[place:].lstrip())
+                raise self._wrong(_Token("sign", (place, place + 1), data[place : place + 1]))
+            if match.lastgroup == "comment":
+                self.comments.append(match.span("comment"))
+            elif match.lastgroup:
+                yield _Token(match.lastgroup, match.span(match.lastgroup), match[match.lastgroup])
+            place = match.end()
 
-def _wrong(lines: Lines, span: Span) -> NotParsedError:
-    written = lines.data[slice(*span)].decode("utf-8", "replace")[:20]
-    return NotParsedError(lines.line_of(span[0]), _("{written!r} is not expected here", written=written))
+    def _meaning(self, token: _Token) -> tuple[str, Span, bool]:
+        """What a string means, its place without quotes, and whether just that stands there."""
+        raw, inner = token.written.decode("utf-8"), (token.span[0] + 1, token.span[1] - 1)
+        if "\\" not in raw:
+            return raw[1:-1], inner, True
+        try:
+            return json.loads(raw, strict=False), inner, False
+        except ValueError:
+            raise self._wrong(token) from None
+
+    def _wrong(self, token: _Token) -> NotParsedError:
+        written = token.written.decode("utf-8", "replace")[:20]
+        line = self._lines.line_of(token.span[0])
+        return NotParsedError(line, _("{written!r} is not expected here", written=written))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, Optional
 
 import yaml
@@ -21,11 +22,9 @@ _COMMENT = re.compile(r"(?:^|(?<=[ \t\r\n\ufeff]))#[^\r\n]*")
 
 def read(text: str, lines: Lines) -> Content:
     """What a YAML text says, of all its documents. Raises NotParsedError."""
-    reader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     walk = _Walk(text)
     try:
-        for event in yaml.parse(text, Loader=reader):
-            walk.take(event)
+        walk.documents()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = str(error.problem or error.context)
@@ -35,86 +34,69 @@ def read(text: str, lines: Lines) -> Content:
     return content_of(walk.entries, lines, _comments(walk))
 
 
-class _Holder:
-    """A mapping or a list on the way down; ``key`` is the entry that waits for its value."""
-
-    def __init__(self, is_list: bool, path: Optional[tuple[Step, ...]]) -> None:
-        self.is_list = is_list
-        self.path = path
-        self.number = 0
-        self.key: Optional[tuple[Step, Span]] = None
-        self.key_is_next = not is_list
-
-
 class _Walk:
     """The way through the events. A part below a key that is no plain text has no path, and no entries."""
 
     def __init__(self, text: str) -> None:
+        reader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=reader))
         self.text = text
         self.ascii = text.isascii()
         self.entries: list[Entry] = []
         self.texts: list[tuple[int, int]] = []  # characters from and to which no comment begins
-        self.stack: list[_Holder] = []
         self._known = (0, 0)  # a character's number, and its byte
 
-    def take(self, event: Any) -> None:
-        """The next event."""
-        start, end = event.start_mark, event.end_mark
+    def documents(self) -> None:
+        """Take all documents."""
+        for event in self._events:
+            if isinstance(event, yaml.NodeEvent):
+                self._value(event, (), None, 0)
+
+    def _value(self, event: Any, path: Optional[tuple[Step, ...]], place: Optional[Span], depth: int) -> None:
+        """A value, whose key stands at ``place``, inside some lists and mappings, and all that is in it."""
         if isinstance(event, yaml.ScalarEvent):
-            if event.style or end.line > start.line:
-                self.texts.append((start.index, end.index))
-            self._value(event)
-        elif isinstance(event, yaml.AliasEvent):
-            self._value(None)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            if too_deep(len(self.stack)):
-                raise NotParsedError(start.line + 1, _("lists and mappings are nested too deeply"))
-            path, place = self._next(event)
+            self._note(event)
             if path and place:
-                self.entries.append(Entry(path, place))
-            self.stack.append(_Holder(isinstance(event, yaml.SequenceStartEvent), path))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            self.stack.pop()
-
-    def _value(self, event: Any) -> None:
-        holder = self.stack[-1] if self.stack else None
-        if holder is not None and holder.key_is_next:
-            holder.key_is_next = False
-            if event is not None:
-                holder.key = event.value, self._inner(event, event.value)[0]
+                span, verbatim = self._inner(event)
+                value = event.value if event.value or event.style else None
+                self.entries.append(Entry(path, place, value, span, verbatim))
             return
-        path, place = self._next(event)
-        if not path or place is None:
-            return
-        if event is None:
+        if path and place:
             self.entries.append(Entry(path, place))
-            return
-        span, verbatim = self._inner(event, event.value)
-        value = event.value if event.value or event.style else None
-        self.entries.append(Entry(path, place, value, span, verbatim))
+        if isinstance(event, yaml.CollectionStartEvent):
+            if too_deep(depth):
+                line = event.start_mark.line + 1
+                raise NotParsedError(line, _("lists and mappings are nested too deeply"))
+            inside = takewhile(lambda each: not isinstance(each, yaml.CollectionEndEvent), self._events)
+            if isinstance(event, yaml.SequenceStartEvent):
+                for number, item in enumerate(inside):
+                    start = 0 if isinstance(item, yaml.AliasEvent) else self._bytes(item.start_mark.index)
+                    own = None if path is None else (*path, number)
+                    self._value(item, own, (start, start), depth + 1)
+            else:
+                for key in inside:
+                    self._member(key, path, depth + 1)
 
-    def _next(self, event: Any) -> tuple[Optional[tuple[Step, ...]], Optional[Span]]:
-        """The path of the next value, and the place of its key; no path below a key that is no text."""
-        if not self.stack:
-            return (), None
-        holder = self.stack[-1]
-        if holder.is_list:
-            holder.number += 1
-            if holder.path is None:
-                return None, None
-            start = self._bytes(event.start_mark.index) if event is not None else 0
-            return (*holder.path, holder.number - 1), (start, start)
-        if holder.key_is_next:  # a mapping or a list as a key
-            holder.key_is_next = False
-            return None, None
-        key, holder.key, holder.key_is_next = holder.key, None, True
-        if key is None or holder.path is None:
-            return None, None
-        return (*holder.path, key[0]), key[1]
+    def _member(self, key: Any, path: Optional[tuple[Step, ...]], depth: int) -> None:
+        """A key of a mapping, with its value."""
+        own, place = None, None
+        if isinstance(key, yaml.ScalarEvent):
+            self._note(key)
+            if path is not None:
+                own, (place, _verbatim) = (*path, key.value), self._inner(key)
+        else:
+            self._value(key, None, None, depth)
+        self._value(next(self._events), own, place, depth)
 
-    def _inner(self, event: Any, value: str) -> tuple[Span, bool]:
+    def _note(self, event: Any) -> None:
+        """Remember a text in which a ``#`` begins no comment."""
+        start, end = event.start_mark, event.end_mark
+        if event.style or end.line > start.line:
+            self.texts.append((start.index, end.index))
+
+    def _inner(self, event: Any) -> tuple[Span, bool]:
         """The place of a text without quotes, anchor and tag, and whether just that stands there."""
-        start, end = event.start_mark.index, event.end_mark.index
+        start, end, value = event.start_mark.index, event.end_mark.index, event.value
         raw = self.text[start:end]
         if event.style in ("'", '"'):
             inner = raw[raw.index(event.style) + 1 : -1]
