@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Optional
+from typing import Literal, Optional
 
 from migrator.api_support import tables
 from migrator.other_files.index import FILLED, Program, Setting, Span
@@ -20,7 +20,7 @@ _PYTHON = re.compile(r"python[\d.]*\Z")
 _SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
 # A key of a yacs configuration; the word behind it is its value: train.py MODEL.DEVICE cuda.
-_YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
+YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
 
 
@@ -42,12 +42,7 @@ class Launcher:
 
     def takes(self, option: str) -> int:
         """How many words behind an option are its values."""
-        if option in self.flags:
-            return 0
-        known = self.values.get(option)
-        if known is not None:
-            return known
-        return int(self.others == "value")
+        return 0 if option in self.flags else self.values.get(option, int(self.others == "value"))
 
 
 @cache
@@ -153,6 +148,11 @@ def settings(
     program: Program, words: Sequence[ShellWord], command: Optional[int], number: Optional[int]
 ) -> Iterator[tuple[Setting, Optional[Flow]]]:
     """The options, arguments, keys and variables among a program's own words, with where values come from."""
+    for setting, flow in _settings(program, words):
+        yield setting._replace(command=command, program=number), flow
+
+
+def _settings(program: Program, words: Sequence[ShellWord]) -> Iterator[tuple[Setting, Optional[Flow]]]:
     launcher = launcher_of(program)
     held: Optional[ShellWord] = None  # told with the option before it
     place, end = program.words
@@ -160,86 +160,71 @@ def settings(
         word = words[place]
         place += 1
         name, sign, _ = word.text.partition("=")
+        following = words[place] if place < end else None
         if launcher is not None and name in launcher.variables:
-            value = word if sign else words[place] if place < end else None
             beside = words[place + 1] if launcher.takes(name) == 2 and place + 1 < end else None
-            for each in _named(value, len(name) + 1 if sign else 0, command, number):
+            for each in _named(word if sign else following, len(name) + 1 if sign else 0):
                 if beside is not None:  # -genv NAME VALUE
-                    where = beside.place(0, len(beside.text)) if beside.known else None
+                    where = beside.whole if beside.known else None
                     each = each._replace(value=beside.known, value_span=where, reads=False)
                 yield each, None
         if not word.text.startswith("-") or word.text in ("-", "--") or FILLED in name:
-            if _YACS_KEY.match(word.text) and program.kind != "command" and place < end and words[place].text:
-                held = words[place]
-                yield _valued("key", word.text, word, 0, held, command, number)
-                continue
             key = _KEY.match(word.text)
-            if key is not None and (launcher is None or program.name == "env"):
-                kind = "variable" if program.name == "env" else "key"
-                yield _valued(kind, key.group()[:-1].lstrip("+~"), word, key.end(), word, command, number)
+            if program.kind != "command" and following and following.text and YACS_KEY.match(word.text):
+                held = following
+                yield _valued("key", word.text, word, 0, held)
+            elif key is not None and (launcher is None or program.name == "env"):
+                yield _valued(
+                    "variable" if program.name == "env" else "key",
+                    key.group()[:-1].lstrip("+~"),
+                    word,
+                    key.end(),
+                    word,
+                )
             elif program.kind != "command" and word is not held:
-                yield _valued("argument", program.name, word, 0, word, command, number, word.span)
+                yield _valued("argument", program.name, word, 0, word, word.span)
             continue
         span = word.place(0, len(name)) or word.span
-        if sign:
-            yield _valued("option", name, word, len(name) + 1, word, command, number, span)
-            continue
         takes = launcher.takes(name) if launcher is not None else None
-        following = words[place] if place < end else None
-        if following is None or takes == 0 or (takes is None and following.text.startswith("-")):
-            yield Setting("option", name, span, command=command, program=number), None
-            continue
-        yield _valued("option", name, word, 0, following, command, number, span)
-        place += takes or 0  # of other programs nobody knows whether the next word is a value
-        held = following
+        if sign:
+            yield _valued("option", name, word, len(name) + 1, word, span)
+        elif following is None or takes == 0 or (takes is None and following.text.startswith("-")):
+            yield Setting("option", name, span), None
+        else:
+            yield _valued("option", name, word, 0, following, span)
+            place += takes or 0  # of other programs nobody knows whether the next word is a value
+            held = following
 
 
 def _valued(
-    kind: str,
+    kind: Literal["variable", "option", "argument", "key"],
     name: str,
     word: ShellWord,
     start: int,
     holder: ShellWord,
-    command: Optional[int],
-    program: Optional[int],
-    span: Optional[tuple[int, int]] = None,
+    span: Optional[Span] = None,
 ) -> tuple[Setting, Optional[Flow]]:
     """A setting whose value stands in a word, from a character on."""
     text = holder.text[start:]
-    known, begins = text.partition(FILLED)[0], ""
-    if FILLED in text:
-        begins, known = known, ""
-    where = holder.place(start, start + len(begins or known))
+    begins, filled, _ = text.partition(FILLED)
+    where = holder.place(start, start + len(begins))
     variable = holder.variables[holder.text[:start].count(FILLED)] if text == FILLED else ""
     if kind not in ("option", "argument"):
         first = word.text.index(name)
         span = word.place(first, first + len(name))
-    return (
-        Setting(
-            kind,  # type: ignore[arg-type]  # one of the three
-            name,
-            span or word.span,
-            None if FILLED in text else known,
-            where if known or begins or FILLED not in text else None,
-            command=command,
-            program=program,
-            begins=begins,
-        ),
-        Flow(variable, holder.span) if variable else None,
-    )
+    setting = Setting(kind, name, span or word.span, None, where if begins else None, begins=begins)
+    if not filled:
+        setting = setting._replace(value=text, value_span=where, begins="")
+    return setting, Flow(variable, holder.span) if variable else None
 
 
-def _named(
-    word: Optional[ShellWord], start: int, command: Optional[int], program: Optional[int]
-) -> Iterator[Setting]:
+def _named(word: Optional[ShellWord], start: int) -> Iterator[Setting]:
     """The variables that an option's value names: ``ALL,NAME=value``."""
     if word is None:
         return
     for found in _ASSIGNED.finditer(word.text[start:]):
         span = word.place(start + found.start(1), start + found.end(1))
-        if span is None or found[1] in ("ALL", "NONE", "NIL"):
-            continue
-        value = found[2] if found[2] is not None and FILLED not in found[2] else None
-        where = word.place(start + found.start(2), start + found.end(2)) if value else None
-        reads = found[2] is None
-        yield Setting("variable", found[1], span, value, where, reads=reads, command=command, program=program)
+        if span is not None and found[1] not in ("ALL", "NONE", "NIL"):
+            value = found[2] if found[2] is not None and FILLED not in found[2] else None
+            where = word.place(start + found.start(2), start + found.end(2)) if value else None
+            yield Setting("variable", found[1], span, value, where, reads=found[2] is None)

@@ -37,20 +37,16 @@ def read_at(data: bytes, text: bytes, places: Sequence[int], depth: int = 0) -> 
         new = moved(span)
         return new if data[slice(*new)] == own[slice(*span)] else None
 
-    found = shell.read_shell(own, depth=depth)
+    found = shell.read_shell(own, depth=depth, in_value=True)
     settings = [
         item._replace(name_span=name_span, value_span=same(item.value_span))
         for item in found.settings
         if (name_span := same(item.name_span))
     ]
-    commands = [
-        each._replace(
-            words=tuple(Word(word.text, moved(word.span)) for word in each.words),
-            span=moved(each.span),
-            pipeline=None,  # quotes may stand around the value
-        )
-        for each in found.commands
-    ]
+    commands = []
+    for each in found.commands:
+        words = tuple(Word(word.text, moved(word.span)) for word in each.words)
+        commands.append(each._replace(words=words, span=moved(each.span)))
     comments = tuple(place for span in found.comments if (place := same(span)))
     return Content(tuple(settings), tuple(commands), comments)
 

@@ -7,7 +7,7 @@ Spans are bytes of the UTF-8 text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Callable, Literal, NamedTuple, Optional, cast
@@ -128,6 +128,11 @@ class Content(NamedTuple):
     requirements: tuple[Requirement, ...] = ()
     bodies: tuple[Span, ...] = ()
 
+    def behind(self, number: int) -> Iterator[Setting]:
+        """The settings, as they count the commands behind ``number`` others."""
+        for item in self.settings:
+            yield item if item.command is None else item._replace(command=item.command + number)
+
     def program_of(self, setting: Setting) -> Optional[Program]:
         """The program that gets an option or a key of a command; None where that is not known."""
         if setting.command is None or setting.program is None:
@@ -141,11 +146,7 @@ def joined(parts: Iterable[Content]) -> Content:
     commands: list[Command] = []
     comments: list[Span] = []
     for part in parts:
-        first = len(commands)
-        settings += [
-            item if item.command is None else item._replace(command=item.command + first)
-            for item in part.settings
-        ]
+        settings += part.behind(len(commands))
         commands += part.commands
         comments += part.comments
     return Content(tuple(settings), tuple(commands), tuple(comments))

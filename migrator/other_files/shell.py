@@ -15,7 +15,14 @@ from tree_sitter import Language, Node, Parser, Point, Range
 from migrator.files.lines import Lines
 from migrator.other_files.command_lines import SHELLS, is_python, launchers, programs, settings
 from migrator.other_files.index import FILLED, Command, Content, Program, Setting, Span, Word
-from migrator.other_files.shell_words import ShellWord, shell_word, span_of, text_of, variable_of
+from migrator.other_files.shell_words import (
+    ShellWord,
+    shell_word,
+    span_of,
+    text_of,
+    variable_of,
+    without_quotes,
+)
 
 _WORDS = frozenset(
     "word number raw_string string concatenation simple_expansion expansion command_substitution"
@@ -48,9 +55,12 @@ def read(text: str, lines: Lines) -> Content:
     return read_shell(lines.data)
 
 
-def read_shell(data: bytes, spans: tuple[Span, ...] = (), depth: int = 0) -> Content:
-    """The same of bytes, or of the ``spans`` in them that are shell; ``depth`` shells are around it."""
-    script = _Script(data)
+def read_shell(data: bytes, spans: tuple[Span, ...] = (), depth: int = 0, in_value: bool = False) -> Content:
+    """The same of bytes, or of the ``spans`` in them that are shell; ``depth`` shells are around it.
+
+    ``in_value``: it stands in a value of a configuration, where quotes may be around it.
+    """
+    script = _Script(data, in_value)
     script.take(spans, depth)
     return script.content()
 
@@ -76,6 +86,15 @@ def _alone(word: Word) -> ShellWord:
 @cache
 def _language() -> Language:
     return Language(tree_sitter_bash.language())
+
+
+def _parsed(data: bytes, spans: Iterable[Span]) -> Node:
+    """The tree of some data, or of the parts of it that are shell."""
+    parser = Parser(_language())
+    ranges = [Range(Point(0, start), Point(0, end), start, end) for start, end in spans]
+    if ranges:
+        parser.included_ranges = ranges
+    return parser.parse(data).root_node
 
 
 # The nodes around a node, by its id: tree-sitter finds a parent by a walk from the root.
@@ -106,8 +125,9 @@ class _Script:
     for, ``_shown`` those that only print, compare or export. ``_exported`` variables go to programs.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, in_value: bool) -> None:
         self._data = data
+        self._in_value = in_value
         self._settings: list[Setting] = []
         self._commands: list[Command] = []
         self._comments: list[Span] = []
@@ -123,11 +143,8 @@ class _Script:
 
     def take(self, spans: tuple[Span, ...], depth: int = 0) -> None:
         """Read all of the data, or the parts of it that are shell."""
-        parser = Parser(_language())
-        if spans:
-            parser.included_ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in spans]
         around: _Around = {}
-        for node in _nodes(parser.parse(self._data).root_node, around):
+        for node in _nodes(_parsed(self._data, spans), around):
             self._around = around  # a shell inside of this one has another tree
             if node.type == "comment":
                 self._comments.append(span_of(node))
@@ -171,27 +188,26 @@ class _Script:
             around = self._around.get(around.id)
         while around is not None and around.type in ("redirected_statement", "pipeline"):
             around = around.children[-1 if around.type == "pipeline" else 0]
-        words = [shell_word(child, self._data) for child in _word_nodes(around)] if around else []
+        words = _words(around, self._data)
         started = list(programs(words)) if around is not None and around.type == "command" else []
         last = started[-1] if started else None
-        names_script = last is not None and last.name in SHELLS and "-s" not in {word.text for word in words}
-        if last is None or last.name not in _READ_SHELL or depth >= _DEEPEST:
-            self._bodies.append(span_of(node))
-        elif names_script and any(not word.text.startswith("-") for word in words[slice(*last.words)]):
-            self._bodies.append(span_of(node))  # bash script.sh <<EOF
-        elif b"\\" in (node.text or b"").replace(b"\\\n", b"").replace(b"\\$", b""):
-            self._bodies.append(span_of(node))
-        else:
+        reads = last is not None and last.name in _READ_SHELL and depth < _DEEPEST
+        if last is not None and last.name in SHELLS and "-s" not in {word.text for word in words}:
+            own = words[slice(*last.words)]
+            reads = reads and all(word.text.startswith("-") for word in own)  # not bash script.sh <<EOF
+        if reads and b"\\" not in (node.text or b"").replace(b"\\\n", b"").replace(b"\\$", b""):
             self.take((span_of(node),), depth + 1)
+        else:
+            self._bodies.append(span_of(node))
 
     def _command(self, node: Node, depth: int) -> None:
-        words = [shell_word(child, self._data) for child in _word_nodes(node)]
+        words = _words(node, self._data)
         number = len(self._commands)
         started = tuple(programs(words))
-        shown = tuple(Word(word.known, word.span) for word in words)
         captured = _is_captured(node, self._around)
-        pipeline = _pipeline_from(node, self._around) if captured and depth == 0 else None
-        self._commands.append(Command(shown, span_of(node), started, captured, pipeline))
+        in_script = captured and depth == 0 and not self._in_value
+        pipeline = _pipeline_from(node, self._around) if in_script else None
+        self._commands.append(Command(_known(words), span_of(node), started, captured, pipeline))
         if started and started[0].name in _PRINTING:
             self._shown.append(span_of(node))
             return
@@ -228,8 +244,10 @@ class _Script:
         for word in words[taking.place + 1 :] if taking is not None else ():
             self._inside(word, depth)
         for word in words if last is not None and last.name == "sbatch" else ():
-            if word.text.startswith(_WRAP) and word.known:
-                self._read_at(word.text[len(_WRAP) :], word.places[len(_WRAP) :], word.span[1], depth)
+            if word.text.startswith(_WRAP) and word.known and depth < _DEEPEST:
+                text, places = word.text[len(_WRAP) :], word.places[len(_WRAP) :]
+                if text.isascii():
+                    self._read_places(text.encode("ascii"), [*places, word.span[1]], depth)
 
     def _inside(self, word: ShellWord, depth: int) -> None:
         """Read the shell in a quoted word."""
@@ -240,30 +258,18 @@ class _Script:
             return
         if quote != self._data[end - 1 : end]:
             return
-        if quote == b'"' and b"\\" in inner.replace(b"\\\n", b""):
-            self._escaped((start + 1, end - 1), depth)
-        elif b"\\" not in inner.replace(b"\\\n", b""):
+        if b"\\" not in inner.replace(b"\\\n", b""):
             self.take(((start + 1, end - 1),), depth + 1)
-
-    def _escaped(self, span: Span, depth: int) -> None:
-        """Read the shell between double quotes, where ``\\$`` and ``\\"`` are for the shell inside."""
-        places = [span[0] + found.start(1) for found in _UNESCAPED.finditer(self._data[slice(*span)])]
-        self._read_places(bytes(self._data[place] for place in places), [*places, span[1]], depth)
-
-    def _read_at(self, text: str, places: Sequence[int], end: int, depth: int) -> None:
-        """Read the shell that some characters of a word are, which stand at places."""
-        if depth < _DEEPEST and text.isascii():
-            self._read_places(text.encode("ascii"), [*places, end], depth)
+        elif quote == b'"':  # where ``\\$`` and ``\\"`` are for the shell inside
+            places = [start + 1 + found.start(1) for found in _UNESCAPED.finditer(inner)]
+            self._read_places(bytes(self._data[place] for place in places), [*places, end - 1], depth)
 
     def _read_places(self, text: bytes, places: Sequence[int], depth: int) -> None:
+        """Read the shell whose bytes, and its end, stand at some places."""
         from migrator.other_files.embedded import read_at  # it reads by this module
 
         found = read_at(self._data, text, places, depth + 1)
-        first = len(self._commands)
-        self._settings += [
-            item if item.command is None else item._replace(command=item.command + first)
-            for item in found.settings
-        ]
+        self._settings += found.behind(len(self._commands))
         self._commands += found.commands
         self._comments += found.comments
 
@@ -271,16 +277,10 @@ class _Script:
         start, end = node.start_byte + directive.end(), node.end_byte
         if start >= end:
             return
-        name = _SUBMITTERS[(directive.lastindex or 1) - 1]
         words = self._words_at((start, end))
-        self._commands.append(
-            Command(
-                tuple(Word(word.known, word.span) for word in words),
-                span_of(node),
-                (Program(name, "command", -1, (0, len(words))),),
-            )
-        )
-        self._options(self._commands[-1].programs[0], words, len(self._commands) - 1, 0)
+        submitter = Program(_SUBMITTERS[(directive.lastindex or 1) - 1], "command", -1, (0, len(words)))
+        self._commands.append(Command(_known(words), span_of(node), (submitter,)))
+        self._options(submitter, words, len(self._commands) - 1, 0)
 
     def _words_at(self, span: Span) -> list[ShellWord]:
         """The words of a line that begins with an option, which alone is no command."""
@@ -288,11 +288,9 @@ class _Script:
         # A shell takes the ends of lines between quotes for blanks, once the variable is split.
         held = self._data[slice(*span)].replace(b"\\\n", b"  ").replace(b"\n", b" ").replace(b"\r", b" ")
         data = self._data[:start] + _SOME_COMMAND + held + self._data[span[1] :]
-        parser = Parser(_language())
-        parser.included_ranges = [Range(Point(0, start), Point(0, span[1]), start, span[1])]
-        nodes = _nodes(parser.parse(data).root_node, {})
+        nodes = _nodes(_parsed(data, [(start, span[1])]), {})
         command = next((node for node in nodes if node.type == "command"), None)
-        return [shell_word(child, data) for child in _word_nodes(command)][1:] if command else []
+        return _words(command, data)[1:]
 
     def _assignment(self, node: Node, depth: int) -> None:
         name = node.child_by_field_name("name") or node.children[0]
@@ -301,8 +299,8 @@ class _Script:
         parent = self._around.get(node.id)
         is_before = parent is not None and parent.type == "command"
         command = len(self._commands) - 1 if is_before else None
-        exported = is_before or _is_export(self._around.get(node.id))
-        own, text = text_of(name), ""
+        exported = is_before or _is_export(parent)
+        own = text_of(name)
         if exported:
             self._exported.add(own)
         found: Optional[str] = ""
@@ -313,29 +311,17 @@ class _Script:
             found, span = None, None
         elif value is not None:
             word = shell_word(value, self._data)
-            text, found = word.text, word.known
-            span = word.place(0, len(word.text)) if word.text else None
-            begins = text.partition(FILLED)[0] if found is None else ""
+            found, span = word.known, word.whole if word.text else None
+            begins = word.text.partition(FILLED)[0] if found is None else ""
             self._holds_command(own, word, value, depth)
             if begins:
-                span = word.place(0, len(begins))
-                self._settings.append(
-                    Setting(
-                        *("variable", own, span_of(name), None, span),
-                        command=command,
-                        begins=begins,
-                        exported=exported,
-                    )
-                )
+                setting = Setting("variable", own, span_of(name), None, word.place(0, len(begins)))
+                self._settings.append(setting._replace(command=command, begins=begins, exported=exported))
                 return
-            if found:
-                self._texts.setdefault(own, []).append((found, span))
-            default = _default_of(value) if text == FILLED else None
+            self._may_be(own, word)
+            default = _default_of(value) if word.text == FILLED else None
             if default is not None:
-                inner = shell_word(default, self._data)
-                if inner.known:
-                    place = inner.place(0, len(inner.text))
-                    self._texts.setdefault(own, []).append((inner.text, place))
+                self._may_be(own, shell_word(default, self._data))
         self._settings.append(
             Setting("variable", own, span_of(name), found, span, command=command, exported=exported)
         )
@@ -362,12 +348,9 @@ class _Script:
     def _loop(self, node: Node) -> None:
         """``for device in cuda cpu``"""
         variable = node.child_by_field_name("variable")
-        for child in node.children_by_field_name("value") if variable else ():
-            if child.type in _WORDS:
-                word = shell_word(child, self._data)
-                if word.known:
-                    place = word.place(0, len(word.text))
-                    self._texts.setdefault(text_of(variable), []).append((word.text, place))  # type: ignore[arg-type]
+        for child in node.children_by_field_name("value"):
+            if variable is not None and child.type in _WORDS:
+                self._may_be(text_of(variable), shell_word(child, self._data))
 
     def _test(self, node: Node) -> None:
         """``[ "$DEVICE" = cuda ]``"""
@@ -393,16 +376,18 @@ class _Script:
             return
         self._shown.append(span_of(asked))
         for word in words:
-            if word.text:
-                self._texts.setdefault(variable, []).append((word.text, word.place(0, len(word.text))))
+            self._may_be(variable, word)
 
     def _default(self, node: Node) -> None:
         """``${DEVICE:-cuda}``: what the variable is where nobody gives it."""
         default, variable = _default_of(node), variable_of(node)
         if default is not None and variable:
-            word = shell_word(default, self._data)
-            if word.known:
-                self._texts.setdefault(variable, []).append((word.text, word.place(0, len(word.text))))
+            self._may_be(variable, shell_word(default, self._data))
+
+    def _may_be(self, variable: str, word: ShellWord) -> None:
+        """A variable is given, or compared with, what a word says."""
+        if word.known:
+            self._texts.setdefault(variable, []).append((word.text, word.whole))
 
     def _follow_variables(self) -> None:
         """What is in a variable is where the variable goes: ``--device "$DEVICE"``."""
@@ -485,12 +470,14 @@ def _pairs(first: Sequence[_First], second: Sequence[_Second]) -> Iterable[tuple
     return chain(((each, second[0]) for each in first), ((first[0], each) for each in second[1:]))
 
 
-def _word_nodes(command: Node) -> Iterator[Node]:
-    for child in command.children:
-        if child.type == "command_name":
-            child = child.children[0] if child.children else child
-        if child.type in _WORDS:
-            yield child
+def _words(command: Optional[Node], data: bytes) -> list[ShellWord]:
+    children = command.children if command is not None else []
+    named = (c.children[0] if c.type == "command_name" and c.children else c for c in children)
+    return [shell_word(child, data) for child in named if child.type in _WORDS]
+
+
+def _known(words: Iterable[ShellWord]) -> tuple[Word, ...]:
+    return tuple(Word(word.known, word.span) for word in words)
 
 
 def _is_bound(node: Node, around: _Around) -> bool:
@@ -534,9 +521,7 @@ def _pipeline_from(command: Node, around: _Around) -> Optional[Span]:
 
 def _default_of(node: Node) -> Optional[Node]:
     """The word of ``${NAME:-word}``, with or without quotes around all."""
-    if node.type == "string":
-        inner = [child for child in node.children if child.type != '"']
-        node = inner[0] if len(inner) == 1 else node
+    node = without_quotes(node)
     if node.type != "expansion":
         return None
     for sign, word in zip(node.children, node.children[1:]):

@@ -35,6 +35,11 @@ class ShellWord:
         """The variable of which the word is the value, and nothing else; or empty."""
         return self.variables[0] if self.text == FILLED else ""
 
+    @property
+    def whole(self) -> Optional[Span]:
+        """Where all of the text stands, as ``place`` says."""
+        return self.place(0, len(self.text))
+
     def place(self, start: int, end: int) -> Optional[Span]:
         """Where some characters stand; None where they do not stand there as they are meant."""
         if start == end:
@@ -56,15 +61,19 @@ def shell_word(node: Node, data: bytes) -> ShellWord:
 
 def variable_of(node: Node) -> str:
     """The variable that an expansion is of; empty for other expansions."""
-    if node.type == "string":  # "$NAME"
-        inner = [child for child in node.children if child.type != '"']
-        node = inner[0] if len(inner) == 1 else node
+    node = without_quotes(node)  # "$NAME"
     for child in node.children if node.type in ("simple_expansion", "expansion") else ():
         if child.type == "subscript":
             child = child.children[0]
         if child.type == "variable_name":
             return text_of(child)
     return ""
+
+
+def without_quotes(node: Node) -> Node:
+    """The one thing that stands between double quotes; the node itself where there are none, or more."""
+    inner = [child for child in node.children if child.type != '"'] if node.type == "string" else []
+    return inner[0] if len(inner) == 1 else node
 
 
 def span_of(node: Node) -> Span:

@@ -65,8 +65,8 @@ class _Walk:
             self.entries.append(Entry(path, place))
         if isinstance(event, yaml.CollectionStartEvent):
             if too_deep(depth):
-                line = event.start_mark.line + 1
-                raise NotParsedError(line, _("lists and mappings are nested too deeply"))
+                mark: Any = event.start_mark  # the events of a parser have one
+                raise NotParsedError(mark.line + 1, _("lists and mappings are nested too deeply"))
             inside = takewhile(lambda each: not isinstance(each, yaml.CollectionEndEvent), self._events)
             if isinstance(event, yaml.SequenceStartEvent):
                 for number, item in enumerate(inside):
