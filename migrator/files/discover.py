@@ -8,16 +8,17 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Callable, Literal, TypeVar
 
 from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
 from migrator.files.file_types import file_type, starts_as_shell
 from migrator.files.naming import inside, is_equivalents, staging_prefix
 from migrator.files.patterns import Matcher, matcher
-from migrator.files.tree import listing, walk
 from migrator.language import _
 
+Place = TypeVar("Place")
+Seen = TypeVar("Seen")
 Kind = Literal["folder", "python", "notebook", "text", "file", "link", "special", "unreadable", "skipped"]
 
 LARGEST_TEXT = 1 << 20  # bytes of a script or a configuration
@@ -120,6 +121,25 @@ def _look(place: _Place, excluded: Matcher, avoided: str) -> tuple[Entry, list[_
         return Entry("special", name, path, reason=_special(item.stat(follow_symlinks=False).st_mode)), []
     except OSError as error:
         return Entry("unreadable", name, path, reason=_("{error}: not copied", error=unreadable(error))), []
+
+
+def walk(top: Sequence[Place], look: Callable[[Place], tuple[Seen, Sequence[Place]]]) -> Iterator[Seen]:
+    """What is seen at each place: ``look`` gives that, and the places inside, which come next, in its order.
+
+    Holds the places on the way down, never those of the tree; and a tree may be deeper than Python's
+    recursion limit.
+    """
+    waiting = [*reversed(top)]
+    while waiting:
+        seen, inside = look(waiting.pop())
+        yield seen
+        waiting.extend(reversed(inside))
+
+
+def listing(folder: str) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name. Raises OSError."""
+    with os.scandir(folder) as items:
+        return sorted(items, key=lambda item: item.name)
 
 
 def kind_of_file(base: str, path: str) -> Kind:

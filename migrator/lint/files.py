@@ -114,9 +114,8 @@ def _below(
     trouble: Callable[[str], None],
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
-    from migrator.files.discover import kind_of_file
+    from migrator.files.discover import kind_of_file, listing, walk
     from migrator.files.gitignore import GitIgnore
-    from migrator.files.tree import listing, walk
     from migrator.native.files import is_native
 
     ignore = GitIgnore(top)

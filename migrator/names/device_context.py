@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from migrator.language import _
+from migrator.files.file_types import YACS_KEY
+from migrator.language import N_, _
 from migrator.names.device_vocabulary import (
     Beside,
     DeviceVocabulary,
@@ -54,7 +55,6 @@ _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 _COMPARISONS = frozenset(
     "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
 )
-_YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 
@@ -120,13 +120,19 @@ def _elements(node: ast.BinOp) -> list[ast.expr]:
 def _key_before(items: Sequence[ast.expr], value: ast.AST) -> str:
     """The key of a yacs configuration whose value stands behind it: ``["MODEL.DEVICE", "cuda", …]``."""
     keys = (string_value(key) or "" for key, each in zip(items, items[1:]) if each is value)
-    return next(filter(_YACS_KEY.match, keys), "")
+    return next(filter(YACS_KEY.match, keys), "")
 
 
 def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
         return node.left, node.right
     return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
+
+
+def _of_foreign(qualified: str) -> DeviceContext:
+    return DeviceContext(
+        UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
+    )
 
 
 class _Climb:
@@ -257,6 +263,10 @@ class _Climb:
             return DeviceContext(NO, _("unused string"))
         return DeviceContext(UNCLEAR, _("unknown use"))
 
+    def _likely(self, reason: str, **values: object) -> DeviceContext:
+        """LIKELY for a reason that names what is looked for: a device, a backend."""
+        return DeviceContext(LIKELY, _(reason, noun=_(self.vocabulary.noun), **values))
+
     def _begins_string(self, string: ast.JoinedStr, field: ast.AST) -> bool:
         """Whether a field begins an f-string, and ends it or is followed by a colon."""
         parts = self.index.parts(string)
@@ -277,12 +287,8 @@ class _Climb:
             return DeviceContext(CERTAIN, _("{where}: choice between a GPU and the CPU", where=where))
         if name and self.vocabulary.says(name):
             known = name.lower() in self.vocabulary.keys
-            noun = _(self.vocabulary.noun)
-            if known:
-                reason = _("{where}, which the project uses as a {noun}", where=where, noun=noun)
-            else:
-                reason = _("{where}, named like a {noun}", where=where, noun=noun)
-            return DeviceContext(LIKELY, reason)
+            read = N_("{where}, which the project uses as a {noun}")
+            return self._likely(read if known else N_("{where}, named like a {noun}"), where=where)
         if every.device:
             return DeviceContext(LIKELY, _("{where}, beside another device", where=where))
         return DeviceContext(UNCLEAR, where)
@@ -292,18 +298,12 @@ class _Climb:
         if isinstance(target, ast.Name) and self.depth < 2:
             verdicts, api = self._used_as(target)
             if verdicts == {CERTAIN}:
-                reason = _(
-                    "{id} goes only where a {noun} is expected", id=target.id, noun=_(self.vocabulary.noun)
-                )
-                return DeviceContext(CERTAIN, reason, api)
+                goes = self._likely(N_("{id} goes only where a {noun} is expected"), id=target.id)
+                return goes._replace(verdict=CERTAIN, api=api)
             if CERTAIN in verdicts:
-                return DeviceContext(
-                    LIKELY, _("{id} is used as a {noun}", id=target.id, noun=_(self.vocabulary.noun))
-                )
+                return self._likely(N_("{id} is used as a {noun}"), id=target.id)
             if LIKELY in verdicts and UNCLEAR not in verdicts:
-                return DeviceContext(
-                    LIKELY, _("{id} seems to be used as a {noun}", id=target.id, noun=_(self.vocabulary.noun))
-                )
+                return self._likely(N_("{id} seems to be used as a {noun}"), id=target.id)
         name = last_name(target)
         return self._hinted(name, _("the value of {name}", name=name or _("a variable")))
 
@@ -331,28 +331,24 @@ class _Climb:
     def _keyword(self, call: ast.AST | None, keyword: ast.keyword) -> DeviceContext | None:
         """A keyword argument; None where the call hands the value on."""
         name, called = keyword.arg or "", called_name(call)
+        shown = called or _("a call")
         if not isinstance(call, ast.Call):
             return DeviceContext(UNCLEAR, _("a class's keyword"))
         if called in self.vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
         qualified = self._called_api(call.func)
         package = qualified.partition(".")[0]
-        if not self.vocabulary.foreign.isdisjoint((package, qualified)) and (
-            name.lower() not in self.vocabulary.keys
-        ):
-            return DeviceContext(
-                UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
-            )
+        is_foreign = not self.vocabulary.foreign.isdisjoint((package, qualified))
+        if is_foreign and name.lower() not in self.vocabulary.keys:
+            return _of_foreign(qualified)
         if name in self._takers(qualified, called):
             return DeviceContext(CERTAIN, f"{called}({name}=…)", name)
         if name in self.vocabulary.keywords:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
-            return DeviceContext(CERTAIN if certain else LIKELY, f"{called or _('a call')}({name}=…)", name)
+            return DeviceContext(CERTAIN if certain else LIKELY, f"{shown}({name}=…)", name)
         if called in self.vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
-        return self._hinted(
-            name, _("the argument {name} of {called}()", name=name, called=called or _("a call"))
-        )
+        return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
 
     def _called_api(self, function: ast.expr) -> str:
         """The full name of what is called; of several that it may be, one that takes a device."""
@@ -377,13 +373,12 @@ class _Climb:
         if called == "partial" and position:  # it calls its first argument with the others
             qualified, position = self._called_api(call.args[0]), position - 1
             called = qualified.rpartition(".")[2]
+        shown = called or _("a call")
         if qualified.partition(".")[0] in vocabulary.foreign:
-            return DeviceContext(
-                UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
-            )
+            return _of_foreign(qualified)
         takers = self._takers(qualified, called)
         if position in takers or "*" in takers:
-            return DeviceContext(CERTAIN, f"{called or _('a call')}(…)", called)
+            return DeviceContext(CERTAIN, f"{shown}(…)", called)
         if qualified.startswith("torch.cuda.") and position == 0:
             return DeviceContext(CERTAIN, f"{called}(…)")
         if called in vocabulary.option_calls:
@@ -397,9 +392,7 @@ class _Climb:
                 if vocabulary.says_device(call.func.value):
                     return DeviceContext(CERTAIN, _("part of a device name"))
                 if self._is_used(call.func.value):
-                    return DeviceContext(
-                        LIKELY, _("part of a string that is used as a {noun}", noun=_(vocabulary.noun))
-                    )
+                    return self._likely(N_("part of a string that is used as a {noun}"))
                 return DeviceContext(UNCLEAR, _("part of another string"))
             if called == "format" and not self._begins_format(call.func.value):
                 return DeviceContext(NO, _("part of a longer string"))
@@ -410,16 +403,12 @@ class _Climb:
             return DeviceContext(NO, _("a key"))
         if called in _LOOK_UPS and position:
             if vocabulary.says_device(call.args[position - 1]):
-                return DeviceContext(
-                    LIKELY, _("default of a setting named like a {noun}", noun=_(self.vocabulary.noun))
-                )
+                return self._likely(N_("default of a setting named like a {noun}"))
             return None
         if called in _HAND_ON:
             return None
         if called == "parametrize" and position and vocabulary.says_device(call.args[0]):
-            return DeviceContext(
-                LIKELY, _("test parameter named like a {noun}", noun=_(self.vocabulary.noun))
-            )
+            return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
         member = self._member(call, argument)
@@ -427,25 +416,16 @@ class _Climb:
             return self.of(member)
         parameter = self._parameter(call, position)
         if parameter is not None:
-            return self._hinted(
-                parameter, _("the parameter {parameter} of {called}()", parameter=parameter, called=called)
-            )
+            where = _("the parameter {parameter} of {called}()", parameter=parameter, called=called)
+            return self._hinted(parameter, where)
         if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == position:
-            return DeviceContext(
-                LIKELY,
-                _("argument of {called}() named like a {noun}", called=called, noun=_(vocabulary.noun)),
-            )
+            return self._likely(N_("argument of {called}() named like a {noun}"), called=called)
         if isinstance(self.index.parent(call), ast.withitem) and _AUTOCAST.search(self.index.text):
-            return DeviceContext(
-                LIKELY,
-                _(
-                    "context manager of with, in a file that uses autocast: {called}()",
-                    called=called or _("a call"),
-                ),
-            )
+            reason = _("context manager of with, in a file that uses autocast: {called}()", called=shown)
+            return DeviceContext(LIKELY, reason)
         if called and vocabulary.says(called):
             return DeviceContext(LIKELY, _("an argument of {called}()", called=called))
-        return DeviceContext(UNCLEAR, _("an argument of {called}()", called=called or _("a call")))
+        return DeviceContext(UNCLEAR, _("an argument of {called}()", called=shown))
 
     def _begins_format(self, template: ast.expr) -> bool:
         """Whether a text may begin with what ``format`` puts into it."""
@@ -491,10 +471,7 @@ class _Climb:
         if self._chooses_key(call):
             return DeviceContext(UNCLEAR, _("a choice that is the key of a dictionary"))
         if any(self.vocabulary.says(name.strip("-").replace("-", "_")) for name in names):
-            return DeviceContext(
-                LIKELY,
-                _("option named like a {noun} ({names})", noun=_(self.vocabulary.noun), names=names[0]),
-            )
+            return self._likely(N_("option named like a {noun} ({names})"), names=names[0])
         if any(map(self.vocabulary.leaves, names)):
             return DeviceContext(UNCLEAR, _("the option {names}", names=names[0]))
         offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
@@ -525,9 +502,7 @@ class _Climb:
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
             return DeviceContext(LIKELY, _("compared with a type"))
         if any(self._is_used(other) for other in others):
-            return DeviceContext(
-                LIKELY, _("compared with what is used as a {noun}", noun=_(self.vocabulary.noun))
-            )
+            return self._likely(N_("compared with what is used as a {noun}"))
         if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, _("compared together with other devices"))
         return DeviceContext(UNCLEAR, _("a comparison"))
@@ -562,13 +537,11 @@ class _Climb:
                 return outside
             key = keys[child]
             if key is not None and self.vocabulary.says_device(key):
-                return DeviceContext(
-                    LIKELY, _("value of a key named like a {noun}", noun=_(self.vocabulary.noun))
-                )
+                return self._likely(N_("value of a key named like a {noun}"))
+            where = _("a dictionary's value")
             if self.vocabulary.leaves(string_value(key) or ""):
-                where = _("a dictionary's value")
-                return DeviceContext(UNCLEAR, _("{where}, which is a library's word here", where=where))
-            return DeviceContext(UNCLEAR, _("a dictionary's value"))
+                where = _("{where}, which is a library's word here", where=where)
+            return DeviceContext(UNCLEAR, where)
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
@@ -634,7 +607,5 @@ class _Climb:
         scope = self.index.inside(function) if self.depth < 2 else None
         uses = self.index.uses(name, scope) if scope is not None else []
         if any(self.of(use).verdict == CERTAIN for use in uses):
-            return DeviceContext(
-                LIKELY, _("{where}, which is used as a {noun}", where=where, noun=_(self.vocabulary.noun))
-            )
+            return self._likely(N_("{where}, which is used as a {noun}"), where=where)
         return self._hinted(name, where)

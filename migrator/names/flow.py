@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Union
 
 from migrator.names.tree import Function, argument_of, arguments_of, called_name, parameters
 
@@ -26,6 +26,8 @@ _DTYPES = frozenset(
     " torch.int torch.int64 torch.long torch.int16 torch.short torch.int8 torch.uint8 torch.bool".split()
 )
 _DEEPEST = 12
+# The keywords under which a reducing collective takes its tensors.
+_TENSORS = ("tensor", "output", "input")
 
 
 class Parameter(NamedTuple):
@@ -198,3 +200,33 @@ def given_by_each(index: ModuleIndex, parameter: Parameter) -> list[Optional[ast
     """What a function's parameter is given wherever the file names the function; None for what is unknown."""
     calls = map(index.call_of, index.uses_of(parameter.function))
     return [argument_of(call, parameter.name, parameter.place) if call else None for call in calls]
+
+
+class Reduced(NamedTuple):
+    """An expression whose value is reduced over the ranks: by the collective ``api``."""
+
+    value: ast.expr
+    api: str
+
+
+def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Reduced], list[Parameter]]:
+    """The values of a file that collectives reduce, and the parameters by which others hand them in.
+
+    ``reduces`` says of a qualified name whether it is such a collective.
+    """
+    found: list[Reduced] = []
+    handed_in: dict[tuple[Function, int], Parameter] = {}
+    waiting = [
+        Reduced(value, name)
+        for call in index.calls
+        if (name := index.qualified_name(call.func)) and reduces(name)
+        for value in (*call.args[:2], *(item.value for item in call.keywords if item.arg in _TENSORS))
+    ]
+    while waiting:
+        item = waiting.pop()
+        found.append(item)
+        for source in sources(index, item.value):
+            if isinstance(source, Parameter) and (source.function, source.place) not in handed_in:
+                handed_in[source.function, source.place] = source
+                waiting += [Reduced(value, item.api) for value in given(index, source)]
+    return found, list(handed_in.values())

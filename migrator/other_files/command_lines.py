@@ -12,6 +12,7 @@ from functools import cache
 from typing import Literal, Optional
 
 from migrator.api_support import tables
+from migrator.files.file_types import YACS_KEY
 from migrator.other_files.index import FILLED, Program, Setting, Span
 from migrator.other_files.shell_words import ShellWord
 
@@ -19,8 +20,6 @@ SHELLS = ("bash", "sh", "dash")
 _PYTHON = re.compile(r"python[\d.]*\Z")
 _SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
-# A key of a yacs configuration; the word behind it is its value: train.py MODEL.DEVICE cuda.
-YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
 
 
@@ -174,13 +173,8 @@ def _settings(program: Program, words: Sequence[ShellWord]) -> Iterator[tuple[Se
                 held = following
                 yield _valued("key", word.text, word, 0, held)
             elif key is not None and (launcher is None or program.name == "env"):
-                yield _valued(
-                    "variable" if program.name == "env" else "key",
-                    key.group()[:-1].lstrip("+~"),
-                    word,
-                    key.end(),
-                    word,
-                )
+                own = key.group()[:-1].lstrip("+~")
+                yield _valued("variable" if program.name == "env" else "key", own, word, key.end(), word)
             elif program.kind != "command" and word is not held:
                 yield _valued("argument", program.name, word, 0, word, word.span)
             continue

@@ -180,7 +180,7 @@ _READERS = {
     "json": "json",
     "toml": "toml",
     "ini": "ini",
-    "requirements": "requirements_file",
+    "requirements": "requirements",
     "dockerfile": "dockerfile",
     "markdown": "documents",
     "rst": "documents",

@@ -1,4 +1,7 @@
-"""The packages that a file has installed, whatever its type: pip's own files, lists in settings, commands."""
+"""The packages that a file has installed, whatever its type: pip's own files, lists in settings, commands.
+
+``read`` is the reader of ``requirements.txt`` and the like: no library keeps the places in pip's format.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from collections.abc import Iterator
 from typing import Literal, Optional
 
 from migrator.files.lines import Lines
-from migrator.other_files.index import Command, Requirement, Setting, Span, TextIndex
-from migrator.other_files.requirement_text import normalized, requirement_at
+from migrator.other_files.index import Command, Content, Requirement, Setting, Span, TextIndex
 
 # Keys of lists of requirements, by type of file; the last number is that of the item.
 _LISTS = {
@@ -35,6 +37,16 @@ _WITH_VALUE = frozenset(
     " --target -n --name -p --prefix --python --channel --proxy --timeout --retries --trusted-host"
     " --platform --root".split()
 )
+# One requirement, as pip, conda or poetry write it.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
+_CHANNEL = re.compile(r"[\w./-]+::")  # conda: pytorch::torchvision
+_SPECIFIER = "=<>!~("
+# Lines of pip's own files.
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*")
+_ABOUT = re.compile(rb"[ \t]+#")
+_OPTION = re.compile(r"(--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|[ \t]+)?([^ \t]*)")
+_EDITABLE = ("-e", "--editable")
 
 
 def requirements_of(index: TextIndex) -> Iterator[Requirement]:
@@ -117,3 +129,124 @@ def _first_package(command: Command) -> int:
         if (of_pip or text in _CONDA) and "install" in texts[place + 1 : place + 4]:
             return texts.index("install", place + 1) + 1
     return 0
+
+
+def read(text: str, lines: Lines) -> Content:
+    """The requirements, the options and the comments of a file."""
+    comments: list[Span] = []
+    requirements: list[Requirement] = []
+    settings: list[Setting] = []
+    del text
+    for first, body in _logical(lines, comments):
+        stripped = body.strip()
+        if not stripped:
+            continue
+        start = first + len(body[: len(body) - len(body.lstrip())].encode("utf-8"))
+        if stripped.startswith("-"):
+            setting = _option(stripped, start)
+            settings += [setting] if setting else []
+            if setting is None or setting.name not in _EDITABLE or not setting.value_span:
+                continue
+            stripped, start = str(setting.value), setting.value_span[0]
+        found = requirement_at(stripped.rstrip("\\ \t"), start, line=_line(lines, first))
+        if found is not None:
+            requirements.append(found)
+    return Content(tuple(settings), (), tuple(comments), tuple(requirements))
+
+
+def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, str]]:
+    """The lines without their comments, joined where one ends in ``\\``, each with its first byte."""
+    joined, first = "", 0
+    for number in range(1, len(lines.starts) + 1):
+        start, end = lines.starts[number - 1], lines.content_end(number)
+        line = lines.data[start:end].decode("utf-8")
+        found = _COMMENT.search(line)
+        if found:
+            behind = start + len(line[: found.start()].encode("utf-8"))
+            comments.append((behind, end))
+            line = line[: found.start()]
+        first = first if joined else start
+        if line.endswith("\\") and number < len(lines.starts):
+            # As long as the line and its end: places behind it are right.
+            joined += line[:-1] + " " * (lines.starts[number] - end + 1)
+            continue
+        yield first, joined + line
+        joined = ""
+
+
+def _option(text: str, start: int) -> Optional[Setting]:
+    found = _OPTION.match(text)
+    if found is None:
+        return None
+    name, value = found[1], found[2].strip("\"'")
+    begin = start + len(text[: found.start(2)].encode("utf-8")) + (found[2][:1] in ("'", '"'))
+    span = begin, begin + len(value.encode("utf-8"))
+    return Setting("option", name, (start, start + len(name)), value, span)
+
+
+def _line(lines: Lines, start: int) -> Span:
+    """The line of a requirement, with the indented comments below it: there pip-compile says who wants it."""
+    first = last = lines.line_of(start)
+    while last < len(lines.starts) and _ABOUT.match(lines.data, lines.starts[last]):
+        last += 1
+    return lines.span(first, last)
+
+
+def requirement_at(
+    text: str,
+    start: int,
+    by: Literal["pip", "conda"] = "pip",
+    *,
+    span: Optional[Span] = None,
+    group: str = "",
+    line: Optional[Span] = None,
+) -> Optional[Requirement]:
+    """The requirement that a text is, None for anything else; ``start`` is the byte where it begins.
+
+    ``span`` is the item with its quotes, where it has some.
+    """
+    whole = span or (start, start + _size(text))
+    body, _, marker = text.partition(";")
+    marker, locked = marker.partition(" --hash")[0].strip(), " --hash" in text
+    body = body.partition(" --")[0]
+    if "://" in body.partition("@")[0]:  # git+https://… without a name
+        name = _name_of_address(body.strip())
+        behind = start + _size(body.rstrip())
+        return Requirement(name, whole, "", (behind, behind), marker, body.strip(), by, group, line, locked)
+    channel = _CHANNEL.match(body) if by == "conda" else None
+    found = _NAME.match(body, channel.end() if channel else 0)
+    if found is None:
+        return None
+    end = found.end()
+    if body[end : end + 1] == "[" and "]" in body[end:]:
+        end = body.index("]", end) + 1
+    rest = body[end:]
+    first = end + len(rest) - len(rest.lstrip())
+    specifier = rest.strip()
+    name = normalized(found.group())
+    if specifier.startswith("@"):
+        behind = start + _size(body.rstrip())
+        address = specifier[1:].strip()
+        return Requirement(name, whole, "", (behind, behind), marker, address, by, group, line, locked)
+    if specifier and specifier[0] not in _SPECIFIER and not (by == "conda" and specifier[0].isdigit()):
+        return None  # prose
+    begin = start + _size(body[: first if specifier else end])
+    place = begin, begin + _size(specifier)
+    return Requirement(name, whole, specifier.strip("() "), place, marker, "", by, group, line, locked)
+
+
+def normalized(name: str) -> str:
+    """A package's name as they are compared: in lower case, with ``-``."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _name_of_address(address: str) -> str:
+    egg = _EGG.search(address)
+    if egg:
+        return normalized(egg[1])
+    last = address.partition("#")[0].rstrip("/").rpartition("/")[2]
+    return normalized(last.partition("@")[0].partition(".git")[0].partition("-")[0])
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import outline
-from migrator.names.tree import bare_name, targets_of, walk
+from migrator.names.tree import FUNCTIONS, bare_name, targets_of, walk
 from migrator.project.extensions import Extension, may_build, scan_extensions
 from migrator.project.program import NOTHING, ProgramFacts, scan_program
 
@@ -78,15 +78,12 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
     stored: set[str] = set()
     moves = False
     for item in node.body:
-        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if item.name in _MEMBERS and any(bare_name(d).endswith("property") for d in item.decorator_list):
-                # A property is read like a value; whether it is about tensors, its body says.
-                moves_here = bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
-                (methods if moves_here else stored).add(item.name)
-                moves = moves or moves_here
-            elif item.name in _MEMBERS:
-                methods.add(item.name)
-                moves = moves or bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+        if isinstance(item, FUNCTIONS) and item.name in _MEMBERS:
+            moves_here = bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+            is_property = any(bare_name(d).endswith("property") for d in item.decorator_list)
+            # A property is read like a value; whether it is about tensors, its body says.
+            (stored if is_property and not moves_here else methods).add(item.name)
+            moves = moves or moves_here
         stored.update(t.id for t in targets_of(item) if isinstance(t, ast.Name) and t.id in _MEMBERS)
     for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and inner.attr in _MEMBERS:

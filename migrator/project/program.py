@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from migrator.names.flow import made_with, returned_values, sources
+from migrator.names.flow import made_with, reduced, returned_values, sources
 from migrator.names.guards import flags
 from migrator.names.index import ModuleIndex, parsed
-from migrator.names.reducers import reduced
 from migrator.names.tree import Function
+from migrator.names.written_names import imported_names
 from migrator.project.frameworks import other_framework
-from migrator.project.module_names import module_name
+from migrator.project.module_names import absolute_name, module_name
 from migrator.project.saved_objects import scan_saved
-from migrator.project.scripted import scan_called
 
 # Patterns of rare words are compiled where a text has these.
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
@@ -25,6 +24,11 @@ _SCRIPTED = (
 )
 _SCRIPT_IMPORT = r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b"
 _BARE_SCRIPTED = r"(?<![@\w.])script\(\s*([\w.]+)?"
+# Why TorchScript may compile what a file calls, and how it is called.
+SCRIPT, FORWARD = "script", "forward"
+_BEFORE = re.compile(r"[\w.]")
+_BEHIND = re.compile(r"(?:\.([^\W\d]\w*))?\(")
+_GIVEN = re.compile(r"\bscript\(\s*([\w.]+)")
 # The device that becomes the current one, where a name or an attribute says which.
 _SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?")
 _REDUCING = frozenset(
@@ -137,7 +141,7 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     framework = other_framework(text)
     foreign = frozenset({f"{name.rpartition('/')[2]}:{framework}"} if framework else ())
     flags = frozenset(f"{module}.{each}" for each in _flags(text))
-    called = frozenset(scan_called(name, text))
+    called = frozenset(_called(name, text))
     takers = frozenset(f"{module}.{each}" for each in _takers(text))
     libraries = frozenset(_LIBRARIES.findall(text)) if "lightning" in text else frozenset[str]()
     waiters = frozenset(f"{module}.{each}" for each in _waiters(text))
@@ -272,3 +276,36 @@ def _scripted(text: str) -> list[str]:
 
 def _is_no_function(name: str, text: str) -> bool:
     return not re.search(rf"\bdef {re.escape(name)}\(", text) if name else True
+
+
+def _called(file: str, text: str) -> Iterator[str]:
+    """``acme.gate=forward`` for what a file with a ``forward()`` calls, ``=script`` beside jit.script.
+
+    What is called in such a file is taken for compiled: to see what ``forward`` reaches would need a tree.
+    """
+    why = SCRIPT if "jit.script" in text else FORWARD if "def forward(" in text else ""
+    if not why:
+        return
+    names = ((bound, full) for bound, full in imported_names(text) if not full.startswith("torch"))
+    scripted = set(_GIVEN.findall(text))
+    for bound, full in names:
+        if why == FORWARD and f"{bound}." not in text and f"{bound}(" not in text:
+            continue
+        called = _called_members(text, bound)
+        if bound in scripted:
+            called.add("")
+        lower = {member for member in called if (member or bound)[:1].islower()}
+        name = absolute_name(full, file) if lower else ""
+        yield from (f"{name}.{member}={why}" if member else f"{name}={why}" for member in lower)
+
+
+def _called_members(text: str, name: str) -> set[str]:
+    """The members of a name that a text calls; an empty one where it calls the name itself."""
+    found = set()
+    place = text.find(name)
+    while place >= 0:
+        behind = _BEHIND.match(text, place + len(name))
+        if behind and not _BEFORE.match(text, place - 1 if place else len(text)):
+            found.add(behind[1] or "")
+        place = text.find(name, place + len(name))
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,14 +25,15 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.index import ModuleIndex
-from migrator.names.tree import walk
+from migrator.names.index import ModuleIndex, parsed
+from migrator.names.tree import called_name, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.imports import files_of
-from migrator.project.looked_up import verdicts_on
 from migrator.project.parser_options import WORDS, Option, options, place_of, positionals
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
+_GETTERS = ("get", "getenv", "pop", "setdefault")
+_ENVIRONMENT = re.compile(r"\b(?:environ|getenv)\b")
 # For device strings, and for backends.
 Vocabularies = tuple[DeviceVocabulary, DeviceVocabulary]
 
@@ -202,9 +204,9 @@ class Programs:
 
     def text(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none that can be read."""
-        parsed = self._parsed.get(name)
-        if parsed is not None:
-            return parsed.text
+        known = self._parsed.get(name)
+        if known is not None:
+            return known.text
         path = self.files.get(name)
         try:
             return None if path is None else read(path, name).text
@@ -242,6 +244,38 @@ def _folders(script: str, content: Content) -> Iterator[str]:
         if len(words) == 2 and words[0] == "cd" and words[1]:
             yield from (posixpath.join(each, words[1]) for each in around)
     yield from around
+
+
+def verdicts_on(text: str, name: str, in_environment: bool, vocabulary: DeviceVocabulary) -> Iterator[str]:
+    """The verdict on each place of a file at which something is looked up by ``name``.
+
+    A variable of the environment, or a key or a member of anything else.
+    """
+    quoted = re.search(rf"""["']{re.escape(name)}["']""", text)
+    if not quoted and (in_environment or f".{name}" not in text):
+        return
+    index = parsed(text, {name})
+    if index is None:
+        return
+    for string in index.strings:
+        if isinstance(string, ast.Constant) and string.value == name:
+            node = _look_up(index, string)
+            if node is not None and bool(_ENVIRONMENT.search(index.segment(node))) == in_environment:
+                yield device_context(index, vocabulary, node).verdict
+    for ref in index.refs if not in_environment else ():
+        for each in walk(ref):
+            if isinstance(each, ast.Attribute) and each.attr == name and isinstance(each.ctx, ast.Load):
+                yield device_context(index, vocabulary, each).verdict
+
+
+def _look_up(index: ModuleIndex, key: ast.Constant) -> Optional[ast.expr]:
+    """What is looked up by a string: ``config["key"]``, ``config.get("key")``."""
+    around = index.parent(key)
+    if isinstance(around, ast.Subscript) and around.slice is key and isinstance(around.ctx, ast.Load):
+        return around
+    if isinstance(around, ast.Call) and called_name(around) in _GETTERS and around.args[:1] == [key]:
+        return around
+    return None
 
 
 def taken(

@@ -6,17 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrator.names.qualified import Neighbours
 from migrator.project.facts import ClassFacts, FileFacts
-from migrator.project.file_names import npu_twins, packages_of
 from migrator.project.frameworks import of_project
-from migrator.project.module_names import NamesElsewhere, absolute_name, module_name
+from migrator.project.module_names import absolute_name, module_name, names_elsewhere, npu_twins, packages_of
 from migrator.project.operators import Catalog
-from migrator.project.program import NOTHING, ProgramFacts, merged
-from migrator.project.scripted import FORWARD, SCRIPT
+from migrator.project.program import FORWARD, NOTHING, SCRIPT, ProgramFacts, merged
 
 if TYPE_CHECKING:
     from migrator.findings.finding import Result
@@ -116,29 +113,14 @@ class Project:
         if not program.modules and not program.flags and not program.takers:
             return None
 
-        def module(name: str) -> str:
-            return self._modules.find(absolute_name(name, file))
+        def known(facts: frozenset[str], name: str) -> str:
+            return names_elsewhere(facts).find(absolute_name(name, file))
 
-        def asked(name: str) -> frozenset[str]:
-            return frozenset(self._flags.find(absolute_name(name, file)).split())
-
-        def taker(name: str) -> int | None:
-            place = self._takers.find(absolute_name(name, file))
-            return int(place) if place else None
-
-        return Neighbours(module, asked, taker)
-
-    @cached_property
-    def _modules(self) -> NamesElsewhere:
-        return NamesElsewhere(self.program.modules)
-
-    @cached_property
-    def _flags(self) -> NamesElsewhere:
-        return NamesElsewhere(self.program.flags)
-
-    @cached_property
-    def _takers(self) -> NamesElsewhere:
-        return NamesElsewhere(self.program.takers)
+        return Neighbours(
+            module=lambda name: known(program.modules, name),
+            asked=lambda name: frozenset(known(program.flags, name).split()),
+            taker=lambda name: int(place) if (place := known(program.takers, name)) else None,
+        )
 
     def framework_of(self, words: Iterable[str]) -> str:
         """The framework of the script that a command with these words starts; else the project's."""
@@ -149,12 +131,8 @@ class Project:
 
     def is_scripted(self, function: str, file: str) -> bool:
         """Whether TorchScript may compile a function of a file, because another file calls it."""
-        why = self._called.find_here(f"{module_name(file)}.{function}")
+        why = names_elsewhere(self.program.called).find_here(f"{module_name(file)}.{function}")
         return why == SCRIPT or (why == FORWARD and self.program.scripts_modules)
-
-    @cached_property
-    def _called(self) -> NamesElsewhere:
-        return NamesElsewhere(self.program.called)
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""

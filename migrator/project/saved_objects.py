@@ -183,6 +183,4 @@ def _makes_module(value: ast.expr) -> bool:
 def _is_plain(value: ast.expr) -> bool:
     """Whether a value is, by how it is written, a dictionary or a state."""
     text = ast.unparse(value)
-    return isinstance(value, ast.Dict) or any(
-        word in text for word in ("state_dict", "vars(", "dict(", "__dict__")
-    )
+    return isinstance(value, ast.Dict) or any(word in text for word in _PLAIN)

@@ -18,8 +18,8 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
-from migrator.project.file_names import npu_twins, packages_of
 from migrator.project.frameworks import SHOWING, of_project, shown_framework
+from migrator.project.module_names import npu_twins, packages_of
 from migrator.project.requirement_files import lines_with_versions
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import from_json, to_json

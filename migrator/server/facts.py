@@ -13,7 +13,7 @@ from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
 from migrator.project.facts import FileFacts, scan_file
-from migrator.project.file_names import npu_twins, packages_of
+from migrator.project.module_names import npu_twins, packages_of
 from migrator.project.program import merged
 from migrator.project.project import Project, classes_of
 from migrator.project.requirement_files import lines_with_versions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.project.file_names import packages_of
+from migrator.project.module_names import packages_of
 from migrator.project.project import Project
 
 FILES = (

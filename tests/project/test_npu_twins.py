@@ -6,7 +6,7 @@ import pytest
 
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
-from migrator.project.file_names import npu_twins
+from migrator.project.module_names import npu_twins
 from migrator.project.project import merge_facts
 from tests.checking import migrate_text
 

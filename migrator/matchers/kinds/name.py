@@ -17,12 +17,12 @@ from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_statement
-from migrator.names.absence import needs_value, stops_without
 from migrator.names.guards import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
 from migrator.names.tree import Import, bare_name, called_name, imported
 from migrator.names.values import options_like
+from migrator.names.ways import needs_value, stops_without
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import Content, Requirement, TextIndex
-from migrator.other_files.requirement_text import requirement_at
-from migrator.other_files.requirements import alone_on_line, requirements_of
+from migrator.other_files.requirements import alone_on_line, requirement_at, requirements_of
 
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
 _FAMILY = (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU)

@@ -12,10 +12,9 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_fits
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.names.flow import Parameter, Source, made_with, sources
+from migrator.names.flow import Parameter, Source, made_with, reduced, sources
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.placement import made_on_the_cpu
-from migrator.names.reducers import reduced
 from migrator.names.tree import argument_of, bare_name, parameters
 from migrator.project.program import is_reducing
 
