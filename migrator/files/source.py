@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from migrator.files.errors import Unreadable, unreadable
-from migrator.language import _
+from migrator.language import N_, _
 
 # Above this a "Python file" is data, and parsing it takes gigabytes.
 LARGEST = 64 << 20
@@ -269,22 +269,18 @@ def _why_nul(data: bytes) -> str:
 
 def _why_undecodable(data: bytes, offset: int, encoding: str) -> str:
     place = _("byte 0x{data:02x} at line {data2}", data=data[offset], data2=_line_of(data, offset))
-    if encoding != "utf-8":
-        return _(
-            "{place} is not {encoding}, which the file declares: correct its coding cookie",
-            place=place,
-            encoding=encoding,
-        )
     match = _HEAD.match(data)
-    if data.startswith(codecs.BOM_UTF8) or (match and b"coding" in match.group()):
-        return _(
-            "{place} is not UTF-8, which the file declares: correct its coding cookie or save it as UTF-8",
-            place=place,
+    if encoding != "utf-8":
+        why = N_("{place} is not {encoding}, which the file declares: correct its coding cookie")
+    elif data.startswith(codecs.BOM_UTF8) or (match and b"coding" in match.group()):
+        why = N_(
+            "{place} is not UTF-8, which the file declares: correct its coding cookie or save it as UTF-8"
         )
-    return _(
-        "{place} is not UTF-8 and the file declares no encoding: add a coding cookie or save it as UTF-8",
-        place=place,
-    )
+    else:
+        why = N_(
+            "{place} is not UTF-8 and the file declares no encoding: add a coding cookie or save it as UTF-8"
+        )
+    return _(why, place=place, encoding=encoding)
 
 
 def _line_of(data: bytes, offset: int) -> int:

@@ -26,12 +26,11 @@ def _parser() -> Parser:
         return Parser(Language(tree_sitter_dockerfile.language()))
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What a Dockerfile says. The base image is the key ``FROM``; ``ENV`` and ``ARG`` set variables.
 
     Raises NotParsedError where no line of it is an instruction.
     """
-    del text
     root = _parser().parse(lines.data).root_node
     if not any(node.type.endswith("_instruction") for node in root.children):
         raise NotParsedError(0, _("no instruction"))

@@ -21,9 +21,8 @@ _DIRECTIVE = re.compile(rb"^([ \t]*)\.\. (?:code-block|code|sourcecode)::[ \t]*"
 _PROMPT = re.compile(rb"[ \t>]*(?:\([\w.-]+\) ?)?[$%] ")
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What the commands in a document's blocks of shell say."""
-    del text
     return joined(read_shell(lines.data, spans) for spans in _blocks(lines))
 
 

@@ -1,6 +1,6 @@
 """What a file that is no Python says: its settings, its commands and its comments, with their places.
 
-Each type of file has a reader, a module of this package with a function ``read(text, lines) -> Content``.
+Each type of file has a reader, a module of this package with a function ``read(lines) -> Content``.
 What stands in a file is told in the same terms whatever its type, so that a rule speaks of all of them.
 Spans are bytes of the UTF-8 text.
 """
@@ -196,5 +196,5 @@ def read(name: str, of_type: str, text: str) -> TextIndex:
     """What a text says. Raises NotParsedError where it cannot be read."""
     lines = Lines(text)
     module = import_module(f"migrator.other_files.{_READERS[of_type]}")
-    reader = cast("Callable[[str, Lines], Content]", module.read)
-    return TextIndex(name, of_type, lines, reader(text, lines))
+    reader = cast("Callable[[Lines], Content]", module.read)
+    return TextIndex(name, of_type, lines, reader(lines))

@@ -15,12 +15,11 @@ _SECTION = re.compile(rb"\[([^\]]+)\]")
 _SIGN = re.compile(rb"[=:]")
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What an INI text says. Raises NotParsedError.
 
     A value of several lines is told as a whole, as it is written, and by its lines as items of a list.
     """
-    del text
     entries: list[Entry] = []
     comments: list[Span] = []
     section: tuple[str, ...] = ()

@@ -33,9 +33,8 @@ class _Token(NamedTuple):
     written: bytes
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What a JSON text says; of several objects in a row (JSON lines) that of all. Raises NotParsedError."""
-    del text
     reader = _Reader(lines)
     for token in reader.tokens:
         reader.take(token, (), token.span, 0)

@@ -29,9 +29,8 @@ _FUNCTION = re.compile(rb"\$\((?=[\w-]+ )[\w-]+")
 _HANDED = re.compile(rb"""[= \t]["']?\$\((\w+)\)["']?(?=\s|$)""")
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What a makefile says."""
-    del text
     data = lines.data
     shell = read_shell(bytes(_recipes(data)))
     own = list(_variables(data))

@@ -131,12 +131,11 @@ def _first_package(command: Command) -> int:
     return 0
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """The requirements, the options and the comments of a file."""
     comments: list[Span] = []
     requirements: list[Requirement] = []
     settings: list[Setting] = []
-    del text
     for first, body in _logical(lines, comments):
         stripped = body.strip()
         if not stripped:

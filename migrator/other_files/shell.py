@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, chain, product
-from typing import Optional, TypeVar
+from typing import Callable, Optional, TypeVar
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point, Range
@@ -49,9 +49,8 @@ _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What a shell script says. What the grammar cannot read is left out."""
-    del text
     return read_shell(lines.data)
 
 
@@ -60,8 +59,8 @@ def read_shell(data: bytes, spans: tuple[Span, ...] = (), depth: int = 0, in_val
 
     ``in_value``: it stands in a value of a configuration, where quotes may be around it.
     """
-    script = _Script(data, in_value)
-    script.take(spans, depth)
+    script = _Script(data, depth, in_value)
+    script.take(spans)
     return script.content()
 
 
@@ -125,8 +124,9 @@ class _Script:
     for, ``_shown`` those that only print, compare or export. ``_exported`` variables go to programs.
     """
 
-    def __init__(self, data: bytes, in_value: bool) -> None:
+    def __init__(self, data: bytes, depth: int, in_value: bool) -> None:
         self._data = data
+        self._depth = depth - 1  # of the shells around what is read
         self._in_value = in_value
         self._settings: list[Setting] = []
         self._commands: list[Command] = []
@@ -141,38 +141,36 @@ class _Script:
         self._exported: set[str] = set()
         self._around: _Around = {}
 
-    def take(self, spans: tuple[Span, ...], depth: int = 0) -> None:
+    def take(self, spans: tuple[Span, ...]) -> None:
         """Read all of the data, or the parts of it that are shell."""
-        around: _Around = {}
-        for node in _nodes(_parsed(self._data, spans), around):
-            self._around = around  # a shell inside of this one has another tree
-            if node.type == "comment":
-                self._comments.append(span_of(node))
-                directive = _DIRECTIVE.match(node.text or b"")
-                if directive and node.start_point.column == 0:
-                    self._directive(node, directive)
-            elif node.type == "command":
-                self._command(node, depth)
-            elif node.type == "variable_assignment":
-                self._assignment(node, depth)
-            elif node.type == "for_statement":
-                self._loop(node)
-            elif node.type == "expansion":
-                self._default(node)
-            elif node.type == "binary_expression":
-                self._test(node)
-            elif node.type == "unary_expression":
-                self._shown.append(span_of(node))  # whether it has a value says nothing of the value
-            elif node.type == "case_statement":
-                self._case(node)
-            elif node.type == "heredoc_body":
-                self._here(node, depth)
-            elif node.type == "variable_name" and not _is_bound(node, self._around):
-                if _is_export(self._around.get(node.id)):  # export NAME
-                    self._exported.add(text_of(node))
-                    self._shown.append(span_of(node))
-                self._reads.append((text_of(node), span_of(node)))
-                self._settings.append(Setting("variable", text_of(node), span_of(node), reads=True))
+        outer = self._around
+        self._around = {}
+        self._depth += 1
+        for node in _nodes(_parsed(self._data, spans), self._around):
+            handler = _HANDLERS.get(node.type)
+            if handler is not None:
+                handler(self, node)
+        self._around = outer
+        self._depth -= 1
+
+    def _comment(self, node: Node) -> None:
+        self._comments.append(span_of(node))
+        directive = _DIRECTIVE.match(node.text or b"")
+        if directive and node.start_point.column == 0:
+            self._directive(node, directive)
+
+    def _presence(self, node: Node) -> None:
+        """``[ -n "$DEVICE" ]``: whether it has a value says nothing of the value."""
+        self._shown.append(span_of(node))
+
+    def _name(self, node: Node) -> None:
+        if _is_bound(node, self._around):
+            return
+        if _is_export(self._around.get(node.id)):  # export NAME
+            self._exported.add(text_of(node))
+            self._shown.append(span_of(node))
+        self._reads.append((text_of(node), span_of(node)))
+        self._settings.append(Setting("variable", text_of(node), span_of(node), reads=True))
 
     def content(self) -> Content:
         """All that was read, in the order of the text."""
@@ -181,7 +179,7 @@ class _Script:
         unique = tuple(dict.fromkeys(ordered))
         return Content(unique, tuple(self._commands), tuple(self._comments), bodies=tuple(self._bodies))
 
-    def _here(self, node: Node, depth: int) -> None:
+    def _here(self, node: Node) -> None:
         """A here-document: a script of what reads it, where that is a shell."""
         around = self._around.get(node.id)
         if around is not None and around.type == "heredoc_redirect":
@@ -191,21 +189,21 @@ class _Script:
         words = _words(around, self._data)
         started = list(programs(words)) if around is not None and around.type == "command" else []
         last = started[-1] if started else None
-        reads = last is not None and last.name in _READ_SHELL and depth < _DEEPEST
+        reads = last is not None and last.name in _READ_SHELL and self._depth < _DEEPEST
         if last is not None and last.name in SHELLS and "-s" not in {word.text for word in words}:
             own = words[slice(*last.words)]
             reads = reads and all(word.text.startswith("-") for word in own)  # not bash script.sh <<EOF
         if reads and b"\\" not in (node.text or b"").replace(b"\\\n", b"").replace(b"\\$", b""):
-            self.take((span_of(node),), depth + 1)
+            self.take((span_of(node),))
         else:
             self._bodies.append(span_of(node))
 
-    def _command(self, node: Node, depth: int) -> None:
+    def _command(self, node: Node) -> None:
         words = _words(node, self._data)
         number = len(self._commands)
         started = tuple(programs(words))
         captured = _is_captured(node, self._around)
-        in_script = captured and depth == 0 and not self._in_value
+        in_script = captured and self._depth == 0 and not self._in_value
         pipeline = _pipeline_from(node, self._around) if in_script else None
         self._commands.append(Command(_known(words), span_of(node), started, captured, pipeline))
         if started and started[0].name in _PRINTING:
@@ -216,7 +214,7 @@ class _Script:
         for word in words:
             if word.variable:
                 self._handed.setdefault(word.variable, (number, max(0, len(started) - 1)))
-        self._texts_in(words, started, depth)
+        self._texts_in(words, started)
 
     def _options(
         self, program: Program, words: list[ShellWord], command: Optional[int], place: Optional[int]
@@ -229,7 +227,7 @@ class _Script:
                 self._flows.setdefault(flow.variable, []).append((setting, flow.span))
         return found
 
-    def _texts_in(self, words: list[ShellWord], started: tuple[Program, ...], depth: int) -> None:
+    def _texts_in(self, words: list[ShellWord], started: tuple[Program, ...]) -> None:
         """Shell and Python that a command is given as a word: ``bash -c '…'``, ``ssh host "…"``, ``eval``."""
         last = started[-1] if started else None
         for program in started:
@@ -239,36 +237,36 @@ class _Script:
                 if code is not None and is_python(program.name):
                     self._bodies.append(code.span)
                 elif code is not None:
-                    self._inside(code, depth)
+                    self._inside(code)
         taking = next((program for program in started if program.name in _TAKE_SHELL), None)
         for word in words[taking.place + 1 :] if taking is not None else ():
-            self._inside(word, depth)
+            self._inside(word)
         for word in words if last is not None and last.name == "sbatch" else ():
-            if word.text.startswith(_WRAP) and word.known and depth < _DEEPEST:
+            if word.text.startswith(_WRAP) and word.known and self._depth < _DEEPEST:
                 text, places = word.text[len(_WRAP) :], word.places[len(_WRAP) :]
                 if text.isascii():
-                    self._read_places(text.encode("ascii"), [*places, word.span[1]], depth)
+                    self._read_places(text.encode("ascii"), [*places, word.span[1]])
 
-    def _inside(self, word: ShellWord, depth: int) -> None:
+    def _inside(self, word: ShellWord) -> None:
         """Read the shell in a quoted word."""
         start, end = word.span
         quote = self._data[start : start + 1]
         inner = self._data[start + 1 : end - 1]
-        if depth >= _DEEPEST or quote not in (b"'", b'"') or not inner.strip() or end - start < 3:
+        if self._depth >= _DEEPEST or quote not in (b"'", b'"') or not inner.strip() or end - start < 3:
             return
         if quote != self._data[end - 1 : end]:
             return
         if b"\\" not in inner.replace(b"\\\n", b""):
-            self.take(((start + 1, end - 1),), depth + 1)
+            self.take(((start + 1, end - 1),))
         elif quote == b'"':  # where ``\\$`` and ``\\"`` are for the shell inside
             places = [start + 1 + found.start(1) for found in _UNESCAPED.finditer(inner)]
-            self._read_places(bytes(self._data[place] for place in places), [*places, end - 1], depth)
+            self._read_places(bytes(self._data[place] for place in places), [*places, end - 1])
 
-    def _read_places(self, text: bytes, places: Sequence[int], depth: int) -> None:
+    def _read_places(self, text: bytes, places: Sequence[int]) -> None:
         """Read the shell whose bytes, and its end, stand at some places."""
         from migrator.other_files.embedded import read_at  # it reads by this module
 
-        found = read_at(self._data, text, places, depth + 1)
+        found = read_at(self._data, text, places, self._depth + 1)
         self._settings += found.behind(len(self._commands))
         self._commands += found.commands
         self._comments += found.comments
@@ -292,7 +290,7 @@ class _Script:
         command = next((node for node in nodes if node.type == "command"), None)
         return _words(command, data)[1:]
 
-    def _assignment(self, node: Node, depth: int) -> None:
+    def _assignment(self, node: Node) -> None:
         name = node.child_by_field_name("name") or node.children[0]
         value = node.child_by_field_name("value")
         # Those before a command come after it in the walk's order, so the command is the last one.
@@ -313,7 +311,7 @@ class _Script:
             word = shell_word(value, self._data)
             found, span = word.known, word.whole if word.text else None
             begins = word.text.partition(FILLED)[0] if found is None else ""
-            self._holds_command(own, word, value, depth)
+            self._holds_command(own, word, value)
             if begins:
                 setting = Setting("variable", own, span_of(name), None, word.place(0, len(begins)))
                 self._settings.append(setting._replace(command=command, begins=begins, exported=exported))
@@ -335,7 +333,7 @@ class _Script:
         for program in own:
             held.extend(self._options(program, words, None, None))
 
-    def _holds_command(self, variable: str, word: ShellWord, node: Node, depth: int) -> None:
+    def _holds_command(self, variable: str, word: ShellWord, node: Node) -> None:
         """``ARGS="--device cuda"`` and ``CMD="python train.py --device cuda"``."""
         first = word.text.split(maxsplit=1)
         if node.type not in ("string", "raw_string") or len(first) < 2:
@@ -343,7 +341,7 @@ class _Script:
         if re.match(r"--?[A-Za-z]", first[0]) and "\\" not in text_of(node).replace("\\\n", ""):
             self._hold(variable, self._words_at((node.start_byte + 1, node.end_byte - 1)))
         elif first[0].rpartition("/")[2] in launchers() or first[0].endswith(".py"):
-            self._inside(word, depth)
+            self._inside(word)
 
     def _loop(self, node: Node) -> None:
         """``for device in cuda cpu``"""
@@ -448,6 +446,21 @@ class _Script:
                 place = setting.name_span[0], end if end >= 0 else len(self._data)
                 found.setdefault(setting.name, []).append(place)
         return found
+
+
+# What is done with each kind of node.
+_HANDLERS: dict[str, Callable[[_Script, Node], None]] = {
+    "comment": _Script._comment,
+    "command": _Script._command,
+    "variable_assignment": _Script._assignment,
+    "for_statement": _Script._loop,
+    "expansion": _Script._default,
+    "binary_expression": _Script._test,
+    "unary_expression": _Script._presence,
+    "case_statement": _Script._case,
+    "heredoc_body": _Script._here,
+    "variable_name": _Script._name,
+}
 
 
 class _Spans:

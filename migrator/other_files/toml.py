@@ -42,13 +42,13 @@ class _Holder:
     number: int = 0
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What a TOML text says. Raises NotParsedError."""
     for found in _KEY.finditer(lines.data):
         if found.group().count(b".") > _MOST_PARTS:  # tomllib takes a time that grows with their square
             raise NotParsedError(lines.line_of(found.start()), _("a key has too many parts"))
     try:
-        known = tomllib.loads(text)
+        known = tomllib.loads(lines.data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         reason = str(error).partition(" (at")[0]

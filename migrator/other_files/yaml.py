@@ -20,9 +20,9 @@ from migrator.other_files.index import Content, NotParsedError, Span
 _COMMENT = re.compile(r"(?:^|(?<=[ \t\r\n\ufeff]))#[^\r\n]*")
 
 
-def read(text: str, lines: Lines) -> Content:
+def read(lines: Lines) -> Content:
     """What a YAML text says, of all its documents. Raises NotParsedError."""
-    walk = _Walk(text)
+    walk = _Walk(lines.data.decode("utf-8"))
     try:
         walk.documents()
     except yaml.MarkedYAMLError as error:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Optional
 
+from migrator.project.module_names import folders_around
+
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t(]*([\w, \t]*)|import[ \t]+([\w.]+))", re.M
 )
@@ -65,14 +67,14 @@ class _Files:
     def __init__(self, names: frozenset[str], libraries: frozenset[str]) -> None:
         self.names = names
         self.libraries = libraries
-        self.folders = {folder for name in names for folder in _around(name)}
+        self.folders = {folder for name in names for folder in folders_around(name)}
 
     def is_package(self, folder: str) -> bool:
         return posixpath.join(folder, "__init__.py") in self.names
 
     def find(self, importer: str, module: str) -> tuple[str, str] | None:
         """The file that a module is to a file, and the folder from which Python looks for it."""
-        folders = list(_around(importer))
+        folders = folders_around(importer)
         if self.is_package(folders[0]):
             folders = [*folders[1:], folders[0]]  # in a package, siblings come last
         first, _, rest = module.partition(".")
@@ -87,15 +89,6 @@ class _Files:
                         return name, folder
                 path = posixpath.dirname(path)
         return None
-
-
-def _around(name: str) -> Iterator[str]:
-    """The folders around a file, the innermost first, and the project's."""
-    folder = posixpath.dirname(name)
-    while folder:
-        yield folder
-        folder = posixpath.dirname(folder)
-    yield ""
 
 
 def _absolute(text: str) -> Iterator[str]:

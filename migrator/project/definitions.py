@@ -71,7 +71,8 @@ class Definitions:
         index = _index(Path(path))
         if index is None:
             return Value(UNKNOWN)
-        statement = next((s for s in index.statements if _first_line(s) == line), None)
+        # As jedi, ast gives the line of ``def`` and ``class``, not that of a decorator.
+        statement = next((s for s in index.statements if getattr(s, "lineno", 0) == line), None)
         called = isinstance(node, ast.Call)
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return returned(index, statement) if called else Value(OTHER)
@@ -119,8 +120,3 @@ def _place(index: ModuleIndex, node: _Node) -> tuple[int, int] | None:
     else:
         return None
     return index.line_of(offset), index.column_of(offset) - 1
-
-
-def _first_line(statement: object) -> int:
-    """The line of ``def`` and ``class``, not that of a decorator: the one that jedi gives."""
-    return int(getattr(statement, "lineno", 0))

@@ -25,6 +25,12 @@ def module_name(file: str, package: str = "") -> str:
     return ".".join([package, *parts] if package else parts)
 
 
+def folders_around(file: str) -> list[str]:
+    """The folders around a file, the innermost first, and the project's, which is empty."""
+    folders = file.split("/")[:-1]
+    return ["/".join(folders[:depth]) for depth in range(len(folders), -1, -1)]
+
+
 def absolute_name(name: str, file: str, package: str = "") -> str:
     """A relative name (``..ops.nms``) made absolute by the place of the file that says it; others stay."""
     if not name.startswith("."):

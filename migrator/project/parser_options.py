@@ -82,16 +82,16 @@ def place_of(words: Sequence[Optional[str]], wanted: int, known: Iterable[Option
 def _option(call: ast.Call, names: list[str]) -> Option:
     name = next((one for one in names if one.startswith("--")), names[0])
     plain = {one.arg: one.value for one in call.keywords if one.arg}
-    action = string_value(plain.get("action")) or ""
+    action, is_flag = string_value(plain.get("action")) or "", _value(plain.get("is_flag")) is True
     return Option(
         name,
         tuple(names),
         string_value(plain.get("dest")) or name.lstrip("-").replace("-", "_"),
-        action == "store_true" or _is_true(plain.get("is_flag")),
+        action == "store_true" or is_flag,
         _value(plain.get("default")),
         tuple(_choices(plain.get("choices"), plain.get("type"))),
         called_name(call) == "add_argument",
-        _takes(plain.get("nargs"), action, _is_true(plain.get("is_flag"))),
+        _takes(plain.get("nargs"), action, is_flag),
         call,
     )
 
@@ -118,7 +118,3 @@ def _value(node: ast.expr | None) -> object:
         return None if node is None else ast.literal_eval(node)
     except (ValueError, TypeError):
         return None
-
-
-def _is_true(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True

@@ -29,6 +29,7 @@ from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.imports import files_of
+from migrator.project.module_names import folders_around
 from migrator.project.parser_options import WORDS, Option, options, place_of, positionals
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
@@ -234,11 +235,7 @@ def parsers(
 
 def _folders(script: str, content: Content) -> Iterator[str]:
     """Where a script's relative paths may begin: where it goes with ``cd``, its folder, those around it."""
-    folder = posixpath.dirname(script)
-    around = [folder]
-    while folder:
-        folder = posixpath.dirname(folder)
-        around.append(folder)
+    around = folders_around(script)
     for command in content.commands:
         words = [word.text for word in command.words[:2]]
         if len(words) == 2 and words[0] == "cd" and words[1]:

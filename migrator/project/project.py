@@ -6,12 +6,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from migrator.names.qualified import Neighbours
 from migrator.project.facts import ClassFacts, FileFacts
 from migrator.project.frameworks import of_project
-from migrator.project.module_names import absolute_name, module_name, names_elsewhere, npu_twins, packages_of
+from migrator.project.module_names import (
+    absolute_name,
+    folders_around,
+    module_name,
+    names_elsewhere,
+    npu_twins,
+    packages_of,
+)
 from migrator.project.operators import Catalog
 from migrator.project.program import FORWARD, NOTHING, SCRIPT, ProgramFacts, merged
 
@@ -99,12 +107,9 @@ class Project:
         package, *inside = name.split(".")
         if package in folders and folders.index(package) == (folders[0] in _SOURCE_FOLDERS):
             return True  # it lies in the package itself, of which nothing else may be known
-        around = ["/".join(folders[:depth]) for depth in range(len(folders) + 1)]
         # A folder without __init__.py is a package to who names a module in it.
         meant = (package, *(["/".join((package, inside[0]))] if inside else []))
-        places = (
-            (folder, inner, each) for each in meant for folder in around for inner in ("", *_SOURCE_FOLDERS)
-        )
+        places = product(folders_around(file), ("", *_SOURCE_FOLDERS), meant)
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
     def neighbours(self, file: str) -> Neighbours | None:

@@ -36,33 +36,10 @@ if TYPE_CHECKING:
 # Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, of an
 # extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file), or of all the program.
 _MAY_TELL = (
-    b"cuda",
-    b"xtension",
-    b"OpBuilder",
-    b".cu",
-    b"jit.script",
-    b"torch.jit import",
-    b"LightningModule",
-    b"all_reduce",
-    b"reduce_scatter",
-    b"torch.double",
-    b"torch.float64",
-    b".double()",
-    b"torch.save(",
-    b"import torch as ",
-    b"= torch\n",
-    b"torch.device(",
-    b"map_location",
-    b"init_process_group",
-    b"save_on_master(",
-    b"save_checkpoint(",
-    b"horovod",
-    b"def forward(",
-    b"attr(torch",
-    b"attr(F,",
-    b"attr(nn",
-    b"torch.__version__",
-    b"torch.version",
+    *b"cuda xtension OpBuilder .cu jit.script LightningModule all_reduce reduce_scatter torch.double".split(),
+    *b"torch.float64 .double() torch.save( torch.device( map_location init_process_group horovod".split(),
+    *b"save_on_master( save_checkpoint( attr(torch attr(F, attr(nn torch.__version__ torch.version".split(),
+    *(b"torch.jit import", b"import torch as ", b"= torch\n", b"def forward("),
     *(word.encode("ascii") for word in SHOWING),
 )
 
@@ -157,9 +134,8 @@ class Loader:
         self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
         self.frameworks: Counter[str] = Counter()  # of the files
-        self.native_failed: dict[
-            str, Result
-        ] = {}  # C++ and CUDA files that an internal error kept from telling
+        # C++ and CUDA files that an internal error kept from telling.
+        self.native_failed: dict[str, Result] = {}
 
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
