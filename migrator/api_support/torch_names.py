@@ -200,8 +200,9 @@ def _seen(name: str, version: tables.Version) -> _Seen:
         return _seen(f"{holds.of[0]}.{member}", version)
     if holds.kind == "class":
         return _of_bases(holds, member, version)
-    # A member of a value or a function is not in the table.
-    return _Seen.NO if holds.kind == "module" and not holds.of else _Seen.OPEN
+    # A member of a value or a function is not in the table; of a private module only the bases of public classes are.
+    is_read = holds.kind == "module" and not holds.of and "._" not in owner
+    return _Seen.NO if is_read else _Seen.OPEN
 
 
 def _inherited(owner: str, member: str, version: tables.Version) -> _Seen:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Optional, Union
 from migrator.names.flow import returned_values
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
-from migrator.names.tree import FUNCTIONS, Function, bare_name
+from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name
 
 TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"
 OTHER, MAYBE, UNKNOWN = "other", "maybe", "unknown"
@@ -183,7 +183,7 @@ class _Question:
             return answer
         function = node.func
         if isinstance(function, ast.Name):
-            local = self._local_call(function)
+            local = self._local_call(node, function)
             return answer if local.kind == UNKNOWN else local
         if isinstance(function, ast.Attribute) and not answer.name:
             if function.attr in _PLAIN_RESULTS:
@@ -198,9 +198,11 @@ class _Question:
         """What a call of a qualified name gives."""
         return _made_by(self.index.qualified_name(node.func)) if isinstance(node, ast.Call) else _UNKNOWN
 
-    def _local_call(self, function: ast.Name) -> Value:
+    def _local_call(self, call: ast.Call, function: ast.Name) -> Value:
         bindings = self.index.bindings(function)
         if not bindings:
+            if function.id == "next" and call.args and _gives_tensors(call.args[0]):
+                return _TENSOR
             return _OTHER if function.id in _PLAIN_BUILTINS else _UNKNOWN
         for binding in bindings:
             if isinstance(binding.node, FUNCTIONS) and len(bindings) == 1:
@@ -332,8 +334,11 @@ class _Question:
         return self.of(binding.value)
 
     def _unpacked(self, binding: Binding) -> Value:
-        """One of several names that a call gives: ``values, places = x.max(1)``."""
+        """What a loop gives, or one of several names that a call gives: ``values, places = x.max(1)``."""
         statement = binding.node
+        if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
+            self.index.expand(statement)
+            return _TENSOR if _gives_tensors(statement.iter) else _UNKNOWN
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
             return _UNKNOWN
         self.index.expand(statement)
@@ -351,6 +356,13 @@ class _Question:
         starred = (function.args.vararg, function.args.kwarg)
         is_plain = isinstance(binding.node, ast.arg) and binding.node not in starred
         return _TENSOR if is_plain and _is_module(self.index, owner) else _UNKNOWN
+
+
+def _gives_tensors(node: ast.expr) -> bool:
+    """Whether an iterator is ``model.parameters()`` or ``model.buffers()``, or one made of these."""
+    if isinstance(node, ast.Call) and called_name(node) == "iter" and node.args:
+        node = node.args[0]
+    return isinstance(node, ast.Call) and called_name(node) in ("parameters", "buffers") and not node.args
 
 
 def _together(answers: Iterable[Value]) -> Value:

@@ -39,6 +39,13 @@ def test_gone_since_torch_1_11() -> None:
     assert NEW.last("torch._six") in versions()
 
 
+def test_of_a_private_module_not_all_is_read() -> None:
+    """Torch 1.13 has it as a base of public classes; later it is read under its public name only."""
+    assert of_version("1.13.1").present("torchvision.models._api.WeightsEnum")
+    assert not NEW.absent("torchvision.models._api.WeightsEnum")
+    assert NEW.absent("torch._six.string_classes")
+
+
 @pytest.mark.parametrize(
     "name",
     [
