@@ -200,7 +200,7 @@ def _seen(name: str, version: tables.Version) -> _Seen:
         return _seen(f"{holds.of[0]}.{member}", version)
     if holds.kind == "class":
         return _of_bases(holds, member, version)
-    # A member of a value or a function is not in the table; of a private module only the bases of public classes are.
+    # Not in the table: members of values and functions; of private modules all but bases of public classes.
     is_read = holds.kind == "module" and not holds.of and "._" not in owner
     return _Seen.NO if is_read else _Seen.OPEN
 

@@ -34,6 +34,9 @@ _NAMES = (
         -12,
     ),
 )
+_STARTS_ITSELF = re.compile(
+    r"^(?:for|while|with)\b|^(?!print\b)[A-Za-z_]\w*\(|^[\w.]+\.(?:train|fit|run|main|launch|Fire)\(", re.M
+)
 _ASIDE = frozenset("test tests testing docs doc third_party thirdparty vendor benchmarks scripts_old".split())
 _PER_FOLDER = 2
 
@@ -87,8 +90,8 @@ def has_relative_imports(text: str) -> bool:
 
 
 def _only_defines(text: str) -> bool:
-    """Whether a file without a main block does nothing itself: no loop or call of its own at the margin."""
-    return not re.search(r"^(?:for|while|with)\b|^[A-Za-z_][\w.]*\(", text, re.M)
+    """Whether a file without a main block does nothing itself: no loop or ``trainer.fit()`` at the margin."""
+    return not _STARTS_ITSELF.search(text)
 
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

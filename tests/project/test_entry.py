@@ -33,6 +33,10 @@ def test_a_script_without_a_main_block() -> None:
     ]
 
 
+def test_a_script_that_calls_its_trainer() -> None:
+    assert best({"mnist.py": f"{TRAINS}trainer = Trainer()\ntrainer.fit()\n"}) == ["mnist.py"]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -42,6 +46,10 @@ def test_a_script_without_a_main_block() -> None:
         ("download_data.py", GUARD),
         ("pkg/loss_scaler.py", TRAINS + GUARD),  # tries itself out
         ("trainer_lib.py", "def fit(loss):\n    loss.backward()\n"),  # only defines
+        (
+            "wrapper.py",
+            "torch.cuda.empty_cache()\nclass Wrapper:\n    def fit(loss):\n        loss.backward()\n",
+        ),
         ("notes.txt", TRAINS + GUARD),
         ("tests/test_train.py", TRAINS + GUARD),
     ],
