@@ -118,8 +118,8 @@ class Choice(NamedTuple):
     waiting: list[Finding]
 
     def edits(self) -> list[Edit]:
-        """All edits of the pass."""
-        return [edit for item in (*self.made, *self.imports) if item.fix for edit in item.fix.edits]
+        """All edits of the pass; an import comes before what else is inserted at its place and may use it."""
+        return [edit for item in (*self.imports, *self.made) if item.fix for edit in item.fix.edits]
 
 
 def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules: Rules) -> Choice:

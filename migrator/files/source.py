@@ -195,14 +195,14 @@ def encode(source: Source, text: str) -> bytes:
 
 
 def newline_of(text: str) -> str:
-    """The most common of ``\\n``, ``\\r\\n`` and ``\\r`` in ``text``; of equally common ones the first
-    in that order."""
-    returns = text.count("\r")
-    if not returns:
-        return "\n"
-    pairs = text.count("\r\n")
-    counts = {"\n": text.count("\n") - pairs, "\r\n": pairs, "\r": returns - pairs}
-    return max(counts, key=counts.__getitem__)
+    """The more common of ``\\n`` and ``\\r\\n`` in ``text``, and ``\\r`` where it is the only one.
+
+    Elsewhere an inserted ``\\r`` could come before a ``\\n``, and make one end of two.
+    """
+    feeds = text.count("\n")
+    if not feeds:
+        return "\r" if "\r" in text else "\n"
+    return "\r\n" if 2 * text.count("\r\n") > feeds else "\n"
 
 
 def lines_of(text: str) -> list[str]:

@@ -179,7 +179,9 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
     devices: list[tuple[str, str, Any]] = []
     for i, server in enumerate(servers if isinstance(servers, list) else ()):
         place = f"server_list[{i}]"
-        if not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
+        if not isinstance(server, dict):
+            continue
+        if not isinstance(server.get("server_id"), str):
             yield _("{place} has no server_id", place=place)
             continue
         name = server["server_id"]
@@ -218,7 +220,6 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
     for i, group in enumerate(groups if isinstance(groups, list) else ()):
         place = f"group_list[{i}]"
         if not isinstance(group, dict):
-            yield _("{place} is not an object", place=place)
             continue
         instances = group.get("instance_list")
         yield from _list_problems(
@@ -227,7 +228,9 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
         count = 0
         for k, instance in enumerate(instances if isinstance(instances, list) else ()):
             here = f"{place}.instance_list[{k}]"
-            if not isinstance(instance, dict) or not isinstance(instance.get("server_id"), str):
+            if not isinstance(instance, dict):
+                continue
+            if not isinstance(instance.get("server_id"), str):
                 yield _("{here} has no server_id", here=here)
             else:
                 yield from _list_problems(instance.get("devices"), f"{here}.devices")
@@ -282,6 +285,9 @@ def _list_problems(value: Any, place: str, count: Any = None, counter: str = "")
         )
     elif counter and count is None:
         yield _("{counter} is missing", counter=counter)
+    for i, item in enumerate(value if isinstance(value, list) else ()):
+        if not isinstance(item, dict):
+            yield _("{place} is not an object", place=f"{place}[{i}]")
 
 
 def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def read(file: Path) -> Known:
         what = _("a baseline of format {content}, which cannot be read here", content=content["format"])
     except Unreadable as error:
         raise ConfigError(f"{shown(file)}: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         what = _("not a baseline")
     raise ConfigError(_("{file}: {what}: write it again with --write-baseline", file=shown(file), what=what))
 

@@ -291,8 +291,8 @@ def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     name = entry["kind"]
     if name == "structural":
         name, finders = given.pop("handler", ""), HANDLERS
-        if name not in finders:
-            meant = did_you_mean(name, finders)
+        if not isinstance(name, str) or name not in finders:
+            meant = did_you_mean(str(name), finders)
             said = _("unknown handler {handler!r}{handler2}", handler=name, handler2=meant)
             raise OptionError("handler", said)
     check_expressions(typed(finders[name].declared, given))

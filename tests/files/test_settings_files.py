@@ -102,6 +102,9 @@ def test_a_gitignore_that_is_no_file_ignores_nothing(project: Path, what: str) -
     assert "train.py" in text
 
 
+_ENDLESS = '{"format": 1, "files": {"a.py": {"NPU100": {"": Infinity}}}}'
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "reason"),
     [
@@ -110,6 +113,7 @@ def test_a_gitignore_that_is_no_file_ignores_nothing(project: Path, what: str) -
         (_LAUGHS, ["lint", "--no-cache", "--rules", "file", "."], "too many values"),
         ("- &a [*a]", ["lint", "--no-cache", "--rules", "file", "."], "a rule is a mapping"),
         (_DEEP, ["lint", "--no-cache", "--baseline", "file", "."], "not a baseline"),
+        (_ENDLESS, ["lint", "--no-cache", "--baseline", "file", "."], "not a baseline"),
         ("select = " + _DEEP, ["lint", "--no-cache", "--config", "file", "."], "nested too deeply"),
         (_DEEP, ["launch", "rank-table", "check", "file"], "nested too deeply"),
         (_JOB + _LAUGHS, ["launch", "k8s", "--from", "file"], "too many values"),

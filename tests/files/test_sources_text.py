@@ -205,7 +205,8 @@ def test_a_change_that_moves_the_cookie_is_refused(new: str) -> None:
         ("a", "\n"),
         ("a\nb\r\nc\n", "\n"),
         ("a\r\nb\r\nc\n", "\r\n"),
-        ("a\rb\rc\n", "\r"),
+        ("a\rb\rc\r", "\r"),
+        ("a\rb\rc\n", "\n"),  # an inserted \r before the \n would take that line's end
         ("\r\n\n", "\n"),
     ],
 )

@@ -191,6 +191,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ),
         (changed("server_list.1.server_id", None), "server_list[1] has no server_id"),
         (changed("server_list.1.device", []), "server_list[1].device is not a list, or an empty one"),
+        (changed("server_list.1.device.0", []), "server_list[1].device[0] is not an object"),
         (
             changed("server_list.1.device.0.rank_id", "1"),
             "server_list[1].device[0]: rank_id 1 is that of server_list[0].device[1] too",

@@ -90,6 +90,7 @@ PACK = """\
             "unknown handler 'capabilty'; did you mean 'capability'?",
         ),
         ("  kind: structural\n  match: a.b", 1, "unknown handler ''"),
+        ("  kind: structural\n  options: {handler: [none]}", 5, "unknown handler ['none']"),
         (
             "  kind: argument\n  match: a.b\n  options: {argument: a, position: one}",
             6,
