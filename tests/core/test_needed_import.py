@@ -73,7 +73,7 @@ def test_the_import_comes_before_what_is_inserted_at_its_place() -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
 def test_a_blank_line_behind_the_import_stays_where_newlines_differ(newline: str) -> None:
-    text = f"from torch.cuda import *\n\n# {newline}x = 1\r# y\r"
-    assert migrate_text(engine("2.6.0"), "a.py", text, Project()).text == text.replace(
-        "from torch.cuda import *\n", "from torch_npu.npu import *\nimport torch_npu\n"
+    text = f"import torch\n\n# {newline}torch.cuda.init()\r# y\r"
+    assert migrate_text(engine("2.6.0"), "a.py", text, Project()).text == (
+        f"import torch\nimport torch_npu\n\n# {newline}torch.npu.init()\r# y\r"
     )
