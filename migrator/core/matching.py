@@ -31,8 +31,7 @@ Admit = Callable[[Finding], bool]
 def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) -> list[Match]:
     """What the chosen rules match in a file that is no Python."""
     every = [match for kind, several in _by_kind(chosen) for match in KINDS[kind].code(context, several)]
-    matches = _of_wanted_versions(every, rules, context.project)
-    return sorted(matches, key=lambda item: _precedence(item, rules))
+    return _in_order(_of_wanted_versions(every, rules, context.project), rules)
 
 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
@@ -60,8 +59,7 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
-    wanted = _of_wanted_versions(matches, rules, context.project)
-    return sorted(wanted, key=lambda item: _precedence(item, rules)), alone
+    return _in_order(_of_wanted_versions(matches, rules, context.project), rules), alone
 
 
 def _of_wanted_versions(matches: list[Match], rules: Rules, project: Project) -> Iterator[Match]:
@@ -97,6 +95,14 @@ def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:
     for rule in chosen:
         kinds.setdefault(rule.kind, []).append(rule)
     return kinds.items()
+
+
+def _in_order(matches: Iterable[Match], rules: Rules) -> list[Match]:
+    """The matches by precedence: few are unlike, so that a key for each would take memory and time."""
+    alike: dict[tuple[bool, int, bool, int], list[Match]] = {}
+    for item in matches:
+        alike.setdefault(_precedence(item, rules), []).append(item)
+    return [item for key in sorted(alike) for item in alike[key]]
 
 
 def _precedence(item: Match, rules: Rules) -> tuple[bool, int, bool, int]:
@@ -144,7 +150,8 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     shared = tuple(edit for item in imports for edit in item.edits)
     edits = [edit for item in made for edit in item.edits]
     removals = [edit for edit in edits if edit.text.strip() in ("", "pass")]
-    replaced = {(item.finding.api, item.finding.span) for item in made}
+    asked = {(item.finding.api, item.finding.span) for item in reported} if made else ()
+    replaced = {key for item in made if (key := (item.finding.api, item.finding.span)) in asked}
     reported = [item for item in reported if not _is_settled(item, edits, removals, replaced, rules)]
     for place, item in enumerate(made):
         if shared and needs_import(item):  # here and now, as two findings take twice the memory of one

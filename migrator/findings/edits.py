@@ -13,7 +13,7 @@ class Occupied:
     """The places of the edits that were accepted so far."""
 
     def __init__(self) -> None:
-        self._places: list[tuple[int, int]] = []
+        self._edits: list[Edit] = []  # in order
 
     def add(self, edits: Iterable[Edit]) -> bool:
         """Occupy the places of all edits, or none where one of them is occupied; says which.
@@ -24,13 +24,13 @@ class Occupied:
         if any(self._touches(edit) for edit in edits):
             return False
         for edit in edits:
-            insort(self._places, (edit.start, edit.end))
+            insort(self._edits, edit)
         return True
 
     def _touches(self, edit: Edit) -> bool:
-        place = bisect_left(self._places, (edit.start, edit.end))
+        place = bisect_left(self._edits, edit)
         # Occupied places do not overlap, so only the neighbours can be in the way.
-        for start, end in self._places[max(0, place - 2) : place + 2]:
+        for start, end, _text in self._edits[max(0, place - 2) : place + 2]:
             if start == end == edit.start == edit.end or (edit.start < end and start < edit.end):
                 return True
         return False

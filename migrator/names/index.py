@@ -41,6 +41,7 @@ from migrator.names.tree import (
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
 _REGISTERS = ("register_buffer", "register_parameter")
+_MOST_NAMES = 50_000  # of nodes; no file that a person wrote has as many
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Answer = TypeVar("Answer")
@@ -393,6 +394,8 @@ class ModuleIndex:
         if name is None:  # several rules ask for the same
             name = full_name(self, node)
             if isinstance(node, (ast.Name, ast.Attribute)):
+                if len(self._qualified) == _MOST_NAMES:
+                    self._qualified.clear()
                 self._qualified[node] = name
         return name
 

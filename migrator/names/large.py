@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, Callable, TypeVar
 
 LARGE = 1_000_000  # characters; hardly any file that a person wrote
@@ -15,8 +16,10 @@ _BEGINNING = re.compile(r"(?<=[\n\r])(?:@|(?!(?:elif|else|except|finally)\b)[^\W
 
 Made = TypeVar("Made")
 _LINES = ("lineno", "end_lineno")
+# What most nodes of a kind have in common, and their kind keeps for them all.
+_COMMON = ("ctx", "kind", "type_comment")
 _NOTHING: list[ast.AST] = []
-_SMALL: dict[type[ast.AST], type[ast.AST]] = {}
+_SMALL: dict[tuple[object, ...], type[ast.AST]] = {}
 
 
 def in_pieces(text: str, make: Callable[[str], Made]) -> Iterator[tuple[int, Made]]:
@@ -48,24 +51,26 @@ def parse_large(text: str) -> ast.Module:
     """What ``ast.parse`` gives, and raises, in a fifth of its memory. Nobody may change it."""
     try:
         pieces = in_pieces(text, ast.parse)
-        numbers: dict[int, int] = {}
-        body = [each for before, tree in pieces for each in _moved(tree.body, before, numbers)]
+        known: dict[object, object] = {}
+        body = [each for before, tree in pieces for each in _moved(tree.body, before, known)]
     except SyntaxError:
         return ast.parse(text)  # the error's place is that in the text
     return ast.Module(body, [])
 
 
-def _moved(statements: list[ast.stmt], lines: int, numbers: dict[int, int]) -> list[ast.stmt]:
-    """The statements some lines further down, in little memory: equal ``numbers`` of lines are one object.
+def _moved(statements: list[ast.stmt], lines: int, known: dict[object, object]) -> list[ast.stmt]:
+    """The statements some lines further down, in little memory: equal numbers of lines are one object.
 
-    So are all lists of nothing.
+    So are equal strings, ``known`` from earlier statements, and all lists of nothing.
     """
     waiting: list[tuple[Any, Any]] = []
 
     def small(node: ast.AST) -> ast.AST:
-        if not node.__dict__:  # that of all operators of a kind
+        values = node.__dict__
+        if not values:  # that of all operators of a kind
             return node
-        kind = _small_kind(node.__class__)
+        common = tuple(map(values.get, _COMMON))
+        kind = _small_kind(node.__class__, common, values.get("lineno") == values.get("end_lineno"))
         made = kind.__new__(kind)
         waiting.append((node, made))
         return made
@@ -73,9 +78,13 @@ def _moved(statements: list[ast.stmt], lines: int, numbers: dict[int, int]) -> l
     moved: Any = [small(statement) for statement in statements]
     while waiting:
         node, made = waiting.pop()
-        for name, value in node.__dict__.items():
-            if value.__class__ is int and name in _LINES:
-                value = numbers.setdefault(value + lines, value + lines)
+        values = node.__dict__
+        for name in type(made).__slots__:
+            value = values[name]
+            if name in _LINES:
+                value = known.setdefault(value + lines, value + lines)
+            elif value.__class__ is str:
+                value = known.setdefault(value, value)
             elif value.__class__ is list:
                 for place, each in enumerate(value):  # the parser's own list has no room for more
                     if isinstance(each, ast.AST):
@@ -87,12 +96,17 @@ def _moved(statements: list[ast.stmt], lines: int, numbers: dict[int, int]) -> l
     return moved  # type: ignore[no-any-return]
 
 
-def _small_kind(kind: type[ast.AST]) -> type[ast.AST]:
+def _small_kind(kind: type[ast.AST], common: tuple[object, ...], in_one_line: bool) -> type[ast.AST]:
     """A kind of node without a table for each node's attributes, with room for more: it has a slot for each.
 
-    To who asks, its nodes are of the kind itself.
+    What its nodes have in ``common`` is the kind's. To who asks, they are of the kind itself.
     """
-    if kind not in _SMALL:
-        slots = (*kind._fields, *kind._attributes)
-        _SMALL[kind] = type(kind.__name__, (kind,), {"__slots__": slots, "__class__": kind})
-    return _SMALL[kind]
+    key = kind, common, in_one_line
+    if key not in _SMALL:
+        names = (*kind._fields, *kind._attributes)
+        own: dict[str, Any] = {name: value for name, value in zip(_COMMON, common) if name in names}
+        if in_one_line and "end_lineno" in names:
+            own["end_lineno"] = property(attrgetter("lineno"))
+        slots = tuple(name for name in names if name not in own)
+        _SMALL[key] = type(kind.__name__, (kind,), {"__slots__": slots, "__class__": kind, **own})
+    return _SMALL[key]

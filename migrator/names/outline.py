@@ -61,7 +61,7 @@ class Outline:
                 scope.bind(node.name, Binding("class", node))
                 inner = self.opened[node] = Scope(node, scope)
             elif cls is ast.Global or cls is ast.Nonlocal:
-                scope.outer.update(node.names)
+                scope.outer = scope.outer.union(node.names)
             else:
                 for name, value in bound_names(node):
                     scope.bind(name, Binding("assign", node, value=value))

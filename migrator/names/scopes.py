@@ -38,7 +38,7 @@ class Scope:
         self.parent = parent
         self.bindings: dict[str, list[Binding]] = {}
         self.statements: list[Statement] = []  # of this scope, not of those inside it
-        self.outer: set[str] = set()  # declared global or nonlocal
+        self.outer: frozenset[str] = frozenset()  # declared global or nonlocal
 
     def bind(self, name: str, binding: Binding) -> None:
         """Record what gives a name its meaning."""

@@ -52,14 +52,16 @@ _SETTING = (
 _SHOWING_BYTES = tuple(word.encode("ascii") for word in SHOWING)
 
 
-@lru_cache(maxsize=2)
 def frameworks_in(text: str) -> frozenset[Framework]:
     """The frameworks that a Python file imports; empty for one that shows none but, perhaps, PyTorch.
 
     PyTorch is told only beside another one: most files need no look at it.
     """
-    if not any(word in text for word in SHOWING):
-        return frozenset()
+    return _imported(text) if any(word in text for word in SHOWING) else frozenset()
+
+
+@lru_cache(maxsize=2)
+def _imported(text: str) -> frozenset[Framework]:
     others = frozenset(_OTHERS[word] for word in re.findall(_IMPORT, text, re.M))
     return others | {TORCH} if others and imports_torch(text) else others
 

@@ -11,7 +11,7 @@ from migrator.core.check import check, every_fix
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.document import document
-from migrator.names import large, tree
+from migrator.names import index, large, tree
 from migrator.project.project import Project
 
 FUNCTION = """
@@ -33,6 +33,7 @@ def test_bytes_of_a_finding(write: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     for module in (tree, readable):
         monkeypatch.setattr(module, "LARGE", 1000)
     monkeypatch.setattr(large, "_PIECE", 1000)
+    monkeypatch.setattr(index, "_MOST_NAMES", 100)
     rules = rules_for(Settings(version="2.6"))
 
     def found(count: int) -> int:
@@ -40,12 +41,12 @@ def test_bytes_of_a_finding(write: bool, monkeypatch: pytest.MonkeyPatch) -> Non
         made = check(document(text.encode(), "train.py"), rules, Project(), every_fix, write=write)
         return len(made.findings)
 
-    found(10)  # what all files share is read now
+    found(150)  # what all files share is read now, and what this one has is interned
     tracemalloc.start(1)
     try:
-        count = found(250)
+        count = found(150)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert count == 2001
-    assert peak / count < 3300
+    assert count == 1201
+    assert peak / count < 2450
