@@ -127,6 +127,16 @@ def test_the_derivative_of_a_cast_is_that_of_torch_npu():
     cast.sum().backward()
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_derivative_of_a_cast_has_one_itself(create_graph):
+    """As torch_npu's own test asks, of a gradient that needs none."""
+    data = torch.randn(3, 3, requires_grad=True).npu()
+    cast = torch_npu.npu_dtype_cast(data, torch.half)
+    (grad,) = torch.autograd.grad(cast, data, torch.ones_like(cast), create_graph=create_graph)
+    assert (grad.grad_fn is not None) == create_graph
+    assert grad.dtype == torch.float32
+
+
 def test_a_list_with_tensors_of_the_host():
     tensors = [torch.tensor([-2.0]), torch.tensor([3.0]).npu()]
     torch._foreach_sign_(tensors)

@@ -118,6 +118,11 @@ def _cast(data: Tensor, dtype: Any, *_: Any) -> Tensor:
     return data.to(dtype)
 
 
+def _cast_backward(grad: Tensor, dtype: Any, *_: Any) -> Tensor:
+    """As op-plugin's: whatever comes in, with ``create_graph`` the result has a derivative of its own."""
+    return _cast(grad.requires_grad_(), dtype)
+
+
 def _cast_in_place(data: Tensor, like: Tensor) -> Tensor:
     data.data = data.to(like.dtype)
     return data
@@ -418,7 +423,7 @@ def _prefetch(data: Tensor, dependency: Optional[Tensor], max_size: int, offset:
 REFERENCES: dict[str, Callable[..., Any]] = {
     "_amp_foreach_non_finite_check": _not_finite,
     "_npu_dtype_cast": _cast,
-    "_npu_dtype_cast_backward": _cast,
+    "_npu_dtype_cast_backward": _cast_backward,
     "fast_gelu": _in_float(_fast_gelu),
     "npu_add_layer_norm": _add_layer_norm,
     "npu_add_rms_norm": _add_rms_norm,
@@ -437,7 +442,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_deep_norm": _deep_norm,
     "npu_dtype_cast": _cast,
     "npu_dtype_cast_": _cast_in_place,
-    "npu_dtype_cast_backward": _cast,
+    "npu_dtype_cast_backward": _cast_backward,
     "npu_fast_gelu": _in_float(_fast_gelu),
     "npu_fusion_attention": attention.fusion_attention,
     "npu_fusion_attention_v2": attention.fusion_attention_v2,
