@@ -25,6 +25,7 @@ from migrator.names.scopes import Binding, Scope
 from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (
     FUNCTIONS,
+    STATEMENTS,
     Function,
     Statement,
     String,
@@ -89,12 +90,13 @@ class ModuleIndex:
         self.statements, self.imports = shared.statements, shared.imports
         self.classes, self.functions = shared.classes, shared.functions
         self.stars = shared.stars
-        self._scopes, self._opened = shared.scopes, shared.opened
+        self._opened = shared.opened
         self._parents = shared.parents.copy()  # those of expressions are added
         self.refs: list[ast.expr] = []
         self.calls: list[ast.Call] = []
         self.strings: list[String] = []
-        self._named: dict[str, dict[Scope, list[ast.Name]]] = {}
+        # Most names stand once in their scope: one by itself takes less than in a list.
+        self._named: dict[str, dict[Scope, ast.Name | list[ast.Name]]] = {}
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._qualified: dict[ast.AST, str] = {}
@@ -206,7 +208,7 @@ class ModuleIndex:
         for node in nodes:
             parents.setdefault(node, statement)
         stack: list[Any] = nodes[::-1]
-        scope = self._scopes[statement]
+        scope = self._scope_around(statement)
         while stack:
             node = stack.pop()
             cls = node.__class__
@@ -215,10 +217,13 @@ class ModuleIndex:
                     self.refs.append(node)
                 if cls is ast.Name:
                     in_scopes = self._named.setdefault(node.id, {})
-                    if scope in in_scopes:
-                        in_scopes[scope].append(node)
-                    else:  # most names stand once in theirs: a list of one takes less than one that has grown
-                        in_scopes[scope] = [node]
+                    known = in_scopes.get(scope)
+                    if known is None:
+                        in_scopes[scope] = node
+                    elif isinstance(known, list):
+                        known.append(node)
+                    else:
+                        in_scopes[scope] = [known, node]
             elif cls is ast.Constant:
                 if node.value.__class__ is str:
                     self.strings.append(node)
@@ -299,9 +304,9 @@ class ModuleIndex:
     def statement_of(self, node: ast.AST) -> Statement:
         """The statement (or except handler, or match case) that a node belongs to."""
         found: Any = node
-        while found not in self._scopes:
+        while not isinstance(found, STATEMENTS):
             found = self._parents.get(found) or self._statement_around(found)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _statement_around(self, node: Any) -> Statement:
         """The statement of a node that was not walked, because no word led to it; walks it."""
@@ -320,7 +325,13 @@ class ModuleIndex:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
-        return self._scopes[self.statement_of(node)]
+        return self._scope_around(self.statement_of(node))
+
+    def _scope_around(self, statement: ast.AST) -> Scope:
+        around = self._parents[statement]
+        while around not in self._opened:
+            around = self._parents[around]
+        return self._opened[around]
 
     def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function whose body holds a node."""
@@ -457,7 +468,7 @@ class ModuleIndex:
         return [
             use
             for inner in inside
-            for use in named.get(inner, ())
+            for use in _each(named.get(inner))
             if isinstance(use.ctx, ast.Load) and inner.owner(name) is scope
         ]
 
@@ -479,6 +490,12 @@ class ModuleIndex:
         spans = ((bisect_left(lasts, line), bisect_right(firsts, line)) for line in lines)
         found = (each for first, behind in spans for each in scope.statements[first:behind])
         return [*dict.fromkeys(found)]
+
+
+def _each(known: ast.Name | list[ast.Name] | None) -> list[ast.Name]:
+    if known is None:
+        return []
+    return known if isinstance(known, list) else [known]
 
 
 def _holds(block: list[ast.stmt], statement: Any) -> bool:

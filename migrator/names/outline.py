@@ -14,7 +14,7 @@ from migrator.names.tree import Function, Import, Statement, parse
 class Outline:
     """The tree of a text, with what its statements are and bind. Nobody changes it: see ``outline``.
 
-    ``parents`` and ``scopes`` are those of the statements; ``opened`` are the scopes of the module, of
+    ``parents`` are those of the statements; ``opened`` are the scopes of the module, of
     functions and of classes, each right before those inside it. ``stars`` are the modules of which all names
     are imported.
     """
@@ -29,19 +29,17 @@ class Outline:
         self.functions: list[Function] = []
         self.stars: list[str] = []
         self.parents: dict[object, ast.AST] = {}
-        self.scopes: dict[object, Scope] = {}
         self.opened: dict[object, Scope] = {self.tree: self.module_scope}
         self._walk()
 
     def _walk(self) -> None:
-        statements, parents, scopes = self.statements, self.parents, self.scopes
+        statements, parents = self.statements, self.parents
         stack: list[tuple[Any, ast.AST, Scope]] = [
             (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
         ]
         while stack:
             node, parent, scope = stack.pop()
             parents[node] = parent
-            scopes[node] = scope
             inner = scope
             cls = node.__class__
             statements.append(node)

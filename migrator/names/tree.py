@@ -18,6 +18,7 @@ Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 Import = Union[ast.Import, ast.ImportFrom]
 # What has a place of its own in the tree of statements: cases are none for ``ast``.
 Statement = Union[ast.stmt, ast.ExceptHandler, "ast.match_case"]
+STATEMENTS = (ast.stmt, ast.ExceptHandler, getattr(ast, "match_case", ast.stmt))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
