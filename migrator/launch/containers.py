@@ -168,8 +168,9 @@ def _asked(service: Mapping[str, Any]) -> Iterator[object]:
     deploy: Any = service.get("deploy")
     for key in ("resources", "reservations", "devices"):
         deploy = deploy.get(key) if isinstance(deploy, dict) else None
-    for item in (*(gpus if isinstance(gpus, list) else ()), *(deploy if isinstance(deploy, list) else ())):
-        if isinstance(item, dict) and (item is not None):
+    reserved = filter(_is_gpu, deploy) if isinstance(deploy, list) else ()  # others are no GPUs
+    for item in (*(gpus if isinstance(gpus, list) else ()), *reserved):
+        if isinstance(item, dict):
             yield item.get("device_ids", item.get("count"))
     if isinstance(gpus, (str, int)):
         yield gpus

@@ -50,12 +50,36 @@ def test_each_service_gets_the_npus_that_it_names() -> None:
     assert data["devices"][0] == "/dev/davinci0:/dev/davinci0"
 
 
+def test_other_devices_of_a_service_stay_and_are_not_counted() -> None:
+    """An accelerator of another maker says nothing of which GPUs are asked for."""
+    text = """\
+services:
+  train:
+    image: a
+    deploy:
+      resources:
+        reservations:
+          devices:
+            - {driver: nvidia, device_ids: ["1"], capabilities: [gpu]}
+            - {driver: other, count: 4, capabilities: [tpu]}
+            - {device_ids: [maker.com/device=x], capabilities: [[tpu]]}
+            - {device_ids: ["3"], capabilities: [[gpu, utility]]}
+"""
+    (train,) = services(text)
+    data = yaml.safe_load(str(train.text))["services"]["train"]
+    npus = [device for device in data["devices"] if device[len("/dev/davinci")].isdecimal()]
+    assert npus == [f"/dev/davinci{number}:/dev/davinci{number}" for number in (1, 3)]
+    kept = data["deploy"]["resources"]["reservations"]["devices"]
+    assert [item["capabilities"] for item in kept] == [["tpu"], [["tpu"]]]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "x-gpu: &gpu\n  runtime: nvidia\nservices:\n  a:\n    <<: *gpu\n    image: a\n",
         "services:\n  a: &a {runtime: nvidia, volumes: {x: y}}\n",
         "services:\n  a:\n    gpus:\n      - device_ids: [GPU-1234]\n",
+        "services:\n  a:\n    runtime: nvidia\n    volumes: &v [x:y]\n  b:\n    volumes: *v\n",
     ],
 )
 def test_what_is_not_understood_is_left_with_the_reason(text: str) -> None:
@@ -66,6 +90,9 @@ def test_what_is_not_understood_is_left_with_the_reason(text: str) -> None:
 
 def test_what_has_no_gpus_is_no_service_in_question() -> None:
     assert not [*services("services:\n  a: {image: gpu, runtime: runc, deploy: {resources: {}}}\n")]
+    reserved = "services: {a: {deploy: {resources: {reservations: {devices: DEVICES}}}}}\n"
+    assert not [*services(reserved.replace("DEVICES", "{driver: nvidia}"))]  # no list: Docker refuses it
+    assert not [*services(reserved.replace("DEVICES", "[gpu, {driver: other, capabilities: [gpu]}]"))]
     assert not [*services("train: {runtime: nvidia}\n")]
     assert not [*services("services: [\n")]
 
