@@ -114,7 +114,7 @@ def _in_processes(
     waiting: deque[Future[list[Result]]] = deque()
     try:
         for chunk in chunks:
-            with _starting():
+            with _starting(), _undisturbed():
                 waiting.append(pool.submit(_each, chunk))
             if len(waiting) >= jobs * _CHUNKS_AHEAD:
                 yield from waiting.popleft().result()
@@ -129,6 +129,21 @@ def _in_processes(
         with suppress(RuntimeError):  # a pool that was never whole has nothing to wait for
             pool.shutdown(cancel_futures=True)
         raise
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold back what asks to end while workers start: they hear it when they are ready, in their own way."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _try_threads() -> None:
@@ -161,10 +176,12 @@ def _start(work: Callable[..., Any], shared: tuple[Any, ...]) -> None:
     import signal
 
     global _task
-    _end_with_parent()
-    gc.freeze()  # the rules and the project stay: to look through them for garbage costs a thirtieth
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and ends the workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # with this one
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
+    _end_with_parent()
+    gc.freeze()  # the rules and the project stay: to look through them for garbage costs a thirtieth
     _task = work, shared
 
 

@@ -145,6 +145,8 @@ class Trial:
             wrong.append("finished work is done again")
         if files := [name for name in os.listdir(self.temporary) if not name.startswith("dask-")]:
             wrong.append(f"temporary files are left: {files}")
+        if "Traceback" in (said := self.errors.read_text(errors="replace")):
+            wrong.append(f"a traceback: {said.strip().splitlines()[-1]}")
         return wrong
 
     def _start_until(self, moment: float, mark: str) -> subprocess.Popen[bytes]:
@@ -159,6 +161,11 @@ class Trial:
             self.seconds = time.monotonic() - started
 
     @property
+    def errors(self) -> Path:
+        """What the commands say in a trial."""
+        return self.folder / "errors"
+
+    @property
     def temporary(self) -> Path:
         """The folder for temporary files."""
         return self.folder / "temporary"
@@ -171,6 +178,7 @@ class Trial:
     def _fresh(self) -> None:
         for name in ("project", "out", "temporary"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
+        self.errors.unlink(missing_ok=True)
         self.temporary.mkdir()
         shutil.copytree(self.original, self.folder / "project")
 
@@ -178,7 +186,10 @@ class Trial:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "NPUMIGRATE_KILLED": mark}
         environment["TMPDIR"] = str(self.temporary)
         line = [sys.executable, "-m", "migrator", *self.command.arguments]
-        return subprocess.Popen(line, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL)
+        with open(self.errors, "ab") as errors:
+            return subprocess.Popen(
+                line, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=errors
+            )
 
     def _outcome(self) -> dict[str, bytes]:
         """The project, where it is written to, or the result; with what should not be there."""

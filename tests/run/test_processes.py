@@ -27,6 +27,28 @@ if __name__ == "__main__":
     list(spread(range(16), 3, work))
 """
 
+# Its workers take their time to start, as copies of it with its way to end.
+STARTING = """\
+import concurrent.futures.process as pools, os, time
+from migrator.cli.start import _end_in_order
+from migrator.run.processes import spread
+
+start = pools._process_worker
+
+def slow(*arguments):
+    os.write(1, b"%d\\n" % os.getpid())
+    time.sleep(1)
+    start(*arguments)
+
+if __name__ == "__main__":
+    pools._process_worker = slow
+    _end_in_order()
+    try:
+        list(spread(range(16), 2, str))
+    except KeyboardInterrupt:
+        print("ended in order", flush=True)
+"""
+
 
 def gone(pids: set[int], seconds: float) -> bool:
     """Whether these processes have ended within so many seconds; one that nobody has asked for has."""
@@ -62,6 +84,20 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waits: str, bef
         finally:
             for pid in filter(lives, workers):
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are copies")
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="workers are copies")
+def test_workers_that_are_asked_to_end_while_they_start_say_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "starting.py"
+    script.write_text(STARTING)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, script], stdout=pipe, stderr=pipe, text=True) as parent:
+        assert parent.stdout
+        workers = {int(parent.stdout.readline()) for _ in range(2)}
+        parent.send_signal(signal.SIGTERM)
+        assert parent.communicate(timeout=60) == ("ended in order\n", "")
+    assert gone(workers, 2.0)
 
 
 def test_where_no_thread_can_be_started_one_process_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
