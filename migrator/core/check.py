@@ -148,15 +148,9 @@ def _check_other(document: Document, rules: Rules, project: Project, admit: Admi
             result = _Check(document, rules, project, admit).run(document.text, chosen, (), None, write)
         except NotParsedError as error:
             place = _("line {line}: ", line=error.line) if error.line else ""
-            result = replace(
-                result,
-                left=_(
-                    "{place}not read as {type} ({error}): left unchanged",
-                    place=place,
-                    type=document.type,
-                    error=error,
-                ),
-            )
+            about = {"place": place, "type": document.type, "error": error}
+            left = _("{place}not read as {type} ({error}): left unchanged", **about)
+            result = Result(document.name, left=left)
     return replace(result, type=document.type)
 
 
@@ -198,8 +192,9 @@ class _Check:
                 forget_outline(text)
             if step == 0:
                 left_alone = alone
-                found = (finding for finding in choice.reported if not self._is_ours(lines, finding))
-                findings += [self._located(finding) for finding in found]
+                findings += [
+                    self._located(each) for each in choice.reported if not self._is_ours(lines, each)
+                ]
             if not choice.made:
                 break
             own = (item for item in (*choice.made, *choice.imports) if not self._is_inserted(item))
@@ -341,11 +336,8 @@ def _unparsed(name: str, text: str, error: SyntaxError) -> Result:
         hint = _("; Python 2 code? Convert it to Python 3 first")
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
         hint = _("; syntax of a newer Python? Run npumigrate with that one")
-    odd = isinstance(error, OddNameError)
-    message = (
-        error.msg
-        if odd
-        else _("not valid Python {running} ({msg}){hint}", running=running, msg=error.msg, hint=hint)
-    )
+    message = error.msg
+    if not isinstance(error, OddNameError):
+        message = _("not valid Python {running} ({msg}){hint}", running=running, msg=error.msg, hint=hint)
     place = _("line {lineno}: ", lineno=error.lineno) if error.lineno else ""
     return Result(name, skipped=place + message, syntax=(SyntaxTrouble(error.lineno or 0, message),))

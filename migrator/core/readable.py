@@ -60,23 +60,14 @@ def check_names(text: str, rules: Rules) -> None:
     import tokenize
     from unicodedata import normalize
 
-    odd = {word: normalize("NFKC", word) for word in set(_WORD.findall(text)) if not word.isascii()}
-    odd = {word: plain for word, plain in odd.items() if plain.isascii() and _is_asked_for(plain, rules)}
+    meant_by = ((word, normalize("NFKC", word)) for word in set(_WORD.findall(text)) if not word.isascii())
+    plain = ((word, meant) for word, meant in meant_by if meant.isascii())
+    odd = {word: meant for word, meant in plain if meant.startswith("torch") or rules.asks_for(meant)}
     if not odd:
         return
     with suppress(tokenize.TokenError):  # it cannot be parsed either: who does says why
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.NAME and token.string in odd:
-                meant = odd[token.string]
-                raise OddNameError(
-                    _(
-                        "{string} is {meant} to Python: write it in plain letters",
-                        string=token.string,
-                        meant=meant,
-                    ),
-                    (None, *token.start, token.line),
-                )
-
-
-def _is_asked_for(word: str, rules: Rules) -> bool:
-    return word.startswith("torch") or rules.asks_for(word)
+                name, meant = token.string, odd[token.string]
+                said = _("{string} is {meant} to Python: write it in plain letters", string=name, meant=meant)
+                raise OddNameError(said, (None, *token.start, token.line))

@@ -44,6 +44,17 @@ def calls_of(index: ModuleIndex, rule: Rule) -> Iterator[tuple[ast.Call, str]]:
             yield call, name
 
 
+def uses_of_names(index: ModuleIndex, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
+    """Where the names that a rule's ``match`` fits are read, in full or as what an import binds."""
+    for ref in index.refs:
+        node: ast.expr = ref
+        while isinstance(node, ast.Attribute) and not rule_fits(rule, index.qualified_name(node)):
+            node = node.value
+        name = index.qualified_name(node)
+        if name and rule_fits(rule, name) and isinstance(getattr(node, "ctx", None), ast.Load):
+            yield node, name
+
+
 def rule_of(rules: Iterable[Rule[OptionsOf]], name: str) -> Optional[Rule[OptionsOf]]:
     """The rule that a name belongs to: the most specific one, and of several the first in ``rules``."""
     return min(

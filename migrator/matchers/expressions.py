@@ -36,20 +36,16 @@ def _check(name: str, text: str) -> None:
     try:
         ways = _ways(import_module(_PARSER).parse(text))
     except (re.error, OverflowError, RecursionError) as error:
-        raise OptionError(
-            name, _("{name!r}: {text!r} is no regular expression: {error}", name=name, text=text, error=error)
-        ) from None
+        said = _("{name!r}: {text!r} is no regular expression: {error}", name=name, text=text, error=error)
+        raise OptionError(name, said) from None
     if ways > _MOST_WAYS:
-        advice = _("repeat only single characters and sets of them, at most two in a row")
-        raise OptionError(
-            name,
-            _(
-                "{name!r}: the regular expression {text!r} may take too long: {advice}",
-                name=name,
-                text=text,
-                advice=advice,
-            ),
-        )
+        about = {
+            "name": name,
+            "text": text,
+            "advice": _("repeat only single characters and sets of them, at most two in a row"),
+        }
+        said = _("{name!r}: the regular expression {text!r} may take too long: {advice}", **about)
+        raise OptionError(name, said)
 
 
 def _ways(items: Iterable[tuple[Any, Any]]) -> int:

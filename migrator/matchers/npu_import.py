@@ -70,6 +70,12 @@ def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
     return "torch_npu.npu"
 
 
+def torch_module(index: ModuleIndex, node: ast.AST) -> str | None:
+    """How code at a node names torch; None where it does not."""
+    module = npu_module(index, node)
+    return None if module is None or module.startswith("torch_npu") else module.removesuffix(".npu")
+
+
 def import_at_top(index: ModuleIndex, statement: str) -> tuple[ast.stmt, Edit] | None:
     """The edit that puts an import behind those that a module starts with; None where it is there."""
     if any(_at_top(index, node) and index.segment(node) == statement for node in index.imports):

@@ -63,9 +63,8 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
     types = field_types(declared)  # type: ignore[arg-type]  # a class can be hashed
     for name in values:
         if name not in types:
-            raise OptionError(
-                name, _("unknown option {name!r}{name2}", name=name, name2=did_you_mean(name, types))
-            )
+            meant = did_you_mean(name, types)
+            raise OptionError(name, _("unknown option {name!r}{name2}", name=name, name2=meant))
     for field in fields(declared):  # type: ignore[arg-type]  # only dataclasses are declared
         if field.name not in values and field.metadata.get("required"):
             raise OptionError(field.name, _("{name!r} is missing", name=field.name))
@@ -94,21 +93,14 @@ def _value(name: str, wanted: Any, value: Any) -> Any:
         return tuple(_value(name, parts[0], item) for item in several)
     if origin is dict and isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _value(name, parts[1], item) for key, item in value.items()}
-    if origin is Literal and value not in parts:
-        raise OptionError(
-            name,
-            _(
-                "{name!r} is one of {repr}, not {value!r}",
-                name=name,
-                repr=", ".join(map(repr, parts)),
-                value=value,
-            ),
-        )
-    if origin is Literal or (origin is Union and type(value) in parts):
+    if (origin is Literal and value in parts) or (origin is Union and type(value) in parts):
         return value
-    raise OptionError(
-        name, _("{name!r} is {wanted}, not {value!r}", name=name, wanted=_described(wanted), value=value)
-    )
+    if origin is Literal:
+        choices = ", ".join(map(repr, parts))
+        said = _("{name!r} is one of {repr}, not {value!r}", name=name, repr=choices, value=value)
+    else:
+        said = _("{name!r} is {wanted}, not {value!r}", name=name, wanted=_described(wanted), value=value)
+    raise OptionError(name, said)
 
 
 def _described(wanted: Any) -> str:

@@ -33,10 +33,14 @@ def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argum
     return edits
 
 
-def without_statement(index: ModuleIndex, statement: ast.stmt) -> Edit:
-    """The edit that takes a statement out with its line; where that cannot be, ``pass`` stands for it."""
+def without_statement(index: ModuleIndex, statement: ast.stmt, gone: Collection[ast.AST] = ()) -> Edit:
+    """The edit that takes a statement out with its line; where that cannot be, ``pass`` stands for it.
+
+    So it is where none of its block stays; others that go are ``gone``.
+    """
     start, end = index.span(statement)
     before, behind = index.lines.beside((start, end))
-    if not (before + behind).strip() and len(index.block(statement)) > 1:
+    stays = any(each is not statement and each not in gone for each in index.block(statement))
+    if stays and not (before + behind).strip():
         return Edit(start - len(before), end + len(behind), "")
     return Edit(start, end, "pass")

@@ -63,16 +63,12 @@ def _rule(kind: str, rule: Entry) -> Entry | str:
 
 
 def _renamed(match: str, replace: str, message: str) -> Entry:
-    return {
-        "name": "own-rule",
-        "fix": "safe",
-        "summary": message,
-        "kind": "name",
-        "match": match,
-        "replace": replace,
-        "message": message,
-        "options": {"needs_npu": "npu" in replace},
-    }
+    return _entry("name", match, message, {"needs_npu": "npu" in replace}, replace=replace)
+
+
+def _entry(kind: str, match: str, message: str, options: Entry, **more: str) -> Entry:
+    said = {"name": "own-rule", "fix": "safe", "summary": message, "message": message}
+    return {**said, "kind": kind, "match": match, "options": options, **more}
 
 
 def _argument(rule: Entry) -> Entry | str:
@@ -86,12 +82,4 @@ def _argument(rule: Entry) -> Entry | str:
     if isinstance(place, int) and place >= 0:
         options["position"] = place
     message = f"{keyword or f'argument {place}'} of {function} is {new}"
-    return {
-        "name": "own-rule",
-        "fix": "safe",
-        "summary": message,
-        "kind": "argument",
-        "match": function if "." in function else f".{function}",
-        "message": message,
-        "options": options,
-    }
+    return _entry("argument", function if "." in function else f".{function}", message, options)

@@ -74,12 +74,10 @@ def _may_be_conditional(index: ModuleIndex, node: ast.expr) -> bool:
 
 
 def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> Optional[list[Edit]]:
-    start = index.start(node)
     old = index.segment(node)
     if old.count("\n") >= _MOST_LINES:
         return None
-    moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
-    new = apply(old.encode("utf-8"), moved).decode("utf-8")
+    new = _edited(index, node, edits)
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         new = new.replace("torch_npu.", f"{NAME}.torch_npu.")
     if not _is_expression(new):
@@ -89,6 +87,13 @@ def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> O
     is_open = isinstance(parent, _OPEN) or (isinstance(parent, ast.Call) and node in parent.args)
     is_open = is_open or (isinstance(parent, ast.Subscript) and node is parent.slice)
     return [instead_of(index, node, text if is_open else f"({text})")]
+
+
+def _edited(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> str:
+    """The source of a node, with edits made that lie in it."""
+    start, end = index.span(node)
+    moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
+    return apply(index.data[start:end], moved).decode("utf-8")
 
 
 def _is_expression(text: str) -> bool:
@@ -110,8 +115,7 @@ def _branches(
     if old.count("\n") >= _MOST_LINES:
         return None
     if start >= first and end <= last:
-        moved = [Edit(edit.start - first, edit.end - first, edit.text) for edit in edits]
-        new = apply(old.encode("utf-8"), moved).decode("utf-8")
+        new = _edited(index, statement, edits)
     elif len(edits) == 1 and start <= first and last <= end:
         new = edits[0].text
     else:

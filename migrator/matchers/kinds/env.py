@@ -107,19 +107,13 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
             continue
-        start = context.index.start(keyword)
-        edits = [Edit(start, start + len(variable.name), variable.npu)] if rename else []
+        start, name = context.index.start(keyword), variable.name
+        edits = [Edit(start, start + len(name), variable.npu)] if rename else []
         said = _(" is {npu} on NPUs", npu=variable.npu) if variable.npu else _(" has no effect on NPUs")
         said += "" if given else _(", where it enters the environment")
+        said = _(": {npu} does not take {bad!r}", npu=variable.npu, bad=bad) if bad else said
         yield found(
-            context,
-            rule,
-            keyword,
-            api=variable.name,
-            edits=edits,
-            advice=variable.advice,
-            message=variable.name
-            + (_(": {npu} does not take {bad!r}", npu=variable.npu, bad=bad) if bad else said),
+            context, rule, keyword, api=name, edits=edits, advice=variable.advice, message=name + said
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Optional
 
 from migrator.findings.finding import Severity
 from migrator.language import _
@@ -51,7 +51,8 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
     for item in every_import(context, rules):
         code = item.finding.code
         if code not in said:
-            yield _less(item) if code in aside else item
+            less = item.finding._replace(severity=_LESS[item.finding.severity])
+            yield item._replace(finding=less) if code in aside else item
         if code in once:
             said.add(code)
 
@@ -59,10 +60,6 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
 def _are_few(project: Project) -> bool:
     """Whether a project is not of another framework, but has adapters for one."""
     return sum(project.frameworks.values()) * _SHARE < project.files
-
-
-def _less(item: Match) -> Match:
-    return item._replace(finding=item.finding._replace(severity=_LESS[item.finding.severity]))
 
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
@@ -87,31 +84,29 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
     index = context.index
-    if not severity and is_for_types(index, node):
+    less = _LESS[rule.severity]
+    sure: Optional[ast.Name] = None  # what surely needs it
+    guard = catching(index, node, IMPORT_ERRORS)
+    if severity:
+        pass
+    elif is_for_types(index, node):
         severity = "info"
         message += _("; only type checkers read this import")
-    guard = None if severity else catching(index, node, IMPORT_ERRORS)
-    if not severity and guard is None and is_caught(index, node, IMPORT_ERRORS):  # suppress(ImportError)
-        severity = _LESS[rule.severity]
+    elif guard is not None and (needing := list(_unguarded(index, node, guard))):
+        lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
+        message += _(
+            "; the import may fail, but the imported name is still used in line {lines}", lines=lines
+        )
+        sure = next((use for use in needing if surely_runs(index, use)), None)
+        severity = "" if sure is not None else less
+    elif guard is not None or is_caught(index, node, IMPORT_ERRORS):  # suppress(ImportError)
+        severity = less
         message += _("; the program continues if the import fails")
-    elif not severity and guard is None and is_asked_first(index, node, library):
-        severity = _LESS[rule.severity]
+    elif is_asked_first(index, node, library):
+        severity = less
         message += _("; the program first checks whether it is installed")
-    elif guard is not None:
-        severity = _LESS[rule.severity]
-        needing = list(_unguarded(index, node, guard))
-        if needing:
-            lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
-            message += _(
-                "; the import may fail, but the imported name is still used in line {lines}", lines=lines
-            )
-            sure = next((use for use in needing if surely_runs(index, use)), None)
-            if sure is not None:
-                match = found(context, rule, node, api=", ".join(names), message=message)
-                return match._replace(node=sure)
-        else:
-            message += _("; the program continues if the import fails")
-    return found(context, rule, node, api=", ".join(names), message=message, severity=severity)
+    match = found(context, rule, node, api=", ".join(names), message=message, severity=severity)
+    return match if sure is None else match._replace(node=sure)
 
 
 def _unguarded(index: ModuleIndex, node: ast.AST, guard: ast.Try) -> Iterator[ast.Name]:

@@ -38,21 +38,19 @@ def _found(
     name = program.name if program is not None else ""
     span, value = setting.value_span, str(setting.value)
     known = bool(new) and (context.version.autoloads_backends or not option.needs_autoload)
+    # What the sentences speak of; each takes what it names.
+    about = {"name": name, "name2": setting.name, "value": value, "new": new, "text": context.version.text}
     advice = option.advice
     if known:
-        message = _("{name} takes {new} for {name2} on NPUs", name=name, new=new, name2=setting.name)
+        message = _("{name} takes {new} for {name2} on NPUs", **about)
         advice = "" if span else _("Write {new}.", new=new)
     elif new:
         message = _(
-            "{name} does not import torch_npu, and torch {text} does not load it automatically",
-            name=name,
-            text=context.version.text,
+            "{name} does not import torch_npu, and torch {text} does not load it automatically", **about
         )
         advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
     else:
-        message = _(
-            "{name}: {name2} {value} is not supported on NPUs", name=name, name2=setting.name, value=value
-        )
+        message = _("{name}: {name2} {value} is not supported on NPUs", **about)
     edits = [Edit(*span, new)] if known and span else ()
     return found_in_text(
         context, rule, span or setting.name_span, api=value, edits=edits, message=message, advice=advice

@@ -77,26 +77,22 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
         yield from every_import(context, [rule])
         for use in uses:
             if use.name in options.started:
-                advice = options.chosen if chooses else ""
+                message, advice = options.raises, options.chosen if chooses else ""
                 yield found(
-                    context,
-                    rule,
-                    use.node,
-                    api=use.name,
-                    severity="blocker",
-                    message=options.raises,
-                    advice=advice,
+                    context, rule, use.node, api=use.name, severity="blocker", message=message, advice=advice
                 )
         return
     gone = [index.statement_of(use.node) for use in known if not options.calls.get(use.name, "other")]
     for use in known:
         statement = index.statement_of(use.node)
-        edits = [_without(index, statement, gone)] if statement in gone else use.edits or []
+        edits = use.edits or []
+        if statement in gone and isinstance(statement, ast.stmt):
+            edits = [without_statement(index, statement, gone)]
         yield found(context, rule, use.node, api=use.name, edits=edits)
         for node, changes in use.reads:
             yield found(context, rule, node, api=use.name, edits=changes)
     for each in imports:
-        edit = _without(index, each, [*gone, *imports])
+        edit = without_statement(index, each, [*gone, *imports])
         yield found(context, rule, each, api=", ".join(imported(each)), edits=[edit], needs_npu=False)
 
 
@@ -210,11 +206,3 @@ def _is_for_bytes(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether code is for bytes only, which older releases give: ``if isinstance(name, bytes):``."""
     tests = (up.test for up in index.above(node) if isinstance(up, (ast.If, ast.IfExp)))
     return any(called_name(test) == "isinstance" and "bytes" in index.segment(test) for test in tests)
-
-
-def _without(index: ModuleIndex, statement: ast.AST, gone: Sequence[ast.AST]) -> Edit:
-    """The edit that takes a statement out; ``pass`` stands for it where all of its block go."""
-    assert isinstance(statement, ast.stmt)
-    if all(each in gone for each in index.block(statement)):
-        return instead_of(index, statement, "pass")
-    return without_statement(index, statement)

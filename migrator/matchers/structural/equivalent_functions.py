@@ -17,6 +17,7 @@ from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
+from migrator.matchers.dotted import uses_of_names
 from migrator.matchers.npu_import import import_at_top
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
@@ -87,15 +88,9 @@ def _lacking(context: FileContext, rule: FunctionRule) -> Iterator[tuple[ast.exp
 def _absent(context: FileContext, rule: FunctionRule) -> Iterator[tuple[ast.expr, str]]:
     """The uses of names that this torch does not have, where the program does not ask first."""
     index = context.index
-    for ref in index.refs:
-        node: ast.expr = ref
-        while isinstance(node, ast.Attribute) and index.qualified_name(node) not in rule.match:
-            node = node.value
-        api = index.qualified_name(node)
-        if api not in rule.match or not isinstance(node, ast.Attribute) or asks_for_type(index, node):
-            continue
-        if judge(api, context.version).status == "absent" and isinstance(node.ctx, ast.Load):
-            if not is_guarded(index, node, [node.attr]):
+    for node, api in uses_of_names(index, rule):
+        if isinstance(node, ast.Attribute) and not asks_for_type(index, node):
+            if judge(api, context.version).status == "absent" and not is_guarded(index, node, [node.attr]):
                 yield node, api
 
 

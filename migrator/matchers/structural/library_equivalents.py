@@ -9,18 +9,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from migrator.api_support.versions import in_range
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import rule_fits
+from migrator.matchers.dotted import rule_fits, uses_of_names
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.kinds.call import is_replaced
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.moved_imports import move_names
-from migrator.matchers.npu_import import npu_module
+from migrator.matchers.npu_import import torch_module
 from migrator.matchers.options import Options, Scalar
 from migrator.matchers.packs import Rule
 from migrator.matchers.removal import without_arguments, without_statement
@@ -76,7 +76,7 @@ class _Use(NamedTuple):
 def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     """The imports and the uses of the names, with what they become."""
     index = context.index
-    uses = [_answered(context, rule, *each) for each in list(_named(index, rule))]
+    uses = [_answered(context, rule, *each) for each in list(uses_of_names(index, rule))]
     members = [use for use in uses if isinstance(use.node, ast.Attribute)]
     moving: dict[Import, dict[str, list[_Use]]] = {}
     left: list[_Use] = []
@@ -90,9 +90,9 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
                     left += own
     for node, names in moving.items():
         yield from _moved(context, rule, node, names)
-    fixed = [use for use in members if use.target and _torch(index, use.node)]
+    fixed = [use for use in members if use.target and torch_module(index, use.node)]
     for use in fixed:
-        text = f"{_torch(index, use.node)}{_written(use).removeprefix('torch')}"
+        text = f"{torch_module(index, use.node)}{_written(use).removeprefix('torch')}"
         edits = [instead_of(index, use.node, text), *use.edits]
         yield _fixed(context, rule, index.call_of(use.node) or use.node, use, edits)
     yield from _imports_gone(context, rule, fixed)
@@ -107,17 +107,6 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
                 "Write {use} with its arguments, or skip the call without the library.", use=_written(use)
             )
             yield found(context, rule, call, api=use.name, advice=advice)
-
-
-def _named(index: ModuleIndex, rule: EquivalentRule) -> Iterator[tuple[ast.expr, str]]:
-    """Where the names are written, in full or as what an import binds."""
-    for ref in index.refs:
-        node: ast.expr = ref
-        while isinstance(node, ast.Attribute) and not rule_fits(rule, index.qualified_name(node)):
-            node = node.value
-        name = index.qualified_name(node)
-        if name and rule_fits(rule, name) and isinstance(getattr(node, "ctx", None), ast.Load):
-            yield node, name
 
 
 def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: str) -> _Use:
@@ -273,12 +262,6 @@ def _written(use: _Use) -> str:
 
 def _message(use: _Use) -> str:
     return _("{name} is {use} in torch", name=use.name, use=_written(use))
-
-
-def _torch(index: ModuleIndex, node: ast.AST) -> Optional[str]:
-    """How code at a node names torch; None where it does not."""
-    module = npu_module(index, node)
-    return None if module is None or module.startswith("torch_npu") else module.removesuffix(".npu")
 
 
 def _count(rule: EquivalentRule, node: Import) -> int:

@@ -18,7 +18,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import fitting
 from migrator.matchers.moved_imports import import_form, move_names
-from migrator.matchers.npu_import import npu_module
+from migrator.matchers.npu_import import torch_module
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
 from migrator.names.execution import is_conditional
@@ -210,7 +210,7 @@ def _written(index: ModuleIndex, node: ast.expr, target: str) -> str:
     """A name as the code at a node can say it: by its own name of torch; empty where it has none."""
     if target.startswith("torch_npu."):
         return target
-    torch = npu_module(index, node)
-    if torch is None or torch.startswith("torch_npu"):
+    torch = torch_module(index, node)
+    if torch is None:
         return import_form(target) if target.startswith("torch.npu.") else ""
-    return f"{torch.removesuffix('.npu')}{target[len('torch') :]}"
+    return torch + target[len("torch") :]
