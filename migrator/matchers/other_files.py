@@ -84,9 +84,9 @@ def examine(name: str, data: bytes, operators: Catalog, foreign: Foreign = ()) -
     what = _what_of_cuda(data, findings)
     if suffix in _SCRIPTS and _MENTION.search(data):
         findings = (*findings, *find_lines(text))
-    before = (
-        _("lock file: generate it again for the migrated requirements") if suffix == ".lock" else _(_LEFT)
-    )
+    before = _(_LEFT)
+    if suffix == ".lock":
+        before = _("lock file: generate it again for the migrated requirements")
     return Result(name, findings=findings, left=f"{before}; {what}") if what else None
 
 
@@ -152,11 +152,9 @@ def beside_python(notebook: Notebook) -> Result | None:
                 findings += [item._replace(cell=cell.number, line=number, end_line=number) for item in lines]
     if not found:
         return None
-    listed = ", ".join(sorted(words)[:4])
+    about = {"listed": ", ".join(sorted(words)[:4]), "found": found[0]}
     left = _(
-        "parts that are not Python are left unchanged; mentions {listed} (first in cell {found})",
-        listed=listed,
-        found=found[0],
+        "parts that are not Python are left unchanged; mentions {listed} (first in cell {found})", **about
     )
     return Result(shown(notebook.name), findings=tuple(findings), left=left)
 

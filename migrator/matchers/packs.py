@@ -337,14 +337,8 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: L
     for path in [*sorted(folder.glob("*.yaml")), *opt_in, *users]:
         for rule in load(path):
             if rule.code in rules:
-                here, there = rule.origin, rules[rule.code].origin
-                said = _(
-                    "{origin}: {code} is already defined in {origin2}",
-                    origin=here,
-                    code=rule.code,
-                    origin2=there,
-                )
-                raise RuleError(said)
+                about = {"origin": rule.origin, "code": rule.code, "origin2": rules[rule.code].origin}
+                raise RuleError(_("{origin}: {code} is already defined in {origin2}", **about))
             rules[rule.code] = rule
         if path not in users:
             own.update(rules)

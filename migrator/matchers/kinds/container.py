@@ -39,15 +39,9 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
     advice = _EVERY if service.every else ""
     if service.text is None:
         advice = f"{service.reason}. {_(_LINES)}{' '.join(run_options([0]))}."
-    return found_in_text(
-        context,
-        rule,
-        (place, lines.content_end(service.line)),
-        api=service.name,
-        edits=edits,
-        message=_("the service {name} uses GPUs", name=service.name),
-        advice=advice,
-    )
+    span, name = (place, lines.content_end(service.line)), service.name
+    message = _("the service {name} uses GPUs", name=name)
+    return found_in_text(context, rule, span, api=name, edits=edits, message=message, advice=advice)
 
 
 def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:

@@ -77,12 +77,13 @@ def _of_job(
     context: TextContext, rule: Rule, setting: Setting, what: str, kind: str, edits: list[Edit], problem: str
 ) -> Match:
     command = f"npumigrate launch k8s --from {context.index.name} --hw {context.hardware or 'HW'}"
+    said = {"command": command, "problem": problem}
     if edits:
         about = cluster(hardware=context.hardware).about
         advice = _(
             "It is converted for {about}; for another cluster: {command} --platform PLATFORM.",
             about=about,
-            command=command,
+            **said,
         )
     elif context.hardware and not problem and context.index.type == "yaml":
         advice = _("Left unchanged: decide whether the job needs it.")
@@ -90,8 +91,7 @@ def _of_job(
         advice = _(
             "{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the "
             "names of resources, labels and nodes.",
-            problem=problem,
-            command=command,
+            **said,
         )
     message = _("this {kind} requests {what}", kind=kind, what=what)
     span = setting.name_span

@@ -194,12 +194,9 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
     harmless = known.unchanged in ("works", "no_effect")
     stopping = "blocker" if context.index.call_of(node) else "error"  # torch has the name: the call fails
     left = _("; left unchanged it does not raise") if harmless else ""
-    severity = "info" if harmless else stopping
+    severity, torch = "info" if harmless else stopping, context.version.text
     message = _(
-        "{name} has no NPU equivalent in torch_npu for torch {text}{left}",
-        name=name,
-        text=context.version.text,
-        left=left,
+        "{name} has no NPU equivalent in torch_npu for torch {text}{left}", name=name, text=torch, left=left
     )
     return found(
         context, rule, node, api=name, status="absent", severity=severity, advice=advice, message=message
@@ -343,12 +340,6 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
     if not moved:
         return
     homes = {import_form(target).rpartition(".")[0] for target in moved.values()}
-    yield found(
-        context,
-        reasons[0][0],
-        node,
-        api=", ".join(name for given, name in reasons),
-        edits=[move_names(context.index, node, moved)],
-        needs_npu=False,
-        message=_("import from {modules}", modules=_(" and ").join(sorted(homes))),
-    )
+    api, edits = ", ".join(name for given, name in reasons), [move_names(context.index, node, moved)]
+    message = _("import from {modules}", modules=_(" and ").join(sorted(homes)))
+    yield found(context, reasons[0][0], node, api=api, edits=edits, needs_npu=False, message=message)

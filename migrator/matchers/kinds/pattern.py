@@ -128,11 +128,8 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iter
         end = start + len(f"{'async def' if isinstance(node, ast.AsyncFunctionDef) else kind} {node.name}")
         form = "class" if kind == "class" else "function"
         span = (start, end)
-        message = _(
-            "by its name, {name} may be this:  {message}",
-            name=node.name,
-            message=rule.message or rule.summary,
-        )
+        said = rule.message or rule.summary
+        message = _("by its name, {name} may be this:  {message}", name=node.name, message=said)
         yield found(
             context, rule, node, api=node.name, form=form, certainty=ONLY_BY_NAME, span=span, message=message
         )

@@ -333,15 +333,14 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
 
 
 def _why(item: Requirement, version: str) -> str:
+    about = {"name": item.name, "version": version}
     if item.by == "conda":
         return _(
-            "conda's {name} is built for CUDA or has no torch_npu: install {name} {version} with pip",
-            name=item.name,
-            version=version,
+            "conda's {name} is built for CUDA or has no torch_npu: install {name} {version} with pip", **about
         )
     where = item.specifier
     if item.address:
         where = _("from {address}", address=item.address)
     if item.locked:
         where = _("with its hashes")
-    return _("{name} {where}: install {version}", name=item.name, where=where, version=version)
+    return _("{name} {where}: install {version}", **about, where=where)

@@ -83,12 +83,8 @@ def _of_keeper(context: FileContext, rule: Rule, source: ast.Attribute, api: str
     if owner and bare_name(source.value) != "self":
         named = owner in identifiers(context.index.text)
         where = "" if named else _(", if the object is one of these")
-        message = _(
-            "{owner} stores float64 in it{where}, which HCCL does not reduce in {api}()",
-            owner=owner,
-            where=where,
-            api=api,
-        )
+        about = {"owner": owner, "where": where, "api": api}
+        message = _("{owner} stores float64 in it{where}, which HCCL does not reduce in {api}()", **about)
         yield found(context, rule, source, api=api, message=message, severity="" if named else "warning")
 
 
@@ -120,24 +116,19 @@ def _of_numbers(
     """A tensor of an array that has float64 because nobody named another dtype, or of what others hand in."""
     index, held = context.index, call.args[0]
     origins = list(sources(index, held))
-    if any(
-        isinstance(source, ast.Call)
-        and index.qualified_name(source.func) in rule.options.arrays
-        and not _has_dtype(source)
-        for source in origins
-    ):
+    made = [each for each in origins if isinstance(each, ast.Call) and not _has_dtype(each)]
+    if any(index.qualified_name(each.func) in rule.options.arrays for each in made):
         end = index.end(call)
         edits = [Edit(end, end, ".float()")]
         yield found(context, rule, call, api=api, edits=edits)
     elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
-        name = held.id
+        about = {"name": held.id, "api": api}
         message = _(
             "where {name} is a NumPy value the tensor is float64, which HCCL does not reduce in {api}()",
-            name=name,
-            api=api,
+            **about,
         )
         advice = _(
-            "Give the dtype (dtype=torch.float32), or pass float({name}) if it is one number.", name=name
+            "Give the dtype (dtype=torch.float32), or pass float({name}) if it is one number.", **about
         )
         yield found(context, rule, call, api=api, message=message, advice=advice, severity="warning")
 

@@ -25,26 +25,19 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
 
 
 def _told(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunction) -> Match:
-    unsupported = known.verdict == "unsupported"
-    if unsupported:
-        message = _(
-            "{name} cannot work on NPUs: it reaches {reached}", name=known.name, reached=known.reached
-        )
-    else:
-        condition = f", if: {known.condition}" if known.condition else ""
-        message = _(
-            "{name} may not work on NPUs: it reaches {reached}{condition}",
-            name=known.name,
-            reached=known.reached,
-            condition=condition,
-        )
+    condition = f", if: {known.condition}" if known.condition else ""
+    about = {"name": known.name, "reached": known.reached, "condition": condition}
+    message = _("{name} may not work on NPUs: it reaches {reached}{condition}", **about)
+    status, severity = "unknown", "warning"
+    if known.verdict == "unsupported":
+        message = _("{name} cannot work on NPUs: it reaches {reached}", **about)
+        status, severity = "unsupported", "error"
+    message = f"{message}; by {known.chain}"
     return found(
-        context,
-        rule,
-        ref,
+        *(context, rule, ref),
         api=known.name,
-        message=f"{message}; by {known.chain}",
+        message=message,
         advice=known.tips,
-        status="unsupported" if unsupported else "unknown",
-        severity="error" if unsupported else "warning",
+        status=status,
+        severity=severity,
     )
