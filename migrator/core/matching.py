@@ -168,15 +168,10 @@ def _loads_torch(context: FileContext) -> bool:
 
     From torch 2.5 on torch loads torch_npu by itself.
     """
-    return (
-        not context.version.autoloads_backends
-        and is_entry(context)
-        and any(
-            context.project.owns(name, context.name)
-            for node in context.index.imports
-            for name in imported(node)
-        )
-    )
+    if context.version.autoloads_backends or not is_entry(context):
+        return False
+    names = (name for node in context.index.imports for name in imported(node))
+    return any(context.project.owns(name, context.name) for name in names)
 
 
 def choose_fixes_in_text(matches: list[Match], admit: Admit) -> Choice:

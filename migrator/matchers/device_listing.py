@@ -137,13 +137,10 @@ def _query(printed: Printed, words: Sequence[str]) -> Optional[Listing]:
         return None
     if device and not device.isdecimal():
         return None
-    units = (
-        {}
-        if "nounits" in how
-        else {each: f" {printed.units[each]}" for each in asked if each in printed.units}
-    )
-    line = ", ".join(f"{{{printed.fields[each]}}}{units.get(each, '')}" for each in asked)
-    heads = (f"{each} [{printed.units[each]}]" if each in printed.units else each for each in asked)
+    units = [printed.units.get(each, "") for each in asked]
+    heads = [f"{each} [{unit}]" if unit else each for each, unit in zip(asked, units)]
+    behind = ["" if "nounits" in how or not unit else f" {unit}" for unit in units]
+    line = ", ".join(f"{{{printed.fields[each]}}}{unit}" for each, unit in zip(asked, behind))
     return Listing(line, "" if "noheader" in how else ", ".join(heads), device)
 
 

@@ -107,11 +107,8 @@ def _what_of_cuda(data: bytes, launchers: Sequence[Finding]) -> str:
         words = {match.decode("ascii") for match in _MENTION.findall(data)}
         return _("mentions {words} (first in line {line})", words=", ".join(sorted(words)[:4]), line=line)
     first = next(iter(launchers), None)
-    return (
-        _("starts programs with {api} (first in line {line})", api=first.api, line=first.line)
-        if first
-        else ""
-    )
+    about = {"api": first.api, "line": first.line} if first else {}
+    return _("starts programs with {api} (first in line {line})", **about) if about else ""
 
 
 def with_mentions(result: Result, document: Document, foreign: Foreign = ()) -> Result:

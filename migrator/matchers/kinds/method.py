@@ -50,11 +50,8 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
 
 def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:
     """What is said of a member that is left, and where it has to change."""
-    message, advice = (
-        _(".{attr} is left unchanged: {why}", attr=node.attr, why=why),
-        _("Where {where}, write {replace}.", where=where, replace=rule.replace),
-    )
-    api = f".{node.attr}"
+    api, message = f".{node.attr}", _(".{attr} is left unchanged: {why}", attr=node.attr, why=why)
+    advice = _("Where {where}, write {replace}.", where=where, replace=rule.replace)
     return found(context, rule, node, api=api, message=message, advice=advice, severity="warning")
 
 
@@ -219,11 +216,8 @@ def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> s
         return ""  # definitions move together with what they call
     other = project.unrelated_method(node.attr, context.index.text, context.name)
     if other is not None:
-        return _(
-            "it may belong to the class {name} in {file}, which is unrelated to torch",
-            name=other.name,
-            file=other.file,
-        )
+        about = {"name": other.name, "file": other.file}
+        return _("it may belong to the class {name} in {file}, which is unrelated to torch", **about)
     stored = next((facts for facts in project.classes if node.attr in facts.stored), None)
     if stored is not None and stored.file == context.name and not context.index.call_of(node):
         return _("the class {name} stores its own value under that name", name=stored.name)

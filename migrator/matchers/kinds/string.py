@@ -311,14 +311,10 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
 
 def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: str) -> Outcome:
     """``reduce(getattr, "cuda.is_available".split("."), torch)``: whose attribute it is, is not followed."""
-    known = npu_names.look_up(f"torch.{value}", context.version) if "." in value else None
+    is_split = "." in value and getattr(context.index.parent(node), "attr", "") == "split"
+    known = npu_names.look_up(f"torch.{value}", context.version) if is_split else None
     rule = _with_verdict(rules, LIKELY)
-    if (
-        known is None
-        or not known.npu
-        or rule is None
-        or getattr(context.index.parent(node), "attr", "") != "split"
-    ):
+    if known is None or not known.npu or rule is None:
         return None
     message = _("torch.{value} in a string that is split is left unchanged", value=value)
     advice = _("Write {npu}.", npu=known.npu[len("torch.") :])

@@ -29,6 +29,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     FUNCTIONS,
     argument_of,
+    arguments_of,
     called_name,
     hands_on,
     imported,
@@ -189,11 +190,8 @@ class _Start(NamedTuple):
         """Read a call; raises _StaysError where its arguments say more than is known."""
         index = context.index
         statement = index.parent(call)
-        if (
-            not isinstance(statement, (ast.Assign, ast.Expr))
-            or hands_on(call)
-            or not 1 <= len(call.args) <= 2
-        ):
+        is_plain = not hands_on(call) and 1 <= len(call.args) <= 2
+        if not isinstance(statement, (ast.Assign, ast.Expr)) or not is_plain:
             raise _StaysError(_("amp.initialize is called in another way"))
         given = {keyword.arg or "": keyword.value for keyword in call.keywords}
         if not given.keys() <= _DROPPED | {"opt_level", "enabled"}:
@@ -351,12 +349,8 @@ def _steps(context: FileContext, rule: Rule, uses: _Uses, optimizer: str) -> Ite
 
 def _own_steps(index: ModuleIndex) -> Iterator[ast.Expr]:
     for call in index.calls:
-        statement = index.parent(call)
-        if (
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "step"
-            and not call.args + call.keywords
-        ):
+        statement, is_method = index.parent(call), isinstance(call.func, ast.Attribute)
+        if is_method and called_name(call) == "step" and not arguments_of(call):
             if isinstance(statement, ast.Expr):
                 yield statement
 
@@ -465,11 +459,7 @@ def _gradients(
 def _is_clip(index: ModuleIndex, call: ast.Call, place: int) -> bool:
     """Whether a statement at a place clips the norm of gradients."""
     start, end = index.span(call)
-    return (
-        start <= place < end
-        and called_name(call) == "clip_grad_norm_"
-        and isinstance(index.parent(call), ast.Expr)
-        and isinstance(
-            argument_of(call, "max_norm", 1), (ast.Name, ast.Attribute, ast.Subscript, ast.Constant)
-        )
-    )
+    if not start <= place < end or called_name(call) != "clip_grad_norm_":
+        return False
+    simple = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant)
+    return isinstance(index.parent(call), ast.Expr) and isinstance(argument_of(call, "max_norm", 1), simple)

@@ -229,11 +229,7 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
             return None
         if holder.attr == "communicate" and (call := index.call_of(holder)) is not None:
             item = index.parent(call)
-            if (
-                isinstance(item, ast.Subscript)
-                and isinstance(item.slice, ast.Constant)
-                and item.slice.value == 0
-            ):
+            if isinstance(item, ast.Subscript) and getattr(item.slice, "value", None) == 0:
                 return _Reading(item, form, held=held)
             return _Reading(call, form, "({}, None)", held)
         if holder.attr != "stdout":

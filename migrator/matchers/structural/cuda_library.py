@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
@@ -132,13 +133,9 @@ def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call
         return []
     first = block.index(held)
     last = max(block.index(each) for each in statements if isinstance(each, ast.stmt))
-    made = {held.targets[0].id} if isinstance(held.targets[0], ast.Name) else set()
-    for call in calls:
-        made |= {node.id for each in call.args for node in ast.walk(each) if isinstance(node, ast.Name)}
-    while (
-        last + 1 < len(block) and isinstance(block[last + 1], ast.Assert) and _names(block[last + 1]) & made
-    ):
-        last += 1
+    made = _names(held.targets[0]).union(*(_names(each) for call in calls for each in call.args))
+    behind = takewhile(lambda each: isinstance(each, ast.Assert) and _names(each) & made, block[last + 1 :])
+    last += len([*behind])
     inside = block[first : last + 1]
     if not all(isinstance(each, _SIMPLE) for each in inside) or _is_used_behind(index, inside):
         return []

@@ -108,13 +108,10 @@ def _building(
     context: FileContext, rule: Rule, node: ast.AST, module: Module, span: tuple[int, int] | None
 ) -> Match:
     message = _("{name} compiles CUDA sources when loaded", name=module.name)
-    advice = (
-        _("A builder for NPUs has the same name: make sure that it is the one that is loaded.")
-        if module.npu
-        else ""
-    )
-    later = isinstance(node, ast.ClassDef)
-    severity = "info" if module.npu else "error" if later else ""
+    advice, severity = "", "error" if isinstance(node, ast.ClassDef) else ""
+    if module.npu:
+        advice = _("A builder for NPUs has the same name: make sure that it is the one that is loaded.")
+        severity = "info"
     return found(
         context, rule, node, api=module.name, message=message, advice=advice, severity=severity, span=span
     )
@@ -246,8 +243,6 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
                 message = _("{name} is a {name2} kernel", name=function.name, name2=name)
                 severity = ""
                 if knows_npus(f"{context.name} {function.name}"):
-                    message, severity = (
-                        _("{message}, made for NPUs by its name or its file's", message=message),
-                        "info",
-                    )
+                    message = _("{message}, made for NPUs by its name or its file's", message=message)
+                    severity = "info"
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)

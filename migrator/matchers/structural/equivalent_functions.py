@@ -53,11 +53,9 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
     absent = dict(_absent(context, rule))
     for node, api in {**dict(_lacking(context, rule)), **absent}.items():
         function = function_of(rule, api)
-        why = (
-            _("is absent in torch {version}", version=context.version.text)
-            if node in absent
-            else _("has no NPU kernel")
-        )
+        why = _("has no NPU kernel")
+        if node in absent:
+            why = _("is absent in torch {version}", version=context.version.text)
         message = rule.message.replace("{function}", function).replace("{why}", why)
         edits = _edits(index, node, f"{module}.{function}", function) if module else []
         needing += [node] if edits else []

@@ -99,15 +99,10 @@ def _makers(
             if maker is not None and id(maker) not in reported:
                 reported.add(id(maker))
                 yield _report(context, rule, maker, api)
-            elif (
-                isinstance(source, ast.Call)
-                and id(source) not in reported
-                and context.index.qualified_name(source.func) in _OF_ARRAYS
-                and source.args
-                and not _has_dtype(source)
-            ):
-                reported.add(id(source))
-                yield from _of_numbers(context, rule, source, api)
+            elif isinstance(source, ast.Call) and source.args and id(source) not in reported:
+                if context.index.qualified_name(source.func) in _OF_ARRAYS and not _has_dtype(source):
+                    reported.add(id(source))
+                    yield from _of_numbers(context, rule, source, api)
 
 
 def _of_numbers(

@@ -238,9 +238,9 @@ def _moved(
                 place = index.call_of(use.node) or use.node
                 yield _fixed(context, rule, place, use, edits)
     first = next(iter(names.values()))[0]
-    message = (
-        _message(first) if len(names) == 1 else _("{names} have equivalents in torch", names=", ".join(names))
-    )
+    message = _message(first)
+    if len(names) > 1:
+        message = _("{names} have equivalents in torch", names=", ".join(names))
     api = ", ".join(uses[0].name for uses in names.values())
     yield found(context, rule, node, api=api, edits=[moved], message=message)
 

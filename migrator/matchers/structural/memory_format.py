@@ -66,13 +66,12 @@ def _given(
     method = call.func.attr if isinstance(call.func, ast.Attribute) else name
     api = name if name in rule.options.functions else f".{method}"
     if not rule.options.drops:
-        asks = f".{method}" in rule.options.questions
-        message = (
-            _("{api}({keyword}=torch.channels_last) is False for NPU tensors", api=api, keyword=_KEYWORD)
-            if asks
-            else ""
-        )
-        yield found(context, rule, call, api=api, message=message, severity="warning" if asks else "")
+        message, severity = "", ""
+        if f".{method}" in rule.options.questions:
+            about = {"api": api, "keyword": _KEYWORD}
+            message = _("{api}({keyword}=torch.channels_last) is False for NPU tensors", **about)
+            severity = "warning"
+        yield found(context, rule, call, api=api, message=message, severity=severity)
         return
     only = len(call.args) + len(call.keywords) == 1
     edits = None if choice or only else without_arguments(index, call, [keyword])

@@ -87,9 +87,8 @@ def _is_byte_call(index: ModuleIndex, node: ast.expr) -> bool:
     if node.func.attr == "byte":
         return not node.args and not node.keywords
     given = node.args[0] if len(node.args) == 1 and not node.keywords else None
-    return (
-        node.func.attr in ("to", "type") and given is not None and index.qualified_name(given) in _BYTE_TYPES
-    )
+    is_given = given is not None and index.qualified_name(given) in _BYTE_TYPES
+    return is_given and node.func.attr in ("to", "type")
 
 
 def _is_byte_name(index: ModuleIndex, name: ast.Name) -> bool:

@@ -159,9 +159,8 @@ def _name(context: FileContext, rule: Rule[ReleaseOptions], use: Use) -> Iterato
     if known.other_device and conditional:
         return
     edits, target = _instead(context, known, use.node) if isinstance(use.node, ast.expr) else (None, "")
-    sentence = (
-        _("Write {target}.", target=target) if target else _("It can be removed.") if known.remove else ""
-    )
+    sentence = _("It can be removed.") if known.remove else ""
+    sentence = _("Write {target}.", target=target) if target else sentence
     yield found(
         context,
         rule,
