@@ -139,7 +139,9 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
             message, severity = f"{message} ({use.certainty})", "info"
         documents = verdict.documents or "not listed"
         yield found(
-            *(context, rule, use.node),
+            context,
+            rule,
+            use.node,
             api=verdict.api,
             status=use.status,
             severity=severity,

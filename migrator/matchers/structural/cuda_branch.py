@@ -13,7 +13,6 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.options import Options
 from migrator.matchers.packs import Rule
-from migrator.matchers.structural.cuda_operators import find_uses
 from migrator.names.device_vocabulary import is_cpu
 from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
@@ -149,6 +148,8 @@ _OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
 
 def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``if x.device.type == "cpu"``, where the rest goes to CUDA operators: an NPU takes the CPU's way."""
+    from migrator.matchers.structural.cuda_operators import find_uses  # few files with questions need it
+
     index = context.index
     asked = [node for node in index.strings if is_cpu(node) and _compares_device(index, node)]
     uses = [item.node for item in find_uses(context, rule)] if asked else []

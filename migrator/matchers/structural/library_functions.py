@@ -32,12 +32,7 @@ def _told(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunctio
     if known.verdict == "unsupported":
         message = _("{name} cannot work on NPUs: it reaches {reached}", **about)
         status, severity = "unsupported", "error"
-    message = f"{message}; by {known.chain}"
+    message, advice = f"{message}; by {known.chain}", known.tips
     return found(
-        *(context, rule, ref),
-        api=known.name,
-        message=message,
-        advice=known.tips,
-        status=status,
-        severity=severity,
+        context, rule, ref, api=known.name, message=message, advice=advice, status=status, severity=severity
     )

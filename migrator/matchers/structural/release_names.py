@@ -298,7 +298,9 @@ def _parameter(
         when = _("first in torch {first}", first=short(str(lacks.first)))
     release = _release(context, use.name)
     yield found(
-        *(context, rule, call),
+        context,
+        rule,
+        call,
         span=index.span(parameter),
         api=use.name,
         edits=(without_arguments(index, call, [parameter]) if safety != "none" else None) or (),
