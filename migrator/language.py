@@ -34,6 +34,13 @@ def N_(text: str, /) -> str:  # noqa: N802 (the custom of gettext)
     return text
 
 
+class MessageError(ValueError):
+    """An error whose text a person reads, in the language of the run; ``values`` are those of its fields."""
+
+    def __init__(self, text: str, /, **values: object) -> None:
+        super().__init__(_(text, **values))
+
+
 def language() -> str:
     """The language that the environment asks for: the first variable that says something decides."""
     said = next(filter(None, map(os.environ.get, _VARIABLES)), "")

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from migrator.language import entries  # noqa: E402
+from migrator.names.tree import called_name  # noqa: E402
 
 CATALOGUE = ROOT / "reports" / "zh.po"
 _HEAD = """\
@@ -30,8 +31,15 @@ _HEAD = """\
 msgid ""
 msgstr "Language: zh_CN\\nContent-Type: text/plain; charset=UTF-8\\n"
 """
-# The functions that mark texts in code, and how many of their arguments are texts.
-_MARKS = {"_": 1, "N_": 1, "ngettext": 2}
+# What says texts in code, and which of its arguments they are: ``_``, errors of ``MessageError``, notes.
+_MARKS = {
+    "_": (0,),
+    "N_": (0,),
+    "ngettext": (0, 1),
+    **dict.fromkeys(("ContainerError", "ManifestError", "MappingError", "MpiLineError"), (0,)),
+    **dict.fromkeys(("RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
+    **dict.fromkeys(("PlaceError", "note", "remark"), (1,)),
+}
 # What is between the parts of a list: Chinese has signs of its own for it.
 _SIGNS = (", ", "; ", "{message}: {advice}")
 # Fields of a rule that people read.
@@ -49,6 +57,7 @@ _OF_TABLES = {
 _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "page/texts.yaml": None,
     "columns.yaml": ("name",),
+    "consistency.yaml": ("message", "advice"),
     "distributed/texts.yaml": ("message", "advice"),
     "distributed/horovod.yaml": ("by_hand",),
     "doctor.yaml": ("what", "do"),
@@ -71,10 +80,12 @@ def texts() -> dict[str, str]:
 def _of_code() -> Iterator[tuple[str, str]]:
     for file in sorted((ROOT / "migrator").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                for argument in node.args[: _MARKS.get(node.func.id, 0)]:
-                    if isinstance(argument, ast.Constant):
-                        yield str(argument.value), file.relative_to(ROOT).as_posix()
+            given = node.args if isinstance(node, ast.Call) else []
+            for argument in (
+                given[place] for place in _MARKS.get(called_name(node), ()) if place < len(given)
+            ):
+                if isinstance(argument, ast.Constant):
+                    yield str(argument.value), file.relative_to(ROOT).as_posix()
 
 
 def _of_rules() -> Iterator[tuple[str, str]]:

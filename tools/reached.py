@@ -26,7 +26,7 @@ from typing import NamedTuple, Optional
 from migrator.api_support import support, tables
 from migrator.api_support.releases.archive import Archive
 from migrator.api_support.releases.bindings import FUNCTIONS, Bound, Function, Package
-from migrator.api_support.releases.torch_wheel import texts
+from migrator.api_support.releases.wheels import texts
 from migrator.api_support.torch_names import listed, of_version
 from migrator.api_support.versions import known
 from migrator.data_folders import data_folder

@@ -294,37 +294,33 @@ def _own(name: str) -> tuple[Own, ...]:
     spelling = re.sub(r"^torch\.npu\.", "torch_npu.npu.", name)
     return tuple(
         Own(first, last, replaces, source, instead, evidence)
-        for api, first, last, _, replaces, source, instead, evidence in _custom()
-        if api == spelling
+        for _, first, last, _, replaces, source, instead, evidence in tables.grouped("custom_ops").get(
+            spelling, ()
+        )
     )
 
 
 def _affine(name: str, sources: tuple[str, ...]) -> tuple[str, ...]:
     """torch_npu's own APIs, the deprecated left out, that stand for a name as such sources say."""
-    found = (row[0] for row in _custom() if name in row[4].split() and row[5] in sources and not row[6])
+    every = (row for rows in tables.grouped("custom_ops").values() for row in rows)
+    found = (row[0] for row in every if name in row[4].split() and row[5] in sources and not row[6])
     return tuple(dict.fromkeys(found))
 
 
-@cache
-def _custom() -> list[list[str]]:
-    return list(tables.rows("custom_ops"))
-
-
-@cache
 def _cuda_names(name: str) -> tuple[str, ...]:
     """The CUDA names whose NPU equivalent a name is, at any version."""
     if not name.startswith(("torch.npu", "torch_npu.")):
         return ()
-    return tuple(dict.fromkeys(row[0] for row in tables.rows("npu_names") if row[4] == name))
+    return tuple(dict.fromkeys(row[0] for row in tables.grouped("npu_names", 4).get(name, ())))
 
 
 @cache
 def _names() -> list[str]:
     found = {line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)}
     found |= set(torch_names.listed())
-    found |= npu_names.names() | env_vars.known().keys() | {row[0] for row in _custom()}
+    found |= npu_names.names() | env_vars.known().keys() | tables.grouped("custom_ops").keys()
     found |= set(env_vars.npu_names())
-    found |= {row[4] for row in tables.rows("npu_names")} | {other.npu for other in env_vars.known().values()}
+    found |= tables.grouped("npu_names", 4).keys() | {other.npu for other in env_vars.known().values()}
     return sorted(found - {""})
 
 

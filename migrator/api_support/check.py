@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from migrator.api_support import tables
-from migrator.api_support.check_releases import release_problems
 from migrator.api_support.hardware import HARDWARE
 from migrator.api_support.releases import npu_names
 
@@ -47,6 +46,18 @@ _WORD = re.compile(r"([^\W\d]\w*|[*^?])(@[\d.]*-[\d.]*)?")
 _EVIDENCE = {"docs", "wheel", "interpolated"}
 _LARGEST = 3_000_000  # bytes; more than that nobody reviews
 
+# What the cells of releases.csv look like; all but the first two may be empty.
+_RELEASE_CELLS = {
+    "torch_npu": r"\d+\.\d+\.\d+(rc\d+|\.post\d+)?",
+    "torch": r"\d+\.\d+\.\d+",
+    "python": r"(3\.\d+( 3\.\d+)*)?",
+    "torchvision": r"(\d+\.\d+\.\d+)?",
+    "torchaudio": r"(\d+\.\d+\.\d+)?",
+    "cann": r"(\d+\.\d+\.(RC)?\d+(\.\d+)?)?",
+    "driver": r"(V\d+R\d+C\d+(-V\d+R\d+C\d+)?( (?=V)|\Z))*",
+    "apex": r"(\d+\.\d+\+ascend)?",
+}
+
 Records = dict[str, list[dict[str, str]]]
 
 
@@ -61,8 +72,7 @@ def problems(folder: Path) -> list[str]:
     for table in tables.COLUMNS:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     found += _searched(folder)
-    found += release_problems(read["releases"])
-    for look in (_versions, _references, _names, _limits, _natives, _torch):
+    for look in (_releases, _versions, _references, _names, _limits, _natives, _torch):
         found += look(read)
     if found:
         return found
@@ -148,6 +158,45 @@ def _searched(folder: Path) -> Iterator[str]:
         names = [line.partition(b",")[0] + b"," for line in content.splitlines()[1:]]
         if names != sorted(names):
             yield f"{table}.csv: the lines are not sorted as the look-up searches them"
+
+
+def order_of(release: str) -> list[int]:
+    """What sorts releases: 2.1.0rc1, 2.1.0, 2.1.0.post4."""
+    numbers = [int(number) for number in re.findall(r"\d+", release)]
+    return [*numbers[:3], -1 if "rc" in release else 0, *numbers[3:]]
+
+
+def is_release(text: str) -> bool:
+    """Whether a text is such a release, and no build of one's own."""
+    return re.fullmatch(_RELEASE_CELLS["torch_npu"], text) is not None
+
+
+def _releases(read: Records) -> Iterator[str]:
+    """The words of ``releases.csv``, its order, and what the rows of one torch or CANN share."""
+    before: list[int] = []
+    of_torch: dict[str, tuple[str, ...]] = {}
+    of_cann: dict[str, str] = {}
+    for record in read["releases"]:
+        name, torch, cann = record["torch_npu"], record["torch"], record["cann"]
+        wrong = [
+            column for column, words in _RELEASE_CELLS.items() if not re.fullmatch(words, record[column])
+        ]
+        for column in wrong:
+            yield f"releases.csv: {name}: {column} is {record[column]!r}"
+        if wrong:
+            continue
+        order = order_of(name)
+        if order[:3] != [int(number) for number in torch.split(".")]:
+            yield f"releases.csv: {name} is not for torch {torch}"
+        if order <= before:
+            yield f"releases.csv: {name} is not in the order of versions"
+        before = order
+        same = tuple(record[column] for column in ("python", "torchvision", "torchaudio"))
+        if of_torch.setdefault(torch, same) != same:
+            words = "Python, torchvision or torchaudio differ from those of torch"
+            yield f"releases.csv: {name}: {words} {torch}"
+        if of_cann.setdefault(cann, record["driver"]) != record["driver"]:
+            yield f"releases.csv: {name}: the driver differs from that of CANN {cann}"
 
 
 def _versions(read: Records) -> Iterator[str]:

@@ -57,16 +57,9 @@ class LibraryDefault(NamedTuple):
         """The library's versions in which it is so, in words; empty for all that are known."""
         library = self.library.partition(" ")[0]
         after = _("from {library} {since} on", library=library, since=self.since) if self.since else ""
-        return " ".join(
-            filter(
-                None,
-                (
-                    after,
-                    _("up to {value}{until}", value="" if after else library + " ", until=self.until)
-                    * bool(self.until),
-                ),
-            )
-        )
+        value = "" if after else f"{library} "
+        up_to = _("up to {value}{until}", value=value, until=self.until) if self.until else ""
+        return " ".join(filter(None, (after, up_to)))
 
 
 _PINS = ("==", "===", "=", "~=", "^", "~", "")

@@ -44,7 +44,7 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
     name = entry(cuda_name)
     if not name:
         return None
-    found = _at(_table()[name], version)
+    found = _at(tables.grouped("npu_names")[name], version)
     members = cuda_name[len(name) :]
     if not members:
         return found
@@ -57,7 +57,7 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
 
 def entry(cuda_name: str) -> str:
     """The name with rows that decides of a CUDA name: itself, or the class or module that it is in; or ''."""
-    table, name = _table(), cuda_name
+    table, name = tables.grouped("npu_names"), cuda_name
     while name and name not in table:
         name = name.rpartition(".")[0]
     return name
@@ -66,13 +66,13 @@ def entry(cuda_name: str) -> str:
 @cache
 def names() -> frozenset[str]:
     """Every CUDA name with a row of its own."""
-    return frozenset(_table())
+    return frozenset(tables.grouped("npu_names"))
 
 
 def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
     # The rows of a name cover every known version, oldest first; tests hold them to it.
-    exists_from = next((row[0] or known()[0].text for row in rows if row[3]), "")
-    for first, last, kind, npu, unchanged, advice, source in rows:
+    exists_from = next((row[1] or known()[0].text for row in rows if row[4]), "")
+    for first, last, kind, npu, unchanged, advice, source in (row[1:] for row in rows):
         if tables.covers(first, last, version.tuple):
             return NpuName(npu, _said(advice), source, exists_from, kind, unchanged)
     raise LookupError(f"npu_names.csv has no row for torch {version}")
@@ -88,11 +88,3 @@ def _said(advice: str) -> str:
         if found:
             return _(derived, **found.groupdict())
     return _(advice)
-
-
-@cache
-def _table() -> dict[str, list[list[str]]]:
-    table: dict[str, list[list[str]]] = {}
-    for row in tables.rows("npu_names"):
-        table.setdefault(row[0], []).append(row[1:])
-    return table

@@ -50,7 +50,7 @@ def instead(name: str) -> str:
 
     Empty for a name that is not deprecated.
     """
-    return next((row[6] for row in _own().get(name, ()) if row[6]), "")
+    return next((row[6] for row in tables.grouped("custom_ops").get(name, ()) if row[6]), "")
 
 
 @cache
@@ -60,7 +60,7 @@ def releases_with(name: str) -> tuple[str, ...]:
     cuda = f"torch.npu{name[len('torch_npu.npu') :]}" if name.startswith("torch_npu.npu.") else ""
     found = []
     for version in known():
-        rows = (*((row[1], row[2]) for row in _own().get(name, ())),)
+        rows = (*((row[1], row[2]) for row in tables.grouped("custom_ops").get(name, ())),)
         if "wheel" in version.evidence:
             rows = (*rows, *_bound().get((module, last), ()))
         if any(tables.covers(*row, version.tuple) for row in rows) or (cuda and _stands(cuda, version)):
@@ -83,7 +83,7 @@ def _mentioned() -> dict[str, list[str]]:
 
 def every() -> list[str]:
     """The names that some release has."""
-    return sorted({*_own(), *(f"{module}.{name}" for module, name in _bound())})
+    return sorted({*tables.grouped("custom_ops"), *(f"{module}.{name}" for module, name in _bound())})
 
 
 def _is_nowhere(name: str, version: TorchVersion) -> bool:
@@ -109,27 +109,8 @@ def _around(there: tuple[str, ...], version: TorchVersion) -> tuple[str, str]:
 
 
 def _stands(npu_name: str, version: TorchVersion) -> bool:
-    return any(
-        row[4] == npu_name and tables.covers(row[1], row[2], version.tuple)
-        for row in _forms().get(npu_name, ())
-    )
-
-
-@cache
-def _by_column(table: str, column: int) -> dict[str, list[list[str]]]:
-    """The rows of a table by what stands in a column."""
-    found: dict[str, list[list[str]]] = {}
-    for row in tables.rows(table):
-        found.setdefault(row[column], []).append(row)
-    return found
-
-
-def _forms() -> dict[str, list[list[str]]]:
-    return _by_column("npu_names", 4)
-
-
-def _own() -> dict[str, list[list[str]]]:
-    return _by_column("custom_ops", 0)
+    rows = tables.grouped("npu_names", 4).get(npu_name, ())
+    return any(tables.covers(row[1], row[2], version.tuple) for row in rows)
 
 
 @cache

@@ -194,20 +194,6 @@ def lacking(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:
     return {operator: kind for operator, kind in kinds.items() if kind in ("fallback", "none")}
 
 
-def composed(api: str, version: TorchVersion) -> Optional[str]:
-    """What becomes of an API of which composed.csv names the operators.
-
-    composite (all of them have kernels), none (one has not), python (it comes to none), or None where the
-    table has it not.
-    """
-    found = composition(api)
-    if found is None:
-        return None
-    if lacking(found.always, version):
-        return "none"
-    return "composite" if found.always else "python"
-
-
 @cache
 def kernels(base: str) -> tuple[Kernel, ...]:
     """The rows on an operator and its overloads."""

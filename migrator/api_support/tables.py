@@ -134,6 +134,15 @@ def rows(table: str, folder: Optional[Path] = None) -> Iterator[list[str]]:
         yield from reader
 
 
+@cache
+def grouped(table: str, column: int = 0) -> dict[str, list[list[str]]]:
+    """The rows of a table in force by what stands in a column, in their order."""
+    found: dict[str, list[list[str]]] = {}
+    for row in rows(table):
+        found.setdefault(row[column], []).append(row)
+    return found
+
+
 def rows_at(table: str, version: Version) -> list[list[str]]:
     """The rows in force that hold at a torch version, of a table whose second and third cells are a range."""
     return [row for row in rows(table) if covers(row[1], row[2], version)]

@@ -84,17 +84,17 @@ class TorchNames(NamedTuple):
         """Whether some version is seen to have a name: then its absence from another is a fact."""
         return any(_seen(name, tables.as_tuple(version)) is _Seen.YES for version in versions())
 
-    def first(self, name: str) -> Optional[str]:
-        """The first version that has a name; None where it is the oldest of the table, or none has it."""
-        return _ends(name)[0]
-
-    def last(self, name: str) -> Optional[str]:
-        """The last version that has a name; None where it is the newest of the table, or none has it."""
-        return _ends(name)[1]
-
     def absence(self, name: str) -> str:
         """``first in torch 2.0`` or ``last in torch 1.13`` of an absent name; '' of every other."""
-        return _absence(self, name) if self.absent(name) else ""
+        if not self.absent(name):
+            return ""
+        there = spans(name)
+        later = [first for first, _ in there if first and tables.as_tuple(first) > self.version]
+        if later:
+            return _("first in torch {later}", later=short(later[0]))
+        if there:
+            return _("last in torch {earlier}", earlier=short(there[-1][1]))
+        return self.absence(name.rpartition(".")[0])  # a member of what is absent may be in no table itself
 
     def parameters(self, name: str) -> Optional[tuple[Parameter, ...]]:
         """The keyword parameters that a callable takes at any version, in the order of its definition.
@@ -239,24 +239,6 @@ def spans(name: str) -> tuple[tuple[str, str], ...]:
     """The ranges of versions that are seen to have a name; an open end is ''."""
     there = [version for version in versions() if _seen(name, tables.as_tuple(version)) is _Seen.YES]
     return tuple((first, last) for first, last, _ in tables.ranges(dict.fromkeys(there, ()), versions()))
-
-
-def _ends(name: str) -> tuple[Optional[str], Optional[str]]:
-    found = spans(name)
-    return (found[0][0] or None, found[-1][1] or None) if found else (None, None)
-
-
-def _absence(names: TorchNames, name: str) -> str:
-    later = [first for first, _ in spans(name) if first and tables.as_tuple(first) > names.version]
-    if later:
-        return _("first in torch {later}", later=short(later[0]))
-    earlier = spans(name)
-    # A member of what is absent may be in no table itself.
-    return (
-        _("last in torch {earlier}", earlier=short(earlier[-1][1]))
-        if earlier
-        else names.absence(name.rpartition(".")[0])
-    )
 
 
 @cache

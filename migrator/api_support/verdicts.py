@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.api_support import npu_names, support, tables
-from migrator.api_support.evidence import Evidence, compose
+from migrator.api_support.evidence import Evidence, compose, executed
 from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
 from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import TorchVersion
@@ -197,16 +197,17 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     by_hand, decides = _by_hand().get(api, ("", ""))
     if listed == "composite" and decides:
         return support.kernel(by_hand, version)
-    executed = support.composed(api, version)
+    seen = executed(api, version)
+    composed = "" if seen is None else "none" if seen.lacking else seen.kernel
     if listed:
-        return executed if listed == "composite" and executed else listed
+        return composed if listed == "composite" and composed else listed
     for operator in [by_hand] if by_hand and not decides else _operators(api):
         found = support.kernel(operator, version)
-        if found == "composite" and executed:
-            return executed  # what torch builds it from was seen
+        if found == "composite" and composed:
+            return composed  # what torch builds it from was seen
         if found:
             return found
-    return executed or ""
+    return composed
 
 
 @cache

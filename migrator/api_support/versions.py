@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from migrator.api_support import tables
-from migrator.language import _
+from migrator.language import MessageError, _
 
 _SIGNS = {
     ">=": operator.ge,
@@ -17,10 +17,11 @@ _SIGNS = {
     ">": operator.gt,
     "<": operator.lt,
 }
+_SWITCHES = tables.COLUMNS["versions"].split()[5:10]
 CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
 
-class UnknownVersion(ValueError):  # noqa: N818 - it says what is wrong, as LookupError does
+class UnknownVersion(MessageError):  # noqa: N818 - it says what is wrong, as LookupError does
     """A version that is not in versions.csv; the message names those that are, or the nearest of them."""
 
 
@@ -98,11 +99,9 @@ def resolve(text: str) -> TorchVersion:
                 raise UnknownVersion(_without_torch_npu(given))
     names = ", ".join(version.text for version in known())
     raise UnknownVersion(
-        _(
-            "torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)",
-            text=text,
-            names=names,
-        )
+        "torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)",
+        text=text,
+        names=names,
     )
 
 
@@ -120,19 +119,9 @@ def _without_torch_npu(given: tuple[int, ...]) -> str:
 
 def _version(row: list[str]) -> TorchVersion:
     torch, torch_npu, evidence, _, _, *switches, source = row
-    int_device, default_device, oom_error, grad_scaler, autoload = (word == "yes" for word in switches)
-    return TorchVersion(
-        torch,
-        tables.as_tuple(torch),
-        torch_npu,
-        evidence,
-        int_device,
-        default_device,
-        oom_error,
-        grad_scaler,
-        autoload,
-        source.partition("documents ")[2],
-    )
+    documents = source.partition("documents ")[2]
+    does = dict(zip(_SWITCHES, (word == "yes" for word in switches)))
+    return TorchVersion(torch, tables.as_tuple(torch), torch_npu, evidence, documents=documents, **does)
 
 
 def in_range(conditions: str, version: tuple[int, ...]) -> bool:

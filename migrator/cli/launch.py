@@ -84,7 +84,7 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
     from migrator.launch.rank_table import RankTableError
 
     if hosts and hostfile:
-        raise RankTableError(_("--hosts and --hostfile exclude each other"))
+        raise RankTableError("--hosts and --hostfile exclude each other")
     addresses = {}
     for value in hccn:
         name, sign, file = value.partition("=")
@@ -99,12 +99,10 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
         found = [(name or socket.gethostname(), max(known) + 1) for name, known in addresses.items()]
         devices = devices or sorted(next(iter(addresses.values())))
     else:
-        raise RankTableError(
-            _("no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf")
-        )
+        raise RankTableError("no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf")
     if "" in addresses:
         if len(found) > 1:
-            raise RankTableError(_("--hccn FILE is for one host; for several use --hccn HOST=FILE"))
+            raise RankTableError("--hccn FILE is for one host; for several use --hccn HOST=FILE")
         addresses[found[0][0]] = addresses.pop("")
     return with_addresses(found, addresses, devices)
 
@@ -213,7 +211,7 @@ def mpi(
         read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
         found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
         if table and not all(count for host, count in found.hosts):
-            raise MpiLineError(_("--rank-table needs a number of ranks, not a shell variable"))
+            raise MpiLineError("--rank-table needs a number of ranks, not a shell variable")
         framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
         if framework:
             raise MpiLineError(why_not_started(harmless(found.entry), framework))

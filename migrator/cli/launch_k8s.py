@@ -13,7 +13,6 @@ from migrator.cli.launch_files import give, text_of
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import ToFile
-from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.description import Description
@@ -97,7 +96,7 @@ def _convert(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
     of_new_jobs = (FIELDS[name].option for name in given if not FIELDS[name].of_manifest)
     other = "--job" if job else next(of_new_jobs, "")
     if other:
-        raise ManifestError(_("--from and {other} exclude each other: the manifest decides", other=other))
+        raise ManifestError("--from and {other} exclude each other: the manifest decides", other=other)
     wanted = _described(given, None)
     return convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
 
@@ -108,7 +107,7 @@ def _generate(given: dict[str, Any], job: Path | None) -> Launch:
     from migrator.launch.k8s.generate import generate
 
     if not given and not job:
-        raise ManifestError(_("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND"))
+        raise ManifestError("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND")
     return generate(_described(given, read_job(text_of(job, "utf-8"), str(job)) if job else None))
 
 

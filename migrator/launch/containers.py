@@ -11,7 +11,7 @@ from typing import Any, Optional
 import yaml
 
 from migrator.files.yaml_size import expands_too_far
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put
 from migrator.launch.k8s.yaml_text import changed_text, line_of
 from migrator.launch.target import template
@@ -19,7 +19,7 @@ from migrator.launch.target import template
 _MOST = 16  # NPUs of a machine
 
 
-class ContainerError(ValueError):
+class ContainerError(MessageError):
     """A service, or arguments, that are not understood; the text says why."""
 
 
@@ -73,7 +73,7 @@ def numbers_of(asked: object) -> Optional[list[int]]:
     else:
         names = re.sub(r"\A[\"']?device=|[\"']", "", str(asked)).split(",")
     if not names or not all(name.isdecimal() for name in names) or len(names) > _MOST:
-        raise ContainerError(_("{asked!r} are no numbers of devices", asked=asked))
+        raise ContainerError("{asked!r} are no numbers of devices", asked=asked)
     return [int(name) for name in names]
 
 
@@ -100,7 +100,7 @@ def _service(text: str, root: Any, name: str, service: dict[str, Any], places: l
     every = False
     try:
         if not all(_is_written_there(root, (*here, *place)) for place in places):
-            raise ContainerError(_("what asks for GPUs is shared with other services"))
+            raise ContainerError("what asks for GPUs is shared with other services")
         asked = [numbers_of(one) for one in _asked(service)]
         known = [numbers for numbers in asked if numbers is not None]
         every = not known
@@ -112,7 +112,7 @@ def _service(text: str, root: Any, name: str, service: dict[str, Any], places: l
         ]
         new, anew = changed_text(text, [changes])
         if anew:
-            raise ContainerError(_("its format cannot be changed in place"))
+            raise ContainerError("its format cannot be changed in place")
     except ContainerError as error:
         return Service(name, line, reason=str(error))
     except (yaml.YAMLError, LookupError, TypeError):
@@ -196,7 +196,7 @@ def _added(here: Path, service: Mapping[str, Any], key: str, values: Sequence[st
     elif isinstance(present, list):
         yield from (Append((*here, key), value) for value in values if value not in present)
     else:
-        raise ContainerError(_("{key} is not a list", key=key))
+        raise ContainerError("{key} is not a list", key=key)
 
 
 def _is_written_there(root: Any, path: Path) -> bool:

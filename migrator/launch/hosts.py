@@ -19,17 +19,16 @@ def parse_hosts(text: str) -> list[tuple[str, int]]:
 
     Raises RankTableError that names the part that is wrong.
     """
-    result = []
-    for number, part in enumerate(text.split(","), 1):
-        name, slots = _split(part.strip())
-        result.append(
-            _host(name, slots, _("--hosts, part {number} ({strip!r})", number=number, strip=part.strip()))
-        )
-    names = [name for name, _ in result]
-    for name in names:
-        if names.count(name) > 1:
-            raise RankTableError(_("--hosts: {name} is given twice", name=name))
-    return result
+    found: dict[str, int] = {}
+    for number, part in enumerate(map(str.strip, text.split(",")), 1):
+        name, colon, slots = part.rpartition(":")
+        if not colon or part.endswith("]"):
+            name, slots = part, str(_DEFAULT_SLOTS)
+        host, count = _host(name, slots, _("--hosts, part {number} ({strip!r})", number=number, strip=part))
+        if host in found:
+            raise RankTableError("--hosts: {name} is given twice", name=host)
+        found[host] = count
+    return list(found.items())
 
 
 def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
@@ -49,13 +48,13 @@ def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
             key, sign, value = word.partition("=")
             if not sign or key.replace("-", "_") not in ("slots", "max_slots"):
                 raise RankTableError(
-                    _("{place}: {word!r} is neither slots=N nor max_slots=N", place=place, word=word)
+                    "{place}: {word!r} is neither slots=N nor max_slots=N", place=place, word=word
                 )
             slots = value if key == "slots" else slots
         name, count = _host(words[0], slots, place)
         found[name] = found.get(name, 0) + count
     if not found:
-        raise RankTableError(_("{file}: no host in it", file=file))
+        raise RankTableError("{file}: no host in it", file=file)
     return list(found.items())
 
 
@@ -69,29 +68,18 @@ def parse_hccn(text: str, file: str) -> dict[int, str]:
         match = re.match(r"\s*address_(\d+)\s*=\s*(\S+)\s*$", line)
         if match:
             device, address = int(match.group(1)), match.group(2)
+            place = f"{file}:{number}"
             try:
                 ipaddress.ip_address(address)
             except ValueError:
                 raise RankTableError(
-                    _(
-                        "{file}:{number}: {address!r} is not an IP address",
-                        file=file,
-                        number=number,
-                        address=address,
-                    )
+                    "{place}: {address!r} is not an IP address", place=place, address=address
                 ) from None
             if device in found:
-                raise RankTableError(
-                    _(
-                        "{file}:{number}: address_{device} is given twice",
-                        file=file,
-                        number=number,
-                        device=device,
-                    )
-                )
+                raise RankTableError("{place}: address_{device} is given twice", place=place, device=device)
             found[device] = address
     if not found:
-        raise RankTableError(_("{file}: no line address_<n>=<IP address>", file=file))
+        raise RankTableError("{file}: no line address_<n>=<IP address>", file=file)
     return found
 
 
@@ -105,37 +93,23 @@ def with_addresses(
     """
     for name in addresses:
         if name not in dict(hosts):
-            raise RankTableError(_("--hccn {name}=…: there is no host {name}", name=name))
+            raise RankTableError("--hccn {name}=…: there is no host {name}", name=name)
     result = []
     for name, slots in hosts:
         numbers = tuple(devices) or tuple(range(slots))
         known = addresses.get(name, {})
         missing = [number for number in numbers if known and number not in known]
         if missing:
-            raise RankTableError(
-                _("--hccn of {name} has no address_{missing}", name=name, missing=missing[0])
-            )
+            raise RankTableError("--hccn of {name} has no address_{missing}", name=name, missing=missing[0])
         result.append(Host(name, numbers, known))
     return result
 
 
-def _split(part: str) -> tuple[str, str]:
-    name, colon, slots = part.rpartition(":")
-    if colon and not part.endswith("]"):
-        return name, slots
-    return part, str(_DEFAULT_SLOTS)
-
-
 def _host(name: str, slots: str, place: str) -> tuple[str, int]:
     if not _NAME.match(name):
-        raise RankTableError(_("{place}: {name!r} is not a host name or address", place=place, name=name))
+        raise RankTableError("{place}: {name!r} is not a host name or address", place=place, name=name)
     if not slots.isascii() or not slots.isdigit() or not 1 <= int(slots) <= _MOST:
         raise RankTableError(
-            _(
-                "{place}: {slots!r} is not a number of NPUs (1 to {most})",
-                place=place,
-                slots=slots,
-                most=_MOST,
-            )
+            "{place}: {slots!r} is not a number of NPUs (1 to {most})", place=place, slots=slots, most=_MOST
         )
     return name.strip("[]"), int(slots)

@@ -91,4 +91,4 @@ def advice_for(line: str, starter: Starter | None = None) -> str:
 
 
 def _unread(name: str) -> str:
-    raise MpiLineError(_('{name} is not read here: npumigrate launch mpi "mpirun …"', name=name))
+    raise MpiLineError('{name} is not read here: npumigrate launch mpi "mpirun …"', name=name)

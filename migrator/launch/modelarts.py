@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.launch.target import Launch, Start, filled, template
 
 BOOT = "modelarts_boot.py"
@@ -21,7 +21,7 @@ _OBJECT = re.compile(r"(?:obs|s3)://[^/\s]+(?:/.*)?\Z")
 _READS_INIT_METHOD = re.compile(r"['\"]--init_method['\"]")
 
 
-class MappingError(ValueError):
+class MappingError(MessageError):
     """A ``--map`` or ``--output`` that is not understood; the text names the option and the part."""
 
 
@@ -71,7 +71,7 @@ def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[st
         paths: dict[str, str] = {}
         for pair in pairs:
             if pair.local in paths:
-                raise MappingError(_("{option}: {local} is given twice", option=option, local=pair.local))
+                raise MappingError("{option}: {local} is given twice", option=option, local=pair.local)
             paths[pair.local] = pair.remote
         lines += f'    "{part}": {_dictionary(paths, 4)},\n'
     text = filled(CONFIG, {"{}  # @CONFIG@": f"{{\n{lines}}}"})
@@ -86,29 +86,25 @@ def reads_init_method(text: str) -> bool:
 def _sides(text: str, option: str, form: str) -> tuple[str, str]:
     first, sign, second = text.partition("=")
     if not sign or not first or not second:
-        raise MappingError(_("{option} {text}: it should be {form}", option=option, text=text, form=form))
+        raise MappingError("{option} {text}: it should be {form}", option=option, text=text, form=form)
     if "=" in second:
         raise MappingError(
-            _(
-                "{option} {text}: with several = it is not clear where to part it: write it into {config}",
-                option=option,
-                text=text,
-                config=CONFIG,
-            )
+            "{option} {text}: with several = it is not clear where to part it: write it into {config}",
+            option=option,
+            text=text,
+            config=CONFIG,
         )
     return first, second
 
 
 def _pair(local: str, remote: str, place: str) -> PathPair:
     if "://" in local:
-        raise MappingError(_("{place}: {local} is where the local path belongs", place=place, local=local))
+        raise MappingError("{place}: {local} is where the local path belongs", place=place, local=local)
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
         raise MappingError(
-            _(
-                "{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute",
-                place=place,
-                remote=remote,
-            )
+            "{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute",
+            place=place,
+            remote=remote,
         )
     return PathPair(local, remote)
 

@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple, NoReturn
 import yaml
 
 from migrator.api_support.env_vars import carries_over, look_up
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.launch.hosts import parse_hostfile, parse_hosts
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, rank_options
@@ -30,7 +30,7 @@ _OF_SHELL = re.compile("[\ue000-\uf8ff]")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 
 
-class MpiLineError(ValueError):
+class MpiLineError(MessageError):
     """A line that is not understood; the text names the word and its place."""
 
 
@@ -97,7 +97,7 @@ def plan_line(
         if shell is None:
             shell = split_line(text, lambda word: True) or ShellLine("", (), (), (), "", "", {})
     except ShellLineError as error:
-        raise MpiLineError(_("the line cannot be split into words: {error}", error=error)) from None
+        raise MpiLineError("the line cannot be split into words: {error}", error=error) from None
     try:
         found = _plan(shell, read_text, starter or _SCRIPT)
     except (MpiLineError, RankTableError) as error:
@@ -131,7 +131,7 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
     if not words or not is_launcher(words[0]):
         first = words[0] if words else ""
         raise MpiLineError(
-            _("word 1: {first!r} is not one of {launchers}", first=first, launchers=", ".join(LAUNCHERS))
+            "word 1: {first!r} is not one of {launchers}", first=first, launchers=", ".join(LAUNCHERS)
         )
     line = MpiLine()
     at = 1
@@ -139,7 +139,7 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
         name, sign, inline = words[at].partition("=")
         option = _options().get(name)
         if option is None:
-            raise MpiLineError(_("word {at}: the option {words} is not known", at=at + 1, words=words[at]))
+            raise MpiLineError("word {at}: the option {words} is not known", at=at + 1, words=words[at])
         count = option["values"]
         if sign and count == 1:
             values = [inline]
@@ -148,11 +148,11 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
             values = list(words[at + 1 : at + 1 + count])
             taken = 1 + count
         if len(values) < count:
-            raise MpiLineError(_("word {at}: {name} lacks its value", at=at + 1, name=name))
+            raise MpiLineError("word {at}: {name} lacks its value", at=at + 1, name=name)
         _take(line, option, name, values, at + 1, read_text)
         at += taken
     if at == len(words):
-        raise MpiLineError(_("no program follows the options"))
+        raise MpiLineError("no program follows the options")
     if ":" in words[at:]:
         stop_at(words.index(":", at), _("several programs in one line (':') cannot be launched"))
     starter.take(line, words, at)
@@ -173,12 +173,10 @@ def _take(
     elif means in ("ranks", "per_node"):
         if not values[0].isdigit() or int(values[0]) < 1:
             raise MpiLineError(
-                _(
-                    "word {place}: {name} {values} is not a number of processes",
-                    place=place,
-                    name=name,
-                    values=values[0],
-                )
+                "word {place}: {name} {values} is not a number of processes",
+                place=place,
+                name=name,
+                values=values[0],
             )
         setattr(line, means, int(values[0]))
     elif means == "hosts":
@@ -240,12 +238,12 @@ def _share(line: MpiLine) -> list[tuple[str, int]]:
     """The ranks of each host, filled host by host as OpenMPI does."""
     if line.ranks_of_shell and line.hosts:
         raise MpiLineError(
-            _("-n {ranks_of_shell}: with hosts it has to be a number", ranks_of_shell=line.ranks_of_shell)
+            "-n {ranks_of_shell}: with hosts it has to be a number", ranks_of_shell=line.ranks_of_shell
         )
     if not line.hosts:
         ranks = 0 if line.ranks_of_shell else line.ranks or line.per_node
         if ranks is None:
-            raise MpiLineError(_("neither a number of processes (-n) nor hosts (-H) are given"))
+            raise MpiLineError("neither a number of processes (-n) nor hosts (-H) are given")
         line.notes.append(_("assumed: all ranks on this machine, as no host is named"))
         return [("localhost", ranks)]
     slots = [(name, line.per_node or count) for name, count in line.hosts]
@@ -260,7 +258,7 @@ def _share(line: MpiLine) -> list[tuple[str, int]]:
     if left:
         total = sum(count for _name, count in slots)
         raise MpiLineError(
-            _("-n {ranks} is more than the {total} slots of the hosts", ranks=line.ranks, total=total)
+            "-n {ranks} is more than the {total} slots of the hosts", ranks=line.ranks, total=total
         )
     return result
 
@@ -306,7 +304,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
     words = []
     for name, value in line.variables.items():
         if not _VARIABLE.match(name):  # a shell would read it as a command
-            raise MpiLineError(_("{name!r} is not a name of a variable", name=name))
+            raise MpiLineError("{name!r} is not a name of a variable", name=name)
         known = look_up(name)
         if known is not None and not known.npu:
             line.notes.append(_("left out: {name} ({value})", name=name, value=known.advice.rstrip(".")))

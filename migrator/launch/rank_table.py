@@ -12,14 +12,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from migrator.language import _
+from migrator.language import MessageError, _
 
 CURRENT, OLDER = "current", "older"
+Key = TypeVar("Key")
 
 
-class RankTableError(ValueError):
+class RankTableError(MessageError):
     """What cannot be read as a rank table, or as a description of hosts; the text is the user's line."""
 
 
@@ -115,7 +116,7 @@ def form_of(content: Any) -> str:
             return CURRENT
         if "group_list" in content:
             return OLDER
-    raise RankTableError(_("is no rank table: it has neither server_list nor group_list"))
+    raise RankTableError("is no rank table: it has neither server_list nor group_list")
 
 
 def parse(text: str) -> Any:
@@ -129,9 +130,9 @@ def parse(text: str) -> Any:
             else ""
         )
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise RankTableError(_("is not JSON: {place}{reason}", place=place, reason=reason)) from error
+        raise RankTableError("is not JSON: {place}{reason}", place=place, reason=reason) from error
     except RecursionError:
-        raise RankTableError(_("is no rank table: its brackets are nested too deeply")) from None
+        raise RankTableError("is no rank table: its brackets are nested too deeply") from None
 
 
 def read(content: Any) -> tuple[Server, ...]:
@@ -185,14 +186,7 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
             yield _("{place} has no server_id", place=place)
             continue
         name = server["server_id"]
-        if name in names:
-            yield _(
-                "{place}: server_id {name!r} is that of {names} too",
-                place=place,
-                name=name,
-                names=names[name],
-            )
-        names.setdefault(name, place)
+        yield from _same(names, name, place, f"server_id {name!r}")
         yield from _list_problems(server.get("device"), f"{place}.device")
         for k, device in enumerate(_items(server.get("device"))):
             here = f"{place}.device[{k}]"
@@ -200,12 +194,8 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
             rank = _number(device, "rank_id")
             if rank is None:
                 yield _("{here} has no rank_id, or one that is no whole number", here=here)
-            elif rank in ranks:
-                yield _(
-                    "{here}: rank_id {rank} is that of {ranks} too", here=here, rank=rank, ranks=ranks[rank]
-                )
             else:
-                ranks[rank] = here
+                yield from _same(ranks, rank, here, f"rank_id {rank}")
     yield from _device_problems(devices)
     missing = sorted(set(range(len(devices))) - set(ranks))
     if devices and missing and len(ranks) == len(devices):
@@ -290,6 +280,13 @@ def _list_problems(value: Any, place: str, count: Any = None, counter: str = "")
             yield _("{place} is not an object", place=f"{place}[{i}]")
 
 
+def _same(seen: dict[Key, str], key: Key, place: str, what: str) -> Iterator[str]:
+    """A line where another place has the same; notes the first place of each."""
+    first = seen.setdefault(key, place)
+    if first != place:
+        yield _("{place}: {what} is that of {first} too", place=place, what=what, first=first)
+
+
 def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
     numbers: dict[tuple[str, int], str] = {}
     addresses: dict[str, str] = {}
@@ -299,15 +296,8 @@ def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
         if number is None:
             yield _("{place} has no device_id, or one that is no whole number", place=place)
             continue
-        if (server, number) in numbers:
-            yield _(
-                "{place}: device_id {number} of {server} is that of {numbers} too",
-                place=place,
-                number=number,
-                server=server,
-                numbers=numbers[server, number],
-            )
-        numbers.setdefault((server, number), place)
+        what = _("device_id {number} of {server}", number=number, server=server)
+        yield from _same(numbers, (server, number), place, what)
         address = device.get("device_ip", "")
         if not address:
             without.append(place)
@@ -316,14 +306,7 @@ def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
             ipaddress.ip_address(address)
         except ValueError:
             yield _("{place}: device_ip {address!r} is not an IP address", place=place, address=address)
-        if address in addresses:
-            yield _(
-                "{place}: device_ip {address} is that of {addresses} too",
-                place=place,
-                address=address,
-                addresses=addresses[address],
-            )
-        addresses.setdefault(str(address), place)
+        yield from _same(addresses, str(address), place, f"device_ip {address}")
     if without and (len({server for _, server, _ in devices}) > 1 or addresses):
         yield _("{without}: no device_ip, which several servers need", without=_few(without))
 

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from migrator.language import _
+from migrator.language import MessageError
 
 # Commands that start the rest of their words, and words of the shell that stand before a command.
 _STARTERS = ("nohup", "exec", "time", "sudo", "env")
@@ -26,7 +26,7 @@ _GROUP = re.compile(r"""\{(?:'[^']*'|"[^"]*"|[^\s{}'"])*\}""")  # {a,b}
 _FIRST_SIGN, _LAST_SIGN = 0xE000, 0xF8FF  # of Unicode's private use
 
 
-class ShellLineError(ValueError):
+class ShellLineError(MessageError):
     """A line with a quotation mark or a bracket without its partner."""
 
 
@@ -180,7 +180,7 @@ class _Reader:
                 parts.append(char)
                 self.at += 1
         if self.at >= len(self.text):
-            raise ShellLineError('no closing "')
+            raise ShellLineError("no closing {mark}", mark='"')
         self.at += 1
         return "".join(parts)
 
@@ -221,18 +221,18 @@ class _Reader:
                 if not depth:
                     return at + 1
             at += 1
-        raise ShellLineError(_("no closing {closing}", closing=closing))
+        raise ShellLineError("no closing {mark}", mark=closing)
 
     def _find(self, mark: str, start: int) -> int:
         end = self.text.find(mark, start)
         if end < 0:
-            raise ShellLineError(_("no closing {mark}", mark=mark))
+            raise ShellLineError("no closing {mark}", mark=mark)
         return end
 
     def _sign(self, end: int, quote: str) -> str:
         sign = chr(_FIRST_SIGN + len(self.signs))
         if sign > chr(_LAST_SIGN) or sign in self.text:
-            raise ShellLineError(_("too much for the shell to fill in"))
+            raise ShellLineError("too much for the shell to fill in")
         self.signs[sign] = f"{quote}{self.text[self.at : end]}{quote}"
         self.at = end
         return sign

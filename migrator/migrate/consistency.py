@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Optional
 
 from migrator.api_support import env_vars
+from migrator.data_folders import reports_yaml
 from migrator.files.document import document
 from migrator.files.errors import Unreadable, shown
 from migrator.files.file_types import file_type
 from migrator.files.source import read_bytes
-from migrator.findings.finding import Finding, Result, Severity
+from migrator.findings.finding import Finding, Result
 from migrator.language import _
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, TextIndex, has_reader, read
 from migrator.project.parser_options import Option
 from migrator.project.programs import Parsers, Programs, Vocabularies, taken
 
-REFUSED, UNKNOWN, UNREAD = "NPU940", "NPU941", "NPU942"
-OF_CUDA, OF_HOROVOD, COMPARED = "NPU943", "NPU944", "NPU945"
-CODES = frozenset({REFUSED, UNKNOWN, UNREAD, OF_CUDA, OF_HOROVOD, COMPARED})
+CODES = frozenset(f"NPU94{number}" for number in range(6))  # reports/consistency.yaml has what they find
 _OF_CUDA = re.compile(r"cuda(?::\d*)?\Z|nccl\Z")
 _STARTS_PYTHON = (b".py", b"python", b"torchrun", b"launch")
 _VARIABLES = (b"CUDA", b"NCCL", b"CUDNN", b"ASCEND", b"HCCL", b"NPU", b"ACL", b"HOROVOD")
@@ -90,7 +89,7 @@ def _options(
     after: TextIndex,
     vocabularies: Callable[[], Vocabularies],
 ) -> Iterator[Finding]:
-    values = _values(before)
+    given_before = _values(before)
     for setting in after.content.settings:
         if setting.kind not in ("option", "argument"):
             continue
@@ -106,37 +105,19 @@ def _options(
         file = file or _("what is started")
         now, then = _meant(parsers, after.content, setting), _meant(old, after.content, setting)
         line = after.lines.line_of(setting.name_span[0])
-        given = values.get((line, _label(after, setting)), frozenset())
+        given = given_before.get((line, _label(after, setting)), frozenset())
         name = now[0].name if now and setting.kind == "argument" else setting.name
+        place = setting.value_span or setting.name_span
         if then and not now:
-            message = _("{file} no longer has the option {name}", file=file, name=setting.name)
-            yield _finding(UNKNOWN, after, setting.name_span, setting.name, message, "error", _("Remove it."))
-        elif _refuses(now, setting.value) and not any(_refuses(then, value) for value in given):
+            yield _finding("no option", after, setting.name_span, setting.name, file=file, name=setting.name)
+        elif _refuses(now, setting.value) and not any(_refuses(then, each) for each in given):
             choices = ", ".join(str(choice) for option in now for choice in option.choices)
-            message = _(
-                "{file} accepts {choices} for {name}, not {value}",
-                file=file,
-                choices=choices,
-                name=name,
-                value=setting.value,
-            )
-            place = setting.value_span or setting.name_span
-            yield _finding(
-                REFUSED, after, place, str(setting.value), message, "error", _("Pass one of these.")
-            )
-        elif now and _OF_CUDA.match(setting.value or setting.begins) and not _names_cuda(now):
-            value = setting.value or setting.begins
+            values = {"file": file, "choices": choices, "name": name, "value": setting.value}
+            yield _finding("no choice", after, place, str(setting.value), **values)
+        elif now and _OF_CUDA.match(value) and not _names_cuda(now):
             means = taken(parsers, after.content, setting, vocabularies())
             if means is not None and means.device:
-                message = _(
-                    "{file} takes {name} as an NPU device or backend, and {value} is for CUDA",
-                    file=file,
-                    name=name,
-                    value=value,
-                )
-                place = setting.value_span or setting.name_span
-                advice = _("Pass npu, and hccl for nccl.")
-                yield _finding(REFUSED, after, place, value, message, "warning", advice)
+                yield _finding("option of CUDA", after, place, value, file=file, name=name, value=value)
 
 
 def _values(index: Optional[TextIndex]) -> dict[tuple[int, str], frozenset[str]]:
@@ -197,25 +178,12 @@ def _looked_up(
         if _OF_CUDA.match(value) and (after.name, line) not in trees.told:
             verdicts = trees.after.looked_up(name, value == "nccl", in_environment, vocabularies())
             if "certain" in verdicts:
-                message = _(
-                    "Python takes {name} as an NPU device or backend, and {value} is for CUDA",
-                    name=name,
-                    value=value,
-                )
-                yield _finding(
-                    OF_CUDA, after, span, value, message, "warning", _("Write npu, and hccl for nccl.")
-                )
+                yield _finding("key of CUDA", after, span, value, name=name, value=value)
         elif _OF_NPUS.match(value) and given.get(setting.name) not in (None, value):
             where = _compared_with_cuda(trees.after, name)
             if where:
-                message = _(
-                    "{name} is {value} here, and {where} compares it with CUDA names only",
-                    name=name,
-                    value=value,
-                    where=where,
-                )
                 yield _finding(
-                    COMPARED, after, span, value, message, "error", _("Compare it with both there.")
+                    "key compared with CUDA", after, span, value, name=name, value=value, where=where
                 )
 
 
@@ -254,14 +222,7 @@ def _of_horovod(
     if sets and _imports_horovod(trees.before) and not _imports_horovod(trees.after):
         for name, after, setting in sets:
             variable = setting.name
-            message = _(
-                "{variable} is set here, and nothing reads it: the result no longer uses Horovod",
-                variable=variable,
-            )
-            yield (
-                name,
-                _finding(OF_HOROVOD, after, setting.name_span, variable, message, "warning", _("Remove it.")),
-            )
+            yield name, _finding("variable of Horovod", after, setting.name_span, variable, variable=variable)
 
 
 def _imports_horovod(programs: Programs) -> bool:
@@ -287,25 +248,12 @@ def _variables(
     for name, (given, gives, after) in sets.items():
         for variable, setting in gives.items():
             other = pairs.get(variable)
-            if variable in then and variable not in now and other in now:
-                message = _(
-                    "{variable} is set here, and {now} reads {other}",
-                    variable=variable,
-                    now=now[other],
-                    other=other,
-                )
-                advice = _("Set {other} here, with a value that it accepts.", other=other)
-            elif variable not in given and other in given and other in now and variable not in now:
-                message = _(
-                    "{variable} is set here, and {now} still reads {other}",
-                    variable=variable,
-                    now=now[other],
-                    other=other,
-                )
-                advice = _("Read {variable} there, or set both.", variable=variable)
-            else:
+            if other not in now or variable in now:
                 continue
-            yield name, _finding(UNREAD, after, setting.name_span, variable, message, "warning", advice)
+            if variable in then or (variable not in given and other in given):
+                said = "variable renamed there" if variable in then else "variable renamed here"
+                values = {"variable": variable, "now": now[other], "other": other}
+                yield name, _finding(said, after, setting.name_span, variable, **values)
 
 
 def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:
@@ -324,7 +272,9 @@ def _read_in(programs: Programs, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _finding(
-    code: str, index: TextIndex, span: Span, api: str, message: str, severity: Severity, advice: str
-) -> Finding:
-    return Finding(code, message, *index.lines.ends(span), severity, api=api, advice=advice, span=span)
+def _finding(said: str, index: TextIndex, span: Span, api: str, **values: object) -> Finding:
+    """What ``reports/consistency.yaml`` says of a place."""
+    found = reports_yaml("consistency.yaml")[said]
+    message, advice = _(found["message"], **values), _(found["advice"], **values)
+    place = index.lines.ends(span)
+    return Finding(found["rule"], message, *place, found["severity"], api=api, advice=advice, span=span)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrator.analyze.third_party.flow import Steps
-from migrator.analyze.third_party.public_names import is_public, other_names, package_of
 from migrator.analyze.third_party.steps import read_steps
 from migrator.analyze.third_party.verdicts import Verdict, judge
 from migrator.files.errors import Unreadable, shown
@@ -35,11 +36,15 @@ _TABLES = {
 }
 _SEVERITIES = {"unsupported": "error", "unknown": "warning", "migration_needed": "info"}
 _SHOWN_STEPS = 12
+_NOT_LIBRARY = re.compile(
+    r"(?:^|/)(?:tests?|testing_utils|examples?|docs?|benchmarks?|scripts?|tools|\.ci|projects|build)/"
+    r"|(?:^|/)(?:setup|conftest|test_\w+|\w+_test)\.py$"
+)
 
 
 def find(survey: Survey, progress: Progress) -> Iterator[Row]:
     """Two rows for each public function, class and module with a verdict, and one for a skipped file."""
-    package = package_of(survey.root)
+    package = _package_of(survey.root)
     skipped: dict[str, str] = {}
     modules: list[ModuleFacts] = []
     steps: dict[Key, Steps] = {}
@@ -53,7 +58,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
         yield SKIPPED, {"file": shown(name), "reason": reason}
     library = CallGraph(modules)
     verdicts = judge(library, steps, findings)
-    also = other_names(library)
+    also = _other_names(library)
     for key, name, kind, verdict, line, end in sorted(
         _public(library, verdicts), key=lambda row: (library.modules[row[0][0]].file, row[4], row[1])
     ):
@@ -76,12 +81,50 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
         yield _TABLES[verdict.word, verdict.reason.kind], row
 
 
+def _package_of(root: Path) -> str:
+    """The name of the package that the folder itself is; empty where packages lie in it."""
+    return root.resolve().name if (root / "__init__.py").is_file() else ""
+
+
+def _is_public(file: str) -> bool:
+    """Whether a file belongs to the library and not to its tests, examples and tools."""
+    return not _NOT_LIBRARY.search(file)
+
+
+def _other_names(library: CallGraph) -> dict[Key, set[str]]:
+    """The names that packages give to definitions of their modules: ``mmcv.ops.RoIAlign``."""
+    found: dict[Key, set[str]] = {}
+    for module, facts in library.modules.items():
+        if not _is_public(facts.file):
+            continue
+        own = library.definition((module, ""))
+        names = {name for name, values in own.values.items() if "." in values[0]}
+        if facts.is_package:
+            names.update(own.imports, own.values)
+            for inside in (library.modules[star] for star in facts.stars if star in library.modules):
+                names.update(inside.exported or (*inside.definitions, *inside.definitions[""].imports))
+        for name in names:
+            if not name or name.startswith("_") or "." in name:
+                continue
+            meant = library.named(module, name)
+            if meant is None:
+                continue
+            if meant.kind in ("function", "class"):
+                found.setdefault(meant.key, set()).add(f"{module}.{name}")
+            elif meant.kind == "member" and meant.name.endswith(".apply"):
+                owner = (meant.module, meant.name[: -len(".apply")])
+                forward = library.method(owner, "forward")
+                if forward and library.is_autograd(owner):
+                    found.setdefault(forward, set()).add(f"{module}.{name}")
+    return found
+
+
 def _public(
     library: CallGraph, verdicts: Mapping[Key, Verdict]
 ) -> Iterator[tuple[Key, str, str, Verdict, int, int]]:
     """What a user of the library can call, with its verdict; a class by making and calling it."""
     for module, facts in library.modules.items():
-        if not is_public(facts.file):
+        if not _is_public(facts.file):
             continue
         if (module, "") in verdicts:
             verdict = verdicts[module, ""]

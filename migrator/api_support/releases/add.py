@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from migrator.api_support import check, tables
-from migrator.api_support.check_releases import is_release, order_of
+from migrator.api_support.check import is_release, order_of
 from migrator.api_support.releases import npu_names
 from migrator.api_support.releases.archive import WheelError
 from migrator.api_support.releases.native_functions import set_natives

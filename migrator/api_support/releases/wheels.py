@@ -5,16 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support.releases.archive import Archive, WheelError
-from migrator.api_support.releases.bindings import FUNCTIONS, absolute, listed, stored, top_level
+from migrator.api_support.releases.bindings import (
+    FUNCTIONS,
+    Package,
+    Sources,
+    absolute,
+    listed,
+    stored,
+    top_level,
+)
 from migrator.api_support.releases.native_functions import Natives, read_natives
 from migrator.api_support.releases.operator_lists import Operators, read_operators
-from migrator.api_support.releases.torch_facts import Release
+from migrator.api_support.releases.torch_facts import Release, read
 from migrator.api_support.releases.torch_table import PACKAGES
-from migrator.api_support.releases.torch_wheel import read_names
 
 # Modules whose names a CUDA program uses, and their NPU equivalents.
 WANTED = (
@@ -34,8 +42,10 @@ OWN = ("torch_npu.contrib", "torch_npu.jit", "torch_npu.optim", "torch_npu.utils
 # Modules into which names are put when they are imported: their __all__ shows which. Elsewhere
 # __all__ is no proof: torch_npu.contrib lists a name that it has not.
 _FILLED = ("torch_npu", "torch_npu.npu.aclnn")
+# Where the names of torch's compiled part stand, on each platform.
+_COMPILED = re.compile(r"torch/lib/(lib)?torch_python\.(so|dylib|dll)")
 
-Sources = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
+Texts = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
 Names = dict[str, str]  # name -> class | function | module | value | import
 
 
@@ -102,7 +112,7 @@ def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
     return {**modules.wanted(), compiled: classes}, frozenset(own_names)
 
 
-def module_names(sources: Sources) -> dict[str, Names]:
+def module_names(sources: Texts) -> dict[str, Names]:
     """Names of every wanted module.
 
     ``sources`` has, by module name, whether it is a package and its text. A
@@ -113,18 +123,36 @@ def module_names(sources: Sources) -> dict[str, Names]:
     return _Modules(sources).wanted()
 
 
-def _sources(archive: Archive, package: str) -> Sources:
-    found = {}
+def read_names(archive: Archive, package: str) -> Release:
+    """What the package in a wheel offers. Raises WheelError for a damaged wheel, SyntaxError for a source."""
+    words: frozenset[str] = frozenset()
+    if package == "torch":
+        words = words.union(
+            *(archive.words(entry) for entry in archive.entries if _COMPILED.fullmatch(entry))
+        )
+    return read(Package(texts(archive, package, ".py"), texts(archive, package, ".pyi")), package, words)
+
+
+def texts(archive: Archive, package: str, ending: str) -> Sources:
+    """The files of a kind by their module."""
+    found: Sources = {}
     for entry in archive.entries:
-        parts = entry[:-3].split("/")
+        parts = entry.removesuffix(ending).split("/")
+        if not entry.endswith(ending) or parts[0] != package or not all(map(str.isidentifier, parts)):
+            continue
         is_package = parts[-1] == "__init__"
         module = ".".join(parts[:-1] if is_package else parts)
-        # Siblings of a wanted module are read too: it may import names from them.
-        near = any(module == name or module.startswith(name + ".") for name in (*WANTED, *OWN))
-        inside = entry.startswith(package + "/") and entry.endswith(".py") and "//" not in entry
-        if inside and (near or module == "torch_npu") and all(part.isidentifier() for part in parts):
-            found[module] = is_package, archive.text(entry)
+        found[module] = is_package, partial(archive.text, entry)
     return found
+
+
+def _sources(archive: Archive, package: str) -> Texts:
+    """The modules whose names are wanted, and their siblings: a wanted one may import names from them."""
+    return {
+        module: (is_package, text())
+        for module, (is_package, text) in texts(archive, package, ".py").items()
+        if module == "torch_npu" or any(f"{module}.".startswith(f"{name}.") for name in (*WANTED, *OWN))
+    }
 
 
 def _switches(archive: Archive) -> dict[str, str]:
@@ -155,7 +183,7 @@ def _switches(archive: Archive) -> dict[str, str]:
 class _Modules:
     """Names of modules, each worked out once: they import from one another."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Texts) -> None:
         self._packages = {name for name, (package, _) in sources.items() if package}
         self._trees = {name: ast.parse(text) for name, (_, text) in sources.items()}
         self._known: dict[str, Names] = {}

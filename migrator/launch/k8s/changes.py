@@ -1,11 +1,14 @@
-"""Changes of a document: what they are, and what becomes of its data."""
+"""Changes of a document: what they are, how they are found, and what becomes of its data."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional, Union
+
+from migrator.language import _
+from migrator.launch.k8s.cluster import PlaceError
 
 Path = tuple[Union[str, int], ...]
 
@@ -101,3 +104,83 @@ def changed(data: Any, changes: Sequence[Change]) -> Any:
 
 def _holder(data: Any, change: Change) -> Any:
     return at(data, change.path if isinstance(change, (Put, Append)) else change.path[:-1])
+
+
+@dataclass
+class Draft:
+    """The changes of one document, as they are found, and what is to be said of them.
+
+    ``notes`` are texts, each with the place that it is about; ``spoken_of`` needs no other word.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    notes: list[tuple[Path, str]] = field(default_factory=list)
+    spoken_of: set[Path] = field(default_factory=set)
+
+    def note(self, path: Path, text: str, /, **values: object) -> None:
+        """Say what becomes of a place and all that is below it."""
+        self.remark(path, text, **values)
+        self.spoken_of.add(path)
+
+    def remark(self, path: Path, text: str, /, **values: object) -> None:
+        """Say something else of a place."""
+        self.notes.append((path, _(text, **values)))
+
+    def items(
+        self, path: Path, holder: Mapping[str, Any], key: str, removed: Collection[int], added: Sequence[Any]
+    ) -> None:
+        """Change the list ``key`` of what lies at ``path``: made where it is missing, removed when empty."""
+        present = holder.get(key)
+        place = (*path, key)
+        if isinstance(present, list):
+            if removed and len(removed) == len(present) and not added:
+                self.changes.append(Delete(place))
+                return
+            self.changes += [Delete((*place, number)) for number in removed]
+            self.changes += [Append(place, value) for value in added]
+        elif added:
+            self.changes.append(Set(place, list(added)) if key in holder else Put(path, key, list(added)))
+
+    def entries(
+        self,
+        path: Path,
+        holder: Mapping[Any, Any],
+        key: str,
+        added: Mapping[str, Any],
+        removed: Collection[str] = (),
+    ) -> None:
+        """The same with a mapping; entries that it has stay as they are."""
+        present = holder.get(key)
+        place = (*path, key)
+        if isinstance(present, dict):
+            new = {name: value for name, value in added.items() if name not in present}
+            if removed and len(removed) == len(present) and not new:
+                self.changes.append(Delete(place))
+                return
+            self.changes += [Delete((*place, name)) for name in removed]
+            self.changes += [Put(place, name, value) for name, value in new.items()]
+        elif added:
+            value = dict(added)
+            self.changes.append(Set(place, value) if key in holder else Put(path, key, value))
+
+    def settled(self, path: Path) -> bool:
+        """Whether a place is changed, removed or spoken of already."""
+        places = {
+            change.path for change in self.changes if isinstance(change, (Delete, Set))
+        } | self.spoken_of
+        return any(path[:length] in places for length in range(1, len(path) + 1))
+
+
+def mapping(value: Any, path: Path) -> dict[str, Any]:
+    """``value``, which must be a mapping. Raises PlaceError otherwise."""
+    if not isinstance(value, dict):
+        name = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
+        raise PlaceError(path, "{name} is not a mapping", name=name)
+    return value
+
+
+def listed(value: Any, path: Path) -> list[Any]:
+    """``value``, which must be a list or missing. Raises PlaceError otherwise."""
+    if not isinstance(value, (list, type(None))):
+        raise PlaceError(path, "{path} is not a list", path=path[-1])
+    return value or []

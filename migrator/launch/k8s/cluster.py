@@ -9,22 +9,22 @@ from typing import Any
 
 import yaml
 
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.launch.target import template
 
 DEFAULT_HARDWARE = "A2"
 DEFAULT_PLATFORM = "mindcluster"
 
 
-class ManifestError(ValueError):
+class ManifestError(MessageError):
     """Something that no manifest can be made of; the text names its place."""
 
 
 class PlaceError(ManifestError):
     """The same, with the place below a document as a path."""
 
-    def __init__(self, path: tuple[str | int, ...], text: str) -> None:
-        super().__init__(text)
+    def __init__(self, path: tuple[str | int, ...], text: str, /, **values: object) -> None:
+        super().__init__(text, **values)
         self.path = path
 
 
@@ -82,27 +82,23 @@ def cluster(
     known = tables()["platforms"]
     if platform not in known:
         raise ManifestError(
-            _("the platform {platform!r} is not one of {known}", platform=platform, known=", ".join(known))
+            "the platform {platform!r} is not one of {known}", platform=platform, known=", ".join(known)
         )
     entry = known[platform]
     if hardware not in entry["hw"]:
         raise ManifestError(
-            _(
-                "{hardware!r} is no hardware of {platform}: {entry}",
-                hardware=hardware,
-                platform=platform,
-                entry=", ".join(entry["hw"]),
-            )
+            "{hardware!r} is no hardware of {platform}: {entry}",
+            hardware=hardware,
+            platform=platform,
+            entry=", ".join(entry["hw"]),
         )
     types = tables()["accelerator_types"][hardware]
     if accelerator_type and accelerator_type not in types:
         raise ManifestError(
-            _(
-                "the accelerator type {accelerator_type!r} is not one of {hardware}: {types}",
-                accelerator_type=accelerator_type,
-                hardware=hardware,
-                types=", ".join(types),
-            )
+            "the accelerator type {accelerator_type!r} is not one of {hardware}: {types}",
+            accelerator_type=accelerator_type,
+            hardware=hardware,
+            types=", ".join(types),
         )
     names = entry["hw"][hardware]
     nodes = {entry["node_label"]: names["node"]} if "node_label" in entry else {}

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 
 from migrator.api_support import env_vars
-from migrator.language import _
 from migrator.launch.mpi import LAUNCHERS, MpiLineError, plan
 from migrator.launch.rank_table import RankTableError
 
@@ -98,7 +97,7 @@ def launched(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _no_file(name: str) -> str:
-    raise MpiLineError(_("{name} is a file of the pod", name=name))
+    raise MpiLineError("{name} is a file of the pod", name=name)
 
 
 def is_launcher(word: str) -> bool:

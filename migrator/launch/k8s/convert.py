@@ -8,12 +8,11 @@ from typing import Any
 import yaml
 
 from migrator.files.yaml_size import expands_too_far
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.k8s import commands
-from migrator.launch.k8s.changes import Path, Put, Set
+from migrator.launch.k8s.changes import Draft, Path, Put, Set, listed, mapping
 from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError
-from migrator.launch.k8s.draft import Draft
-from migrator.launch.k8s.pods import Pod, change_labels, change_pod, listed, mapping
+from migrator.launch.k8s.pods import Pod, change_labels, change_pod
 from migrator.launch.k8s.resources import is_gpu
 from migrator.launch.k8s.yaml_text import changed_text, line_of
 from migrator.launch.target import Launch
@@ -36,49 +35,37 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
         mark = error.problem_mark or error.context_mark
         place = f"{file}:{mark.line + 1}" if mark else file
         raise ManifestError(
-            _("{place}: not YAML: {problem}", place=place, problem=error.problem or error.context)
+            "{place}: not YAML: {problem}", place=place, problem=error.problem or error.context
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ManifestError(
-            _("{file}: not YAML: {split}", file=file, split=" ".join(str(error).split()))
+            "{file}: not YAML: {split}", file=file, split=" ".join(str(error).split())
         ) from None
     if any(node is not None and expands_too_far(node) for node in nodes):
-        raise ManifestError(_("{file}: its aliases expand to too many values: write them out", file=file))
+        raise ManifestError("{file}: its aliases expand to too many values: write them out", file=file)
     drafts: list[Draft] = []
     for node, document in zip(nodes, documents):
         try:
             double = _double(node)
             if double:
-                raise ManifestError(
-                    _(
-                        "{file}:{line}: the key {value} is given twice",
-                        file=file,
-                        line=double.start_mark.line + 1,
-                        value=double.value,
-                    )
-                )
+                said = _("the key {value} is given twice", value=double.value)
+                raise ManifestError(f"{file}:{double.start_mark.line + 1}: {said}")
             drafts.append(change(document, cluster, image))
         except PlaceError as error:
             raise ManifestError(f"{file}:{line_of(node, error.path)}: {error}") from None
         except RecursionError:
-            raise ManifestError(
-                _("{file}:{line}: this document contains itself", file=file, line=node.start_mark.line + 1)
-            ) from None
+            said = _("this document contains itself")
+            raise ManifestError(f"{file}:{line_of(node, ())}: {said}") from None
     if not any(map(job_kind, documents)):
-        raise ManifestError(_("{file}: it holds neither a PyTorchJob nor a Volcano Job", file=file))
+        raise ManifestError("{file}: it holds neither a PyTorchJob nor a Volcano Job", file=file)
     new, anew = changed_text(text, [draft.changes for draft in drafts])
     notes = []
     for number, (node, draft) in enumerate(zip(nodes, drafts)):
         lines = sorted(((line_of(node, path), note) for path, note in draft.notes), key=lambda one: one[0])
         notes += [f"{file}:{line}: {note}" for line, note in dict.fromkeys(lines)]
         if number in anew:
-            notes.append(
-                _(
-                    "{file}:{line}: this document is rewritten without its comments",
-                    file=file,
-                    line=node.start_mark.line + 1,
-                )
-            )
+            said = _("this document is rewritten without its comments")
+            notes.append(f"{file}:{line_of(node, ())}: {said}")
     return Launch({file: new}, tuple(notes))
 
 
@@ -100,7 +87,9 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     elif document["apiVersion"] != _API[kind]:
         raise PlaceError(
             ("apiVersion",),
-            _("{document} is not supported, only {api} is", document=document["apiVersion"], api=_API[kind]),
+            "{document} is not supported, only {api} is",
+            document=document["apiVersion"],
+            api=_API[kind],
         )
     elif kind == PYTORCH_JOB:
         _pytorch_job(draft, document, cluster, image)
@@ -109,7 +98,7 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     for path, text in _texts(document, ()):
         words = commands.about_gpus([text])
         if words and not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
-            draft.note(path, _("left unchanged: {words}", words=", ".join(words)))
+            draft.note(path, "left unchanged: {words}", words=", ".join(words))
     return draft
 
 
@@ -121,10 +110,10 @@ def _pytorch_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
     for role, replica in roles.items():
         here = (*path, role)
         if role not in ("Master", "Worker"):
-            raise PlaceError(here, _("{role} is neither Master nor Worker", role=role))
+            raise PlaceError(here, "{role} is neither Master nor Worker", role=role)
         count = _replicas(mapping(replica, here), here)
         if role == "Master" and count != 1:
-            raise PlaceError((*here, "replicas"), _("a PyTorchJob has one Master, not {count}", count=count))
+            raise PlaceError((*here, "replicas"), "a PyTorchJob has one Master, not {count}", count=count)
         pod = change_pod(draft, (*here, "template"), replica.get("template"), cluster, image, False)
         pods.append((count, pod))
     _finish(draft, job, cluster, pods)
@@ -144,22 +133,16 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int,
     for path, value in places:
         if value in ("gpu", "auto"):
             draft.changes.append(Set(path, str(number)))
-            draft.note(path, _("{path}: {value} became {number}", path=path[-1], value=value, number=number))
+            draft.note(path, "{path}: {value} became {number}", path=path[-1], value=value, number=number)
         elif value is not None and str(value) != str(number):
-            draft.note(
-                path,
-                _(
-                    "left unchanged: {path} is {value}, and a pod has {number} NPUs",
-                    path=path[-1],
-                    value=value,
-                    number=number,
-                ),
-            )
+            said = N_("left unchanged: {path} is {value}, and a pod has {number} NPUs")
+            draft.note(path, said, path=path[-1], value=value, number=number)
     if any(pod.asks for _, pod in pods) and all(value is None for _, value in places):
         draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
         draft.remark(
             ("spec",),
-            _("added: nprocPerNode {number}, as torchrun does not count NPUs by itself", number=number),
+            "added: nprocPerNode {number}, as torchrun does not count NPUs by itself",
+            number=number,
         )
 
 
@@ -178,7 +161,9 @@ def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
     if isinstance(least, int) and least > total:
         draft.note(
             ("spec", "minAvailable"),
-            _("left unchanged: minAvailable is {least} of {total} pods", least=least, total=total),
+            "left unchanged: minAvailable is {least} of {total} pods",
+            least=least,
+            total=total,
         )
 
 
@@ -186,10 +171,10 @@ def _replicas(holder: dict[str, Any], path: Path) -> int:
     count = holder.get("replicas", 1)
     if "$" in str(count):
         raise PlaceError(
-            (*path, "replicas"), _("replicas: {count} must be filled in first (envsubst)", count=count)
+            (*path, "replicas"), "replicas: {count} must be filled in first (envsubst)", count=count
         )
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise PlaceError((*path, "replicas"), _("replicas: {count!r} is not a number of pods", count=count))
+        raise PlaceError((*path, "replicas"), "replicas: {count!r} is not a number of pods", count=count)
     return count
 
 
@@ -197,20 +182,18 @@ def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[
     """The labels of the job itself, and the sum of its NPUs."""
     with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
     if not with_npus:
-        draft.remark((), _("left unchanged: no container of this job asks for GPUs"))
+        draft.remark((), "left unchanged: no container of this job asks for GPUs")
         return
     change_labels(draft, (), job, cluster)
     shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
     total = sum(count * npus for count, npus in with_npus)
     draft.remark(
         (),
-        _(
-            "assumed: {about}, {hardware}: NPUs {shares}, world size {total}",
-            about=cluster.about,
-            hardware=cluster.hardware,
-            shares=shares,
-            total=total,
-        ),
+        "assumed: {about}, {hardware}: NPUs {shares}, world size {total}",
+        about=cluster.about,
+        hardware=cluster.hardware,
+        shares=shares,
+        total=total,
     )
 
 
@@ -221,10 +204,8 @@ def _refuse_gpus(document: Any) -> None:
             kind = document.get("kind") if isinstance(document, dict) else ""
             raise PlaceError(
                 path,
-                _(
-                    "this {kind} asks for GPUs: only a PyTorchJob or a Volcano Job is converted",
-                    kind=kind or "document",
-                ),
+                "this {kind} asks for GPUs: only a PyTorchJob or a Volcano Job is converted",
+                kind=kind or "document",
             )
 
 

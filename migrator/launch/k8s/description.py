@@ -91,7 +91,7 @@ def read_job(text: str, file: str) -> Description:
         key, sign, value = (part.strip() for part in line.partition("="))
         place = f"{file}:{number}"
         if not sign:
-            raise ManifestError(_("{place}: {line!r} is no key=value", place=place, line=line))
+            raise ManifestError("{place}: {line!r} is no key=value", place=place, line=line)
         why = _of_dlc(key, value)
         if why:
             notes.append(_("{place}: left out: {line} ({why})", place=place, line=line, why=why))
@@ -100,7 +100,7 @@ def read_job(text: str, file: str) -> Description:
         key = "env" if several else key
         if key not in _FIELD_OF:
             raise ManifestError(
-                _("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=_hint(key))
+                "{place}: there is no key {key!r}{key2}", place=place, key=key, key2=_hint(key)
             )
         name = _FIELD_OF[key]
         if name == "memory" and value.isdigit():
@@ -111,12 +111,10 @@ def read_job(text: str, file: str) -> Description:
             options[name] = [*options.get(name, []), *parts]
         elif name in options:
             raise ManifestError(
-                _(
-                    "{place}: {key} is given twice, first on line {lines}",
-                    place=place,
-                    key=key,
-                    lines=lines[name],
-                )
+                "{place}: {key} is given twice, first on line {lines}",
+                place=place,
+                key=key,
+                lines=lines[name],
             )
         else:
             options[name] = value
@@ -165,18 +163,16 @@ def _kind(value: str) -> str:
     near = get_close_matches(value.lower(), lower, n=1)
     hint = _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
     raise ManifestError(
-        _("{value!r} is not one of {kinds}{hint}", value=value, kinds=", ".join(KINDS), hint=hint)
+        "{value!r} is not one of {kinds}{hint}", value=value, kinds=", ".join(KINDS), hint=hint
     )
 
 
 def _label(value: str) -> str:
     if not _LABEL.match(value) or len(value) > _LONGEST_NAME:
         raise ManifestError(
-            _(
-                "{value!r} is not a name: at most {longest_name} of a-z, 0-9 and '-', which is not at an end",
-                value=value,
-                longest_name=_LONGEST_NAME,
-            )
+            "{value!r} is not a name: at most {longest_name} of a-z, 0-9 and '-', which is not at an end",
+            value=value,
+            longest_name=_LONGEST_NAME,
         )
     return value
 
@@ -184,14 +180,14 @@ def _label(value: str) -> str:
 def _number(value: str | int) -> int:
     text = str(value)
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST):
-        raise ManifestError(_("{text!r} is not a number from 1 to {most}", text=text, most=_MOST))
+        raise ManifestError("{text!r} is not a number from 1 to {most}", text=text, most=_MOST)
     return int(text)
 
 
 def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not pattern.match(value):
-            raise ManifestError(_("{value!r} is not a {what}", value=value, what=what))
+            raise ManifestError("{value!r} is not a {what}", value=value, what=what)
         return value
 
     return check
@@ -202,9 +198,9 @@ def _variables(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for text in values:
         name, sign, value = text.partition("=")
         if not sign or not _VARIABLE.match(name):
-            raise ManifestError(_("{text!r} is no NAME=VALUE", text=text))
+            raise ManifestError("{text!r} is no NAME=VALUE", text=text)
         if name in result:
-            raise ManifestError(_("the variable {name} is set twice", name=name))
+            raise ManifestError("the variable {name} is set twice", name=name)
         result[name] = value
     return tuple(result.items())
 
@@ -213,7 +209,7 @@ def _volumes(values: Sequence[str]) -> tuple[Volume, ...]:
     result = tuple(map(_volume, values))
     for number, one in enumerate(result):
         if one.path in [other.path for other in result[:number]]:
-            raise ManifestError(_("two volumes are mounted at {path}", path=one.path))
+            raise ManifestError("two volumes are mounted at {path}", path=one.path)
     return result
 
 
@@ -230,7 +226,7 @@ def _volume(text: str) -> Volume:
     else:
         forms = _("/on/the/node:/in/the/pod, pvc:CLAIM:/in/the/pod or nfs:SERVER:/exported:/in/the/pod")
         raise ManifestError(
-            _("{text!r} is not one of {forms}, each with :ro behind it or not", text=text, forms=forms)
+            "{text!r} is not one of {forms}, each with :ro behind it or not", text=text, forms=forms
         )
     return Volume(tuple(source.items()), parts[-1].rstrip("/") or "/", read_only)
 
@@ -241,7 +237,7 @@ def _command(value: str | Sequence[str]) -> tuple[str, ...]:
     try:
         words = shlex.split(value)
     except ValueError as error:
-        raise ManifestError(_("it cannot be split into words: {error}", error=error)) from None
+        raise ManifestError("it cannot be split into words: {error}", error=error) from None
     # What only a shell understands is left to one.
     return ("bash", "-c", value) if re.search(r"[;&|<>`$]", value) else tuple(words)
 

@@ -33,11 +33,11 @@ def generate(job: Description) -> Launch:
         (job.command, _("a command"), "-- COMMAND"),
     ):
         if not given:
-            raise ManifestError(_("a job needs {what}: {option}", what=what, option=option))
+            raise ManifestError("a job needs {what}: {option}", what=what, option=option)
     if not job.name:
         job = replace(job, name=_name_of(job.command))
     if job.queue and job.kind == PYTORCH_JOB and job.scheduler != "volcano":
-        raise ManifestError(_("a PyTorchJob has a queue only with --scheduler volcano"))
+        raise ManifestError("a PyTorchJob has a queue only with --scheduler volcano")
     cluster = job.cluster()
     problem = cluster.count_problem(job.npus)
     if problem:
@@ -137,7 +137,7 @@ def _command(job: Description, notes: list[str]) -> list[str]:
         notes.append(_("left out: {value} (torchrun starts Python itself)", value=words.pop(0)))
     if not words or (words[0].startswith("-") and words[0] != "-m"):
         raise ManifestError(
-            _("python {words}: only a script or a module (-m) can be started", words=" ".join(words[:1]))
+            "python {words}: only a script or a module (-m) can be started", words=" ".join(words[:1])
         )
     if words[0] == "-m" and len(words) > 1 and words[1].startswith("torch.distributed."):
         notes.append(
@@ -163,7 +163,7 @@ def _own_launcher(job: Description, words: list[str]) -> list[str]:
     options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
     twice = [option for option in options[::2] if option in words[:at]]
     if twice:
-        raise ManifestError(_("{name} gets {twice} from the job: leave it out", name=NAME, twice=twice[0]))
+        raise ManifestError("{name} gets {twice} from the job: leave it out", name=NAME, twice=twice[0])
     return words[:at] + options + words[at:]
 
 

@@ -11,9 +11,8 @@ from typing import Any
 from migrator.api_support import env_vars
 from migrator.language import _
 from migrator.launch.k8s import commands
-from migrator.launch.k8s.changes import Path, Put, Set
-from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
-from migrator.launch.k8s.draft import Draft
+from migrator.launch.k8s.changes import Delete, Draft, Path, Put, Set, listed, mapping
+from migrator.launch.k8s.cluster import Cluster, tables
 from migrator.launch.k8s.resources import change_resources
 from migrator.launch.k8s.volumes import change_volumes
 from migrator.launch.target import variables
@@ -63,21 +62,6 @@ def change_pod(
     return Pod(sum(counts[:own]), asks)
 
 
-def mapping(value: Any, path: Path) -> dict[str, Any]:
-    """``value``, which must be a mapping. Raises PlaceError otherwise."""
-    if not isinstance(value, dict):
-        name = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
-        raise PlaceError(path, _("{name} is not a mapping", name=name))
-    return value
-
-
-def listed(value: Any, path: Path) -> list[Any]:
-    """``value``, which must be a list or missing. Raises PlaceError otherwise."""
-    if not isinstance(value, (list, type(None))):
-        raise PlaceError(path, _("{path} is not a list", path=path[-1]))
-    return value or []
-
-
 def change_labels(draft: Draft, path: Path, holder: Mapping[str, Any], cluster: Cluster) -> None:
     """Add the labels of the cluster software to a job or a pod's template."""
     metadata = holder.get("metadata")
@@ -113,25 +97,25 @@ def _environment(
             there = _("{npu} is set as well", npu=known.npu) if known and known.npu else ""
             draft.note(
                 (*path, number),
-                _("left out: {name} ({reason})", name=name, reason=reason or there or _advice(known)),
+                "left out: {name} ({reason})",
+                name=name,
+                reason=reason or there or _advice(known),
             )
         elif known and known.npu != name:
             if env_vars.carries_over(known, str(entry.get("value", ""))):
                 draft.changes.append(Set((*path, number, "name"), known.npu))
-                draft.note((*path, number), _("{name} became {npu}", name=name, npu=known.npu))
+                draft.note((*path, number), "{name} became {npu}", name=name, npu=known.npu)
                 names[number] = known.npu
             else:
                 draft.note(
                     (*path, number),
-                    _(
-                        "left unchanged: {name}, which is {npu} ({known})",
-                        name=name,
-                        npu=known.npu,
-                        known=_advice(known),
-                    ),
+                    "left unchanged: {name}, which is {npu} ({known})",
+                    name=name,
+                    npu=known.npu,
+                    known=_advice(known),
                 )
         elif known is None and _CUDA_SIDE.match(name):
-            draft.note((*path, number), _("left unchanged: {name}, which is not known", name=name))
+            draft.note((*path, number), "left unchanged: {name}, which is not known", name=name)
     added = [value for name, value in additions.items() if name not in names]
     if added:
         draft.remark(place, f"added: {', '.join(one['name'] for one in added)}")
@@ -174,18 +158,16 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
     for (path, _old), word in zip(words, new):
         left = commands.about_gpus([word])
         if left:
-            draft.note(path, _("left unchanged: {left}", left=", ".join(left)))
+            draft.note(path, "left unchanged: {left}", left=", ".join(left))
         if commands.is_launcher(word):
-            draft.note(path, _("left unchanged: an MPI line with hosts (see npumigrate launch mpi)"))
+            draft.note(path, "left unchanged: an MPI line with hosts (see npumigrate launch mpi)")
     for count in commands.process_counts(new) if npus else ():
         if count != npus:
             draft.remark(
                 place,
-                _(
-                    "left unchanged: {count} ranks are started in a pod with {npus} NPUs",
-                    count=count,
-                    npus=npus,
-                ),
+                "left unchanged: {count} ranks are started in a pod with {npus} NPUs",
+                count=count,
+                npus=npus,
             )
     return bool(npus) and commands.starts_ranks(new)
 
@@ -206,16 +188,14 @@ def _image(draft: Draft, place: Path, container: Mapping[str, Any], image: str) 
     present = container.get("image")
     if image and isinstance(present, str) and present != image:
         draft.changes.append(Set(path, image))
-        draft.note(path, _("the image {present} became {image}", present=present, image=image))
+        draft.note(path, "the image {present} became {image}", present=present, image=image)
     elif image and present is None:
         draft.changes.append(Put(place, "image", image))
     elif not image and not _NPU_IMAGE.search(str(present)):
         draft.note(
             path,
-            _(
-                "left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)",
-                present=present,
-            ),
+            "left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)",
+            present=present,
         )
 
 
@@ -231,17 +211,17 @@ def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mappin
                 draft.changes.append(Set((*path, key), nodes[key]))
                 draft.note(
                     (*path, key),
-                    _(
-                        "{key}: {selector} became {key}: {nodes}",
-                        key=key,
-                        selector=selector[key],
-                        nodes=nodes[key],
-                    ),
+                    "{key}: {selector} became {key}: {nodes}",
+                    key=key,
+                    selector=selector[key],
+                    nodes=nodes[key],
                 )
             else:
                 draft.note(
                     (*path, key),
-                    _("left out: the node selector {key}: {selector}", key=key, selector=selector[key]),
+                    "left out: the node selector {key}: {selector}",
+                    key=key,
+                    selector=selector[key],
                 )
         removed = [key for key in foreign if key not in nodes]
     draft.entries(here, spec, "nodeSelector", nodes, removed)
@@ -254,10 +234,11 @@ def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mappin
     for number in gone:
         draft.note(
             (*here, "tolerations", number),
-            _("left out: the toleration of {tolerations}", tolerations=tolerations[number]["key"]),
+            "left out: the toleration of {tolerations}",
+            tolerations=tolerations[number]["key"],
         )
     draft.items(here, spec, "tolerations", gone, [])
     runtime = spec.get("runtimeClassName")
     if runtime and _FOREIGN.search(str(runtime)):
-        draft.delete((*here, "runtimeClassName"))
-        draft.note((*here, "runtimeClassName"), _("left out: the runtime class {runtime}", runtime=runtime))
+        draft.changes.append(Delete((*here, "runtimeClassName")))
+        draft.note((*here, "runtimeClassName"), "left out: the runtime class {runtime}", runtime=runtime)

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from migrator.language import _
-from migrator.launch.k8s.changes import Delete, Path, Rename, Set
+from migrator.launch.k8s.changes import Delete, Draft, Path, Rename, Set, mapping
 from migrator.launch.k8s.cluster import Cluster, PlaceError, tables
-from migrator.launch.k8s.draft import Draft
 
 _NPU = re.compile(r"huawei\.com/(?:Ascend|ascend-|npu\Z)")
 _NETWORK = re.compile(r"\Ardma/|mellanox|infiniband|amazonaws\.com/efa", re.IGNORECASE)
@@ -36,14 +35,12 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
     path: Path = (*place, "resources")
     if resources is None:
         return 0
-    if not isinstance(resources, dict):
-        raise PlaceError(path, _("resources is not a mapping"))
+    mapping(resources, path)
     counts: dict[str, int] = {}
     for section in _SECTIONS:
         held = resources.get(section)
-        if held is not None and not isinstance(held, dict):
-            raise PlaceError((*path, section), _("{section} is not a mapping", section=section))
-        found = _section(draft, (*path, section), held or {}, cluster)
+        here = (*path, section)
+        found = _section(draft, here, {} if held is None else mapping(held, here), cluster)
         if found is not None:
             counts[section] = found
     if not counts:
@@ -51,7 +48,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
     if len(set(counts.values())) > 1:
         numbers = " and ".join(f"{section} {count}" for section, count in counts.items())
         raise PlaceError(
-            path, _("devices cannot have different limits and requests: {numbers}", numbers=numbers)
+            path, "devices cannot have different limits and requests: {numbers}", numbers=numbers
         )
     npus = next(iter(counts.values()))
     name = _npu_name(resources, cluster)
@@ -60,7 +57,7 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
             draft.entries(path, resources, section, {name: npus})
     problem = cluster.count_problem(npus) if npus else ""
     if problem:
-        draft.remark(path, _("left unchanged: {problem}", problem=problem))
+        draft.remark(path, "left unchanged: {problem}", problem=problem)
     return npus
 
 
@@ -71,12 +68,10 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
     for name in held:
         if _NETWORK.search(str(name)):
             draft.note(
-                (*path, name), _("left unchanged: {name} (HCCL uses the NPU's own network ports)", name=name)
+                (*path, name), "left unchanged: {name} (HCCL uses the NPU's own network ports)", name=name
             )
     if gpus and npus:
-        raise PlaceError(
-            (*path, gpus[0]), _("{gpus} and {npus} in one container", gpus=gpus[0], npus=npus[0])
-        )
+        raise PlaceError((*path, gpus[0]), "{gpus} and {npus} in one container", gpus=gpus[0], npus=npus[0])
     if not gpus and not npus:
         return None
     numbers = [_number(held[name], (*path, name)) for name in gpus or npus]
@@ -89,10 +84,8 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
             draft.changes += [Delete((*path, name)) for name in others]
         for name in gpus:
             whole = _(" (a whole NPU for each slice)") if is_slice(name) else ""
-            draft.note(
-                (*path, name),
-                _("{name} became {resource}{whole}", name=name, resource=cluster.resource, whole=whole),
-            )
+            became = {"name": name, "resource": cluster.resource, "whole": whole}
+            draft.note((*path, name), "{name} became {resource}{whole}", **became)
     return sum(numbers)
 
 
@@ -104,9 +97,7 @@ def _npu_name(resources: Mapping[str, Any], cluster: Cluster) -> str:
 def _number(value: Any, path: Path) -> int:
     text = str(value)
     if "$" in text:
-        raise PlaceError(
-            path, _("{path}: {text} must be filled in first (envsubst)", path=path[-1], text=text)
-        )
+        raise PlaceError(path, "{path}: {text} must be filled in first (envsubst)", path=path[-1], text=text)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
-        raise PlaceError(path, _("{path}: {value!r} is not a number of devices", path=path[-1], value=value))
+        raise PlaceError(path, "{path}: {value!r} is not a number of devices", path=path[-1], value=value)
     return int(text)

@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from migrator.language import _
-from migrator.launch.k8s.changes import Path
+from migrator.launch.k8s.changes import Draft, Path
 from migrator.launch.k8s.cluster import Cluster, Mount, PlaceError, tables
-from migrator.launch.k8s.draft import Draft
 
 
 def change_volumes(
@@ -27,7 +25,8 @@ def change_volumes(
     for number in foreign:
         draft.note(
             (*here, "volumes", number),
-            _("left out: the volume of the node's {volumes}", volumes=_host_path(volumes[number])),
+            "left out: the volume of the node's {volumes}",
+            volumes=_host_path(volumes[number]),
         )
     gone = [volumes[number].get("name") for number in foreign]
     kept = [one for number, one in enumerate(volumes) if number not in foreign]
@@ -40,7 +39,7 @@ def change_volumes(
         added = [{"name": name, "mountPath": mount.path} for name, mount in zip(names, missing)]
         if added:
             draft.remark(
-                place, _("added: the mounts {missing}", missing=", ".join(mount.path for mount in missing))
+                place, "added: the mounts {missing}", missing=", ".join(mount.path for mount in missing)
             )
         draft.items(place, container, "volumeMounts", removed, added)
     draft.items(
@@ -79,5 +78,5 @@ def _mappings(holder: Mapping[str, Any], key: str, path: Path) -> list[dict[str,
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        raise PlaceError((*path, key), _("{key} is not a list of mappings", key=key))
+        raise PlaceError((*path, key), "{key} is not a list of mappings", key=key)
     return value

@@ -112,5 +112,5 @@ def _removed(data: bytes, arguments: list[Setting], asked: _Asked) -> Edit:
         end, between = _quoted(arguments[asked.last + 1])[0], end
         text = data[between:end]
     if text.strip(b", \t\r\n"):
-        raise ContainerError(_("a comment stands among the arguments"))
+        raise ContainerError("a comment stands among the arguments")
     return Edit(start, end, "")
