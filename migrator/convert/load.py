@@ -31,26 +31,30 @@ def load(
     read: Read,
     elsewhere: Definitions | None = None,
     more: Sequence[str] = (),
-    for_one_card: bool = True,
+    for_one_device: bool = True,
     file_of: Callable[[str, str], File] = read_file,
 ) -> Program:
     """The program of the file ``entry``; ``read`` gives the text of a file, None where there is none.
 
     ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started;
     ``file_of`` may give a file that another program has, too. Raises what of UNREADABLE the entry does (other
-    such files are left out), AlreadyDistributedError where it has to be ``for_one_card``.
+    such files are left out), AlreadyDistributedError where it has to be ``for_one_device``.
     """
     files: dict[str, File] = {}
+    parents: dict[ast.AST, ast.AST] = {}
     waiting = [entry, *more]
     while waiting:
         name = waiting.pop(0)
         text = read(name)
         if name in files or text is None:
             continue
-        if for_one_card and is_distributed(text):
+        if for_one_device and is_distributed(text):
             raise AlreadyDistributedError
         try:
-            file = files[name] = replace(file_of(name, text), imports={})  # those depend on what is started
+            read_once = file_of(name, text)
+            parents.update(read_once.parents)
+            # What imports mean depends on what is started.
+            file = files[name] = replace(read_once, imports={}, parents=parents)
         except UNREADABLE:
             if name == entry:
                 raise

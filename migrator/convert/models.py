@@ -9,20 +9,7 @@ from typing import Any
 
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    LOOPS,
-    Value,
-    above,
-    argument,
-    class_of,
-    dotted,
-    function_of,
-    is_stored,
-    method,
-    parameters,
-    parent,
-    taker_of,
-)
+from migrator.convert.syntax import LOOPS, Value, dotted, is_after, is_stored, method, parameters
 from migrator.convert.values import definition_of
 from migrator.names.tree import FUNCTIONS
 
@@ -79,9 +66,8 @@ class Wrapped:
 
 def has_prefix(wrapped: Wrapped, node: ast.AST) -> bool:
     """Whether the keys of checkpoints have a ``module.`` before them where a model is used."""
-    branches = (
-        ast.dump(up.test) for child, up in above(node) if isinstance(up, ast.If) and child in up.orelse
-    )
+    around = wrapped.home.file.above(node)
+    branches = (ast.dump(up.test) for child, up in around if isinstance(up, ast.If) and child in up.orelse)
     return wrapped.prefixed and not wrapped.unless.intersection(branches)
 
 
@@ -110,8 +96,8 @@ def parameters_in(node: ast.AST) -> list[Any]:
 
 def home_of(program: Program, file: File, node: ast.AST, text: str) -> Home:
     """Where a name, or an attribute of ``self``, that a node holds is at home."""
-    function = function_of(node)
-    owner = class_of(function)
+    function = file.function_of(node)
+    owner = file.class_of(function)
     if text.startswith("self.") and owner is not None:
         for where, one in program.family(file, owner):  # the class that sets it
             if where.on_self(one, text.partition(".")[2]):
@@ -125,9 +111,9 @@ def home_of(program: Program, file: File, node: ast.AST, text: str) -> Home:
 def home_of_target(file: File, target: ast.expr | None, node: ast.AST) -> Home | None:
     """The scope and the name that a target of an assignment is, where they are plain."""
     text = dotted(target)
-    owner = class_of(function_of(node))
+    owner = file.class_of(file.function_of(node))
     if isinstance(target, ast.Name):
-        return Home(file, function_of(node), text)
+        return Home(file, file.function_of(node), text)
     if text.startswith("self.") and text.count(".") == 1 and owner is not None:
         return Home(file, owner, text)
     return None
@@ -155,7 +141,7 @@ def free_models(file: File, guard: ast.stmt | None, wrapped: Iterable[tuple[Home
     return [
         f"{home.text} = {home.text}.module"
         for home, behind in wrapped
-        if home.file is file and home.scope is None and parent(behind) in blocks
+        if home.file is file and home.scope is None and file.parent(behind) in blocks
     ]
 
 
@@ -165,15 +151,25 @@ def uses(home: Home) -> list[Any]:
     for node in home.file.nodes(ast.Attribute if "." in home.text else ast.Name):
         if dotted(node) != home.text:
             continue
-        function = function_of(node)
+        function = home.file.function_of(node)
         if isinstance(home.scope, ast.ClassDef):
-            function = class_of(function)
+            function = home.file.class_of(function)
         while function not in (home.scope, None) and not isinstance(function, ast.ClassDef):
             if home.text in parameters(function) or home.file.bindings(function, home.text):
                 break
-            function = function_of(function)
+            function = home.file.function_of(function)
         if function is home.scope:
             found.append(node)
+    return found
+
+
+def wrapped_uses(home: Home, wrapped: Wrapped) -> list[Any]:
+    """The uses of a scope's name in which it is the wrapped model's."""
+    found, file = uses(home), home.file
+    for other, statement in wrapped.since:
+        if other.same(home):
+            function = file.function_of(statement)
+            return [one for one in found if file.function_of(one) is not function or is_after(one, statement)]
     return found
 
 
@@ -190,13 +186,13 @@ def receiving(program: Program, file: File, call: ast.Call, node: ast.AST) -> It
             return
         function = start
     for name in parameters(function):
-        if argument(call, function, name) is node:
+        if file.argument(call, function, name) is node:
             yield Home(where, function, name)
 
 
 def prepares(program: Program, file: File, node: ast.AST, depth: int = 6) -> bool:
     """Whether a use of the model belongs to its making: it is not called, and not handed to what calls it."""
-    up, call = parent(node), taker_of(node)
+    up, call = file.parent(node), file.taker_of(node)
     if is_stored(node):
         return True
     if isinstance(up, ast.Attribute):
@@ -204,7 +200,7 @@ def prepares(program: Program, file: File, node: ast.AST, depth: int = 6) -> boo
     if not isinstance(call, ast.Call) or call.func is node:
         return False
     if definition_of(program, file, call) is None:  # of another package
-        return not isinstance(next(up for _, up in above(call) if isinstance(up, ast.stmt)), LOOPS)
+        return not isinstance(next(up for _, up in file.above(call) if isinstance(up, ast.stmt)), LOOPS)
     return all(
         depth and all(prepares(program, scope.file, one, depth - 1) for one in uses(scope))
         for scope in receiving(program, file, call, node)

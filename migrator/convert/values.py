@@ -7,18 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    Definition,
-    Value,
-    argument,
-    class_of,
-    dotted,
-    function_of,
-    method,
-    parameters,
-    stored_value,
-    yields,
-)
+from migrator.convert.syntax import Definition, Value, dotted, method, parameters
 from migrator.names.tree import Function
 
 _DEPTH = 12
@@ -31,7 +20,7 @@ class UnknownError(Exception):
 def call_sites(program: Program, function: Any) -> list[tuple[File, ast.Call]]:
     """Where a function is called; of ``__init__``, where its class is."""
     sites = program.calls.get(id(function), [])
-    owner = class_of(function)
+    owner = program.entry.class_of(function)
     if owner is None or function.name != "__init__":
         return sites
     heirs = [one for _, one in program.families.get(id(owner), ()) if method(one, "__init__") is None]
@@ -46,7 +35,7 @@ def live_sites(program: Program, function: Function | None) -> list[tuple[File, 
 
 def _unused(program: Program, file: File, call: ast.Call) -> bool:
     """Whether a call stands in a function of a further file that the program does not call."""
-    function = function_of(call)
+    function = file.function_of(call)
     return function is not None and file is not program.entry and not call_sites(program, function)
 
 
@@ -60,7 +49,7 @@ def definition_of(
     if id(call) in program.found:
         return program.found[id(call)]
     if isinstance(func, ast.Name):
-        around = class_of(function_of(call))
+        around = file.class_of(file.function_of(call))
         return (file, around) if func.id == "cls" and around else _named(program, file, func.id, depth)
     if not isinstance(func, ast.Attribute):
         return None
@@ -71,7 +60,7 @@ def definition_of(
             return _named(program, program.files[name], func.attr, depth - 1)
     upwards = isinstance(func.value, ast.Call) and dotted(func.value.func) == "super"
     if base in ("self", "cls") or upwards:
-        owner = class_of(function_of(call))
+        owner = file.class_of(file.function_of(call))
         owners = [(file, owner)] if owner else []
     else:
         owners = classes_of(program, file, func.value, depth)
@@ -144,7 +133,7 @@ def _origins(
     elif isinstance(node, ast.Name):
         yield from _of_name(program, file, node, depth, place)
     elif isinstance(node, ast.Attribute):
-        owner = class_of(function_of(node)) if dotted(node.value) == "self" else None
+        owner = file.class_of(file.function_of(node)) if dotted(node.value) == "self" else None
         for where, one in program.family(file, owner) if owner else ():
             values = where.on_self(one, node.attr)
             if values:
@@ -153,14 +142,14 @@ def _origins(
         yield from _of_all(program, file, [], depth, place, node)
     elif isinstance(node, ast.Call):
         found = definition_of(program, file, node, depth - 1)
-        if found is None or isinstance(found[1], ast.ClassDef) or yields(found[1]):
+        if found is None or isinstance(found[1], ast.ClassDef) or file.yields(found[1]):
             if place >= 0:
                 raise UnknownError
             yield file, node
             return
         where, function = found
         returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
-        values = [(one.value, place) for one in returned if function_of(one) is function]
+        values = [(one.value, place) for one in returned if file.function_of(one) is function]
         yield from _of_all(program, where, values, depth)
     elif place >= 0:
         raise UnknownError
@@ -171,14 +160,14 @@ def _origins(
 def _of_name(
     program: Program, file: File, node: ast.Name, depth: int, place: int
 ) -> Iterator[tuple[File, Any]]:
-    function = function_of(node)
+    function = file.function_of(node)
     values = file.bindings(function, node.id)
     if function is not None and node.id in parameters(function) and not values:
         sites = live_sites(program, function)
         if not sites:
             raise UnknownError
         for where, call in sites:
-            yield from _origins(program, where, argument(call, function, node.id), depth - 1, place)
+            yield from _origins(program, where, file.argument(call, function, node.id), depth - 1, place)
         return
     if not values and function is not None:
         values = file.bindings(None, node.id)
@@ -217,4 +206,4 @@ def _stored_elsewhere(program: Program, file: File, node: Any) -> Iterator[tuple
                 else one.col_offset
             )
             if (one.lineno, at) == (line, column) and one is not node:
-                yield (program.files[name], *stored_value(one))
+                yield (program.files[name], *file.stored_value(one))

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from migrator.convert.syntax import block_around, blocks
+from migrator.convert.syntax import blocks
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
 from migrator.matchers.kinds.argument import added_argument
@@ -301,11 +301,13 @@ def _end(layout: _Layout, statement: ast.stmt) -> int:
 
 def _behind_previous(layout: _Layout, statement: ast.stmt) -> int:
     """Where the comments above a statement begin."""
-    block, owner = block_around(statement)
-    place = block.index(statement)
-    if place:
-        return _end(layout, block[place - 1])
-    return _line(layout, statement)[0] if isinstance(owner, ast.Module) else _body_start(layout, owner)
+    previous = [*layout.index.before(statement)][-1:]
+    if previous:
+        return _end(layout, previous[0])
+    owner = layout.index.parent(statement)
+    if owner is None or isinstance(owner, ast.Module):
+        return _line(layout, statement)[0]
+    return _body_start(layout, owner)
 
 
 # -- at the top -----------------------------------------------------------

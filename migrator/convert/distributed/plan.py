@@ -8,7 +8,7 @@ from typing import Any
 
 from migrator.convert.distributed.changes.accumulation import accumulate_without_sync
 from migrator.convert.distributed.changes.batches import check_batches, share_drawn
-from migrator.convert.distributed.changes.devices import use_own_card
+from migrator.convert.distributed.changes.devices import use_own_device
 from migrator.convert.distributed.changes.differences import report_differences
 from migrator.convert.distributed.changes.leaving import leave_together
 from migrator.convert.distributed.changes.loaders import share_loaders
@@ -29,17 +29,7 @@ from migrator.convert.distributed.find.uses import follow
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped, free_models, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    above,
-    dotted,
-    function_of,
-    is_alone,
-    is_main_guard,
-    is_stored,
-    last_name,
-    method_name,
-    parent,
-)
+from migrator.convert.syntax import dotted, is_main_guard, is_stored, last_name, method_name
 from migrator.convert.texts import sources
 from migrator.convert.write import first_argument
 from migrator.language import _
@@ -48,7 +38,7 @@ from migrator.project.imports import Read
 
 _IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
 _CLASS = "from torch.nn.parallel import DistributedDataParallel"
-_OWN_CARD = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
+_OWN_DEVICE = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
 
 def plan(program: Program, read: Read, target: str = "", others: Collection[str] = ()) -> Draft:
@@ -75,7 +65,7 @@ def plan(program: Program, read: Read, target: str = "", others: Collection[str]
     check_batches(found, models)
     share_loaders(program, draft, found)
     share_drawn(program, draft, found)
-    use_own_card(program, draft)
+    use_own_device(program, draft)
     for training in found:
         _set_epoch(program, draft, training)
         accumulate_without_sync(draft, training, models)
@@ -92,7 +82,7 @@ def plan(program: Program, read: Read, target: str = "", others: Collection[str]
 
 def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, first: bool) -> None:
     home = wrapped.home
-    options = f", device_ids={_OWN_CARD}" if parallel else ""
+    options = f", device_ids={_OWN_DEVICE}" if parallel else ""
     if len(wrapped.calls) > 1:  # a later call must not write the buffers with which an earlier one computed
         options += ", broadcast_buffers=False"
     if home.in_part:  # the others may get no gradient
@@ -115,12 +105,12 @@ def _wrap(program: Program, draft: Draft, wrapped: Wrapped, parallel: bool, firs
 def _data_parallel(program: Program, draft: Draft, found: list[Parallel]) -> None:
     """Take nn.DataParallel away, with its guards; other programs that import a file keep it."""
     for file, node in program.nodes(ast.Name, ast.Attribute):
-        up = parent(node)
+        up = file.parent(node)
         if file.index.qualified_name(node) not in NAMES:
             continue
         if isinstance(up, (ast.alias, ast.Attribute)) or is_stored(node):
             continue
-        if not isinstance(up, ast.Call) and not isinstance(parent(up), ast.Call):
+        if not isinstance(up, ast.Call) and not isinstance(file.parent(up), ast.Call):
             raise UncertainError("data_parallel_used", file, node)
         if not isinstance(up, ast.Call) or up.func is not node:  # isinstance(model, nn.DataParallel)
             both = f"{file.index.segment(node)}, DistributedDataParallel"
@@ -129,9 +119,9 @@ def _data_parallel(program: Program, draft: Draft, found: list[Parallel]) -> Non
             draft.of(file).imports.append(_CLASS)
     for file, call in ((one.file, one.call) for one in found):
         draft.changed(file, call, "DistributedDataParallel takes its place")
-        assign = parent(call)
+        assign = file.parent(call)
         plain = isinstance(assign, ast.Assign) and dotted(assign.targets[0]) == dotted(call.args[0])
-        block = parent(assign)
+        block = file.parent(assign)
         if file is not program.entry:
             inner, whole = file.index.segment(call.args[0]), file.index.segment(call)
             code = f"{inner} if dist.is_initialized() else {whole}"
@@ -143,7 +133,7 @@ def _data_parallel(program: Program, draft: Draft, found: list[Parallel]) -> Non
             if block.orelse or not file.own_line(block):
                 raise UncertainError("data_parallel_condition", file, block)
             draft.of(file).removed.add(block)
-        elif plain and file.own_line(assign) and not is_alone(assign):
+        elif plain and file.own_line(assign) and not file.is_alone(assign):
             draft.of(file).removed.add(assign)
 
 
@@ -188,7 +178,7 @@ def _rank_zero(program: Program, draft: Draft) -> None:
         test = "dist.get_rank() == 0"
         if file is not program.entry:
             test = f"not dist.is_initialized() or {test}"
-        if not file.own_line(node) or _in_open(node):
+        if not file.own_line(node) or _in_open(file, node):
             draft.report("written_by_every_rank", file, node, test=test)
             continue
         draft.of(file).around[node] = (node, f"if {test}:")
@@ -196,11 +186,12 @@ def _rank_zero(program: Program, draft: Draft) -> None:
         draft.changed(file, node, _("one rank writes for all"))
 
 
-def _in_open(node: ast.AST) -> bool:
+def _in_open(file: File, node: ast.AST) -> bool:
     """Whether the file that is written is opened around a statement: that one rank does, too."""
-    function = function_of(node)
-    around = (up for _, up in above(node) if isinstance(up, ast.With) and function_of(up) is function)
-    return any("id='open'" in ast.dump(item.context_expr) for up in around for item in up.items)
+    function = file.function_of(node)
+    withs = (up for _, up in file.above(node) if isinstance(up, ast.With))
+    items = (item for up in withs if file.function_of(up) is function for item in up.items)
+    return any("id='open'" in ast.dump(item.context_expr) for item in items)
 
 
 def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
@@ -231,7 +222,7 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
 def _works_above(entry: File, guard: Any) -> bool:
     """Whether something outside of the main block and of functions puts things on a device."""
     for node in entry.nodes(ast.Call):
-        if function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
+        if entry.function_of(node) is None and not guard.lineno <= node.lineno <= guard.end_lineno:
             name = entry.called(node)
             asks = name.endswith(("is_available", "device_count"))
             if method_name(node) in ("to", "cuda", "backward") or (
@@ -253,7 +244,7 @@ def show_bars_once(program: Program, draft: Draft) -> None:
         if given or not listed("bars", file.called(call)):
             continue
         disable = "disable=dist.get_rank() != 0"
-        if file is not program.entry or function_of(call) is None:
+        if file is not program.entry or file.function_of(call) is None:
             disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
         draft.change_arguments(file, call, [], [disable])
         draft.of(file).imports.append(DIST)

@@ -9,7 +9,7 @@ from typing import Any
 from migrator.convert.horovod.calls import Plan, has_counterpart, references
 from migrator.convert.horovod.tables import advice
 from migrator.convert.program import File
-from migrator.convert.syntax import above, ids
+from migrator.convert.syntax import ids
 from migrator.language import _
 from migrator.names.tree import FUNCTIONS
 
@@ -18,7 +18,7 @@ def refuse_branches(file: File, plan: Plan) -> set[int]:
     """Plan it for a file; gives the ids of all nodes in those branches."""
     inside: set[int] = set()
     for node, name in references(file):
-        if id(node) in inside or has_counterpart(node, name):
+        if id(node) in inside or has_counterpart(file, node, name):
             continue
         branch = _optional_branch(file, node)
         if branch:
@@ -37,7 +37,7 @@ def refuse_branches(file: File, plan: Plan) -> set[int]:
 
 def _optional_branch(file: File, node: ast.AST) -> list[ast.stmt]:
     """The innermost block around a node that runs only where an option is given; empty without."""
-    for child, up in above(node):
+    for child, up in file.above(node):
         if isinstance(up, (*FUNCTIONS, ast.ClassDef)):
             break
         if isinstance(up, ast.If):

@@ -12,7 +12,6 @@ from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, table
 from migrator.convert.models import Home
 from migrator.convert.program import File
-from migrator.convert.syntax import above, is_alone, parent
 from migrator.convert.texts import names_in
 from migrator.convert.write import rewritten
 from migrator.language import _
@@ -43,7 +42,7 @@ class Plan:
 
     def replace(self, file: File, node: Any, code: str, message: str) -> None:
         """Put code in the place of an expression."""
-        around = (up for _, up in above(node))
+        around = (up for _, up in file.above(node))
         up = next(up for up in around if isinstance(up, ast.JoinedStr) or not isinstance(up, ast.expr))
         if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
             code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
@@ -66,7 +65,7 @@ def plan_names(file: File, plan: Plan, refused: set[int]) -> None:
     for node, name in references(file):
         if id(node) in refused:
             continue
-        up = parent(node)
+        up = file.parent(node)
         if isinstance(up, ast.Call) and up.func is node:
             if name in table("calls"):
                 collectives.append((up, name))
@@ -89,7 +88,7 @@ def plan_names(file: File, plan: Plan, refused: set[int]) -> None:
 def references(file: File) -> Iterator[tuple[Any, str]]:
     """The outermost names in a file that mean something of Horovod's, and what follows ``horovod.torch.``"""
     for node in file.nodes(ast.Name, ast.Attribute):
-        if isinstance(parent(node), (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
+        if isinstance(file.parent(node), (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
             continue
         name = file.index.qualified_name(node)
         if name == "horovod" or name.startswith("horovod."):
@@ -97,11 +96,11 @@ def references(file: File) -> Iterator[tuple[Any, str]]:
             yield node, _OWN_MODULES.sub("", rest)
 
 
-def has_counterpart(node: ast.AST, name: str) -> bool:
+def has_counterpart(file: File, node: ast.AST, name: str) -> bool:
     """Whether there may be one for a name of Horovod's, or whether none is a matter of how it is used."""
     if name in ("", "Adasum", _OPTIMIZER) or name in table("values"):
         return True
-    up = parent(node)
+    up = file.parent(node)
     if isinstance(up, ast.Call) and up.func is node:
         return name in table("calls") or name in table("calls_without_arguments")
     return isinstance(up, ast.keyword)
@@ -109,7 +108,7 @@ def has_counterpart(node: ast.AST, name: str) -> bool:
 
 def _is_left_away(file: File, keyword: Any) -> bool:
     """Whether an argument of Horovod's says what is so without it, and goes."""
-    call = parent(keyword)
+    call = file.parent(keyword)
     called = isinstance(call, ast.Call) and file.called(call).startswith(f"{PACKAGE}.")
     return called and is_default(file, keyword.arg, keyword.value)
 
@@ -187,7 +186,7 @@ def _instead(parameter: str) -> str:
 
 def _chosen_for_optimizer(file: File, node: ast.AST) -> bool:
     """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
-    up = next(up for _, up in above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
+    up = next(up for _, up in file.above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
     return isinstance(up, ast.Call) and file.called(up) == f"{PACKAGE}.{_OPTIMIZER}"
 
 
@@ -211,7 +210,7 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
         others = plan.draft.of(file).after.values()
         if DIST not in file.text and not any(DIST in new for new in others):
             lines.append(DIST)
-        elif is_alone(statement):
+        elif file.is_alone(statement):
             lines.append("pass")
         plan.draft.of(file).removed.add(statement)
         plan.draft.of(file).after[statement] = lines

@@ -18,7 +18,7 @@ from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
 from migrator.convert.load import UNREADABLE, load
 from migrator.convert.models import free_models
 from migrator.convert.program import File, Program, read_file
-from migrator.convert.syntax import above, is_main_guard
+from migrator.convert.syntax import is_main_guard
 from migrator.convert.texts import names_in
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
@@ -99,7 +99,7 @@ def _programs(
     file_of = cache(read_file)  # programs have helpers in common
     for together, mine in groups:
         try:
-            programs.append(load(together[0], read, more=together[1:], for_one_card=False, file_of=file_of))
+            programs.append(load(together[0], read, more=together[1:], for_one_device=False, file_of=file_of))
         except Exception as error:
             failed.update(_failed(mine, error))
     return programs
@@ -181,7 +181,7 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     ours = [file for file in program.files.values() if _imports(file)]
     places = [place for file in ours for place in _imports(file)]
     plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED), version)
-    optional = [(file, node) for file, node in places if _is_optional(node)]
+    optional = [(file, node) for file, node in places if _is_optional(file, node)]
     own_way = any(_has_own_way(file) for file in program.files.values())
     if optional or own_way:
         for file, node in optional or places:
@@ -237,9 +237,9 @@ def _has_own_way(file: File) -> bool:
     return not names.isdisjoint(_OWN_WAY)
 
 
-def _is_optional(statement: ast.stmt) -> bool:
+def _is_optional(file: File, statement: ast.stmt) -> bool:
     """Whether an import of Horovod stands under a condition, or may fail."""
-    around = (up for _, up in above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)))
+    around = (up for _, up in file.above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)))
     return not all(map(is_main_guard, around))
 
 

@@ -12,7 +12,7 @@ from migrator.convert.horovod.tables import PACKAGE, table
 from migrator.convert.horovod.wrapped import follow
 from migrator.convert.models import Home, Wrapped, home_of, parameters_in, use_the_model_inside
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import LOOPS, above, dotted, function_of, ids, is_alone, method_name, parent
+from migrator.convert.syntax import LOOPS, dotted, ids, method_name
 from migrator.convert.write import first_argument
 from migrator.language import _
 from migrator.names.tree import argument_of
@@ -36,7 +36,7 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     arguments = {name: value for name, (_, value) in values.items()}
     home = _model_of(program, file, arguments, call)
     for other, place in plan.wrapped:
-        if other.same(home) and not _exclusive(place, statement):
+        if other.same(home) and not _exclusive(file, place, statement):
             raise UncertainError("several_optimizers", file, call, home=home)
     plan.wrapped.append((home, statement))
     wrapped = follow(program, home, statement)
@@ -86,9 +86,9 @@ def _model_of(program: Program, file: File, arguments: dict[str, Any], call: ast
     return home
 
 
-def _exclusive(one: ast.stmt, other: ast.stmt) -> bool:
+def _exclusive(file: File, one: ast.stmt, other: ast.stmt) -> bool:
     """Whether two statements stand in the two branches of one condition."""
-    for up in (parent(one), parent(other)):
+    for up in (file.parent(one), file.parent(other)):
         if isinstance(up, ast.If):
             branches = [ids(*block) for block in (up.body, up.orelse)]
             if any(id(one) in a and id(other) in b for a, b in (branches, branches[::-1])):
@@ -103,7 +103,7 @@ def _mentioned(file: File, value: Any, depth: int) -> list[tuple[File, Any]]:
         return found
     for node in ast.walk(value):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            function = function_of(node)
+            function = file.function_of(node)
             for bound, _ in file.bindings(function, node.id) or file.bindings(None, node.id):
                 if bound is not None and not any(one is node for one in ast.walk(bound)):
                     found += _mentioned(file, bound, depth - 1)
@@ -156,7 +156,7 @@ def _is_compression(file: File, value: Any) -> bool:
     if file.index.qualified_name(value).startswith(f"{PACKAGE}.Compression."):
         return True
     if isinstance(value, ast.Name):
-        bound = file.bindings(function_of(value), value.id) or file.bindings(None, value.id)
+        bound = file.bindings(file.function_of(value), value.id) or file.bindings(None, value.id)
         return bool(bound) and all(one is not None and _is_compression(file, one) for one, _ in bound)
     return False
 
@@ -192,7 +192,8 @@ def _passes(program: Program, file: File, arguments: dict[str, Any], wrapped: Wr
 
 def _has_own_forward(call: ast.Call, wrapped: Wrapped) -> bool:
     """Whether the innermost loop around a backward pass calls the model, and goes backward just once."""
-    loop = next((up for _, up in above(call) if isinstance(up, (*LOOPS, ast.FunctionDef))), None)
+    around = wrapped.home.file.above(call)
+    loop = next((up for _, up in around if isinstance(up, (*LOOPS, ast.FunctionDef))), None)
     if loop is None:
         return False
     backward = [one for one in ast.walk(loop) if isinstance(one, ast.Attribute) and one.attr == "backward"]
@@ -215,10 +216,10 @@ def plan_synchronize(program: Program, plan: Plan) -> None:
 
 def _without_synchronize(file: File, node: Any, plan: Plan) -> None:
     statement: Any = file.index.statement_of(node)
-    call = parent(node)
+    call = file.parent(node)
     if isinstance(statement, ast.Expr) and statement.value is call and file.own_line(statement):
         plan.draft.of(file).removed.add(statement)
-        if is_alone(statement):
+        if file.is_alone(statement):
             plan.draft.of(file).after[statement] = ["pass"]
     elif isinstance(statement, ast.With) and len(statement.items) == 1 and file.own_line(statement):
         plan.draft.of(file).dissolved.add(statement)

@@ -10,18 +10,7 @@ from typing import Any
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Home, home_of, prepares, uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    argument,
-    class_of,
-    dotted,
-    function_of,
-    ids,
-    is_after,
-    is_stored,
-    parameters,
-    parent,
-    taker_of,
-)
+from migrator.convert.syntax import dotted, ids, is_after, is_stored, parameters
 from migrator.convert.values import call_sites, definition_of
 from migrator.names.tree import FUNCTIONS
 
@@ -32,7 +21,7 @@ _EVALUATES = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\btrain\(Fal
 
 def check_before(program: Program, home: Home, behind: ast.stmt) -> None:
     """Before it is wrapped nothing may have got hold of the bare model that could train it."""
-    function = function_of(behind)
+    function = home.file.function_of(behind)
     values = home.values()
     for value, _ in values:
         if not _is_only_name(value, home):
@@ -40,7 +29,7 @@ def check_before(program: Program, home: Home, behind: ast.stmt) -> None:
     if not values and not home.is_parameter:
         raise UncertainError("origin_not_seen", home.file, behind, home=home)
     for node in uses(home):
-        same = function_of(node) is function
+        same = home.file.function_of(node) is function
         if is_stored(node):
             if same and is_after(node, behind):
                 raise UncertainError("set_anew", home.file, node, home=home)
@@ -56,29 +45,29 @@ def _is_only_name(value: Any, home: Home) -> bool:
         return _is_only_name(value.body, home) and _is_only_name(value.orelse, home)
     if isinstance(value, ast.Call) or dotted(value) == home.text:
         return True
-    return isinstance(home.scope, ast.ClassDef) and _function_with_parameter(value) is not None
+    return isinstance(home.scope, ast.ClassDef) and _function_with_parameter(home.file, value) is not None
 
 
 def _stays(home: Home, node: ast.AST) -> bool:
     """Whether a name is set to itself under a condition: ``model = model.cuda() if cuda else model``."""
-    up = parent(node)
+    up = home.file.parent(node)
     while isinstance(up, ast.IfExp):
-        up = parent(up)
+        up = home.file.parent(up)
     return isinstance(up, ast.Assign) and [dotted(one) for one in up.targets] == [home.text]
 
 
 def _is_kept(program: Program, file: File, node: ast.AST) -> bool:
     """Whether the model goes to something of another package that, by its name, may train it later."""
-    call = taker_of(node)
+    call = file.taker_of(node)
     if not isinstance(call, ast.Call) or definition_of(program, file, call) is not None:
         return False
     name = file.called(call) or dotted(call.func)
     return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
 
 
-def _function_with_parameter(value: Any) -> Any:
+def _function_with_parameter(file: File, value: Any) -> Any:
     """The function of which a value is a parameter: who gives it is looked at, too."""
-    function = function_of(value) if isinstance(value, ast.Name) else None
+    function = file.function_of(value) if isinstance(value, ast.Name) else None
     return function if function is not None and value.id in parameters(function) else None
 
 
@@ -89,7 +78,7 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
         if not sites or not depth:
             raise UncertainError("caller_not_seen", home.file, scope, scope=scope, name=name, home=home)
         for where, call in sites:
-            value = argument(call, scope, name)
+            value = home.file.argument(call, scope, name)
             if isinstance(value, ast.Call):
                 continue
             if not dotted(value) or dotted(value).count(".") > dotted(value).startswith("self."):
@@ -104,15 +93,15 @@ def check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
 
 
 def _goes_to(program: Program, file: File, node: ast.AST, scope: Any) -> bool:
-    call = taker_of(node)
+    call = file.taker_of(node)
     found = definition_of(program, file, call)
-    return found is not None and found[1] in (scope, class_of(scope))
+    return found is not None and found[1] in (scope, file.class_of(scope))
 
 
 def _taken_from(home: Home) -> Iterator[tuple[Any, str]]:
     """The functions, each with its parameter, through which a model comes to its name."""
     for value, _ in home.values() if isinstance(home.scope, ast.ClassDef) else ():
-        function = _function_with_parameter(value)
+        function = _function_with_parameter(home.file, value)
         if isinstance(value, ast.Name) and function is not None:
             yield function, value.id
     if home.is_parameter:
@@ -121,8 +110,8 @@ def _taken_from(home: Home) -> Iterator[tuple[Any, str]]:
 
 def evaluates(program: Program, file: File, node: ast.AST) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
-    call = taker_of(node)
-    places = [(file, function_of(node))]
+    call = file.taker_of(node)
+    places = [(file, file.function_of(node))]
     found = definition_of(program, file, call) if getattr(call, "func", None) is not node else None
     if found is not None:
         places.append(found)

@@ -9,20 +9,9 @@ from typing import Any
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.other_names import check_before, check_outside, evaluates
 from migrator.convert.horovod.tables import PACKAGE, table
-from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses
+from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses, wrapped_uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    above,
-    argument,
-    dotted,
-    function_of,
-    is_after,
-    is_main_guard,
-    is_stored,
-    parameters,
-    parent,
-    taker_of,
-)
+from migrator.convert.syntax import dotted, is_after, is_main_guard, is_stored, parameters
 from migrator.convert.values import call_sites, definition_of
 from migrator.names.tree import FUNCTIONS, Function
 from migrator.project.distributed_use import listed
@@ -41,7 +30,7 @@ def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
     waiting, seen = [home], [home]
     while waiting:
         one = waiting.pop()
-        for node in _uses_of_wrapped(one, result):
+        for node in wrapped_uses(one, result):
             for more in _use(program, one, node, result):
                 if not any(more.same(old) for old in seen):
                     seen.append(more)
@@ -50,26 +39,17 @@ def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
             _from_outside(program, one, result)
     if not result.calls:
         raise UncertainError("call_not_seen", home.file, behind, home=home)
-    conditional = _is_conditional(behind)
+    conditional = _is_conditional(home.file, behind)
     for node, (file, _) in list(result.inner.items()):
         perhaps = conditional or _may_be_bare(program, file, node, result, seen)
         result.inner[node] = (file, perhaps)
     return result
 
 
-def _uses_of_wrapped(home: Home, wrapped: Wrapped) -> list[Any]:
-    """The uses of a name in which it is the wrapped model's."""
-    found = uses(home)
-    for other, statement in wrapped.since:
-        if other.same(home):
-            function = function_of(statement)
-            return [node for node in found if function_of(node) is not function or is_after(node, statement)]
-    return found
-
-
 def _use(program: Program, home: Home, node: ast.AST, result: Wrapped) -> Iterator[Home]:
     """Judge one use of the wrapped model; gives the scopes to which it hands it."""
-    file, up, call = home.file, parent(node), taker_of(node)
+    file = home.file
+    up, call = file.parent(node), file.taker_of(node)
     if is_stored(node):
         return
     if isinstance(up, ast.Attribute):
@@ -98,7 +78,9 @@ def _use(program: Program, home: Home, node: ast.AST, result: Wrapped) -> Iterat
         if not isinstance(up.targets[0], ast.Name):
             _check_kept(program, node, result)
         yield from _kept(file, up.targets[0], node, result)
-    elif isinstance(up, ast.Return) or (isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Return)):
+    elif isinstance(up, ast.Return) or (
+        isinstance(up, ast.Tuple) and isinstance(file.parent(up), ast.Return)
+    ):
         _check_kept(program, node, result)
         yield from _returned(program, node, up if isinstance(up, ast.Tuple) else None, result)
     elif isinstance(up, ast.Subscript):
@@ -115,8 +97,8 @@ def _about_the_wrapper(file: File, call: ast.Call) -> bool:
 
 def _check_kept(program: Program, node: ast.AST, result: Wrapped) -> None:
     """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
-    function = function_of(node)
-    if any(function_of(statement) is function for _, statement in result.since):
+    function = program.entry.function_of(node)
+    if any(program.entry.function_of(statement) is function for _, statement in result.since):
         return
     if function is not None and not _only_called_after(program, function, result.behind):
         raise UncertainError("handed_on", result.home.file, result.behind, home=result.home)
@@ -124,8 +106,8 @@ def _check_kept(program: Program, node: ast.AST, result: Wrapped) -> None:
 
 def _returned(program: Program, node: Any, together: ast.Tuple | None, result: Wrapped) -> Iterator[Home]:
     """The scopes that get a value which a function returns, alone or in a tuple."""
-    for file, site in call_sites(program, function_of(node)):
-        assign = parent(site)
+    for file, site in call_sites(program, program.entry.function_of(node)):
+        assign = file.parent(site)
         if isinstance(assign, ast.Expr):
             continue
         target: Any = assign.targets[0] if isinstance(assign, ast.Assign) else None
@@ -154,21 +136,21 @@ def _attribute(program: Program, home: Home, node: ast.AST, up: ast.Attribute, r
     file = home.file
     chain: Any = up
     last = up.attr
-    while isinstance(parent(chain), (ast.Attribute, ast.Subscript)) and parent(chain).value is chain:
-        chain = parent(chain)
+    while isinstance(above := file.parent(chain), (ast.Attribute, ast.Subscript)) and above.value is chain:
+        chain = above
         last = getattr(chain, "attr", last)
-    call = parent(chain)
+    call = file.parent(chain)
     called = isinstance(call, ast.Call) and call.func is chain
     if up.attr in _MOVES and called and chain is up:
-        function = function_of(node)
-        here = function is function_of(result.behind)
+        function = file.function_of(node)
+        here = function is file.function_of(result.behind)
         if here or (function and _only_called_after(program, function, result.behind)):
             raise UncertainError("moved_behind", file, up, home=home)
         return  # it is the bare model's, or moves the one inside
     if up.attr in table("same_when_wrapped") and chain is up:
         if up.attr == "forward":
             result.calls.append((file, node))
-        if not (called and isinstance(parent(call), ast.Attribute)):
+        if not (called and isinstance(file.parent(call), ast.Attribute)):
             return
     methods = {*table("module_methods"), *table("same_when_wrapped")}
     computes = called and bool(call.args or call.keywords) and last not in methods
@@ -182,7 +164,7 @@ def _from_outside(program: Program, home: Home, result: Wrapped) -> None:
     """``trainer.model.state_dict()``: an attribute of another object that may be the wrapped model."""
     mine = {id(node) for node in uses(home)}
     for file, node in program.nodes(ast.Attribute):
-        up = parent(node)
+        up = file.parent(node)
         if (
             node.attr == home.text.partition(".")[2]
             and id(node) not in mine
@@ -192,9 +174,9 @@ def _from_outside(program: Program, home: Home, result: Wrapped) -> None:
                 result.inner[node] = (file, True)
 
 
-def _is_conditional(behind: ast.stmt) -> bool:
+def _is_conditional(file: File, behind: ast.stmt) -> bool:
     """Whether there are ways past the statement, on which the model stays bare."""
-    for _, up in above(behind):
+    for _, up in file.above(behind):
         if isinstance(up, FUNCTIONS):
             break
         if not is_main_guard(up) and not isinstance(up, (ast.With, ast.Module)):
@@ -206,16 +188,16 @@ def _may_be_bare(program: Program, file: File, node: ast.AST, wrapped: Wrapped, 
     """Whether what is wrapped when the program trains may be the bare model at other times."""
     if wrapped.inner[node][1]:
         return True
-    function = function_of(node)
-    if any(one.file is file and function_of(statement) is function for one, statement in wrapped.since):
+    function = file.function_of(node)
+    if any(one.file is file and file.function_of(statement) is function for one, statement in wrapped.since):
         return False
     if function is None:
         return file is not wrapped.home.file
     text = dotted(node)
     if text not in parameters(function):
         return not _only_called_after(program, function, wrapped.behind)
-    known = {(id(scope.file), id(one)) for scope in seen for one in _uses_of_wrapped(scope, wrapped)}
-    sites = [(where, argument(call, function, text)) for where, call in call_sites(program, function)]
+    known = {(id(scope.file), id(one)) for scope in seen for one in wrapped_uses(scope, wrapped)}
+    sites = [(where, file.argument(call, function, text)) for where, call in call_sites(program, function)]
     return not sites or any((id(where), id(value)) not in known for where, value in sites)
 
 
@@ -223,8 +205,8 @@ def _only_called_after(program: Program, function: Function | None, behind: ast.
     """Whether a function is called behind a statement only, as far as the calls are seen."""
     sites = call_sites(program, function)
     for _, call in sites:
-        caller = function_of(call)
-        if caller is function_of(behind):
+        caller = program.entry.function_of(call)
+        if caller is program.entry.function_of(behind):
             if not is_after(call, behind):
                 return False
         elif caller is None or not depth or not _only_called_after(program, caller, behind, depth - 1):

@@ -9,7 +9,7 @@ from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, parent
+from migrator.convert.syntax import dotted
 from migrator.convert.texts import functions
 from migrator.language import _
 from migrator.project.distributed_use import entries, listed
@@ -20,10 +20,11 @@ def check_batches(found: list[Training], models: list[Wrapped]) -> None:
     for training in found:
         for model in models:
             calls = [(file, node) for file, node in model.calls if id(node) in training.inside]
-            node = carried(training.batches, calls)
+            node = carried(training.file, training.batches, calls)
             if node is not None:
                 raise UncertainError("carried_state", training.file, node)
-            given = [one for _, node in calls for one in (*parent(node).args, *parent(node).keywords)]
+            parents = [file.parent(node) for file, node in calls]
+            given = [one for call in parents for one in (*call.args, *call.keywords)]
             if (
                 calls
                 and training.drawn

@@ -8,7 +8,7 @@ from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, is_alone, method_name, parent
+from migrator.convert.syntax import dotted, method_name
 from migrator.language import N_, _
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
@@ -16,7 +16,7 @@ _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
 _MESSAGE = N_("the device is the rank's own")
 
 
-def use_own_card(program: Program, draft: Draft) -> None:
+def use_own_device(program: Program, draft: Draft) -> None:
     """Plan it for the whole program. Raises UncertainError where it uses several devices."""
     numbers: dict[str, tuple[File, Any]] = {}
     for file, node in program.nodes(ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Assign):
@@ -24,7 +24,7 @@ def use_own_card(program: Program, draft: Draft) -> None:
             numbers.setdefault(number, (file, node))
     if len(numbers) > 1:
         file, node = list(numbers.values())[1]
-        raise UncertainError("several_cards", file, node)
+        raise UncertainError("several_devices", file, node)
 
 
 def _plan(draft: Draft, file: File, node: ast.AST) -> list[str]:
@@ -34,7 +34,7 @@ def _plan(draft: Draft, file: File, node: ast.AST) -> list[str]:
         return []
     if isinstance(node, ast.Call):
         return _call(draft, file, node)
-    if isinstance(parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
+    if isinstance(file.parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
         return []
     number = _device_string(file, node)
     if not number:
@@ -105,7 +105,7 @@ def _visible_devices(draft: Draft, file: File, node: ast.Assign) -> None:
         return
     if file.index.qualified_name(target.value) != "os.environ":
         return
-    if is_alone(node) or not file.own_line(node):
+    if file.is_alone(node) or not file.own_line(node):
         raise UncertainError("visible_devices", file, node)
     draft.of(file).removed.add(node)
     draft.changed(file, node, _("the launcher chooses the devices (--devices)"), "DELETE")

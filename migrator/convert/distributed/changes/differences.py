@@ -8,7 +8,7 @@ import re
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import above, dotted, function_of, method_name
+from migrator.convert.syntax import dotted, method_name
 from migrator.language import _
 from migrator.names.tree import argument_of
 
@@ -55,7 +55,7 @@ def _may_exist(draft: Draft, file: File, call: ast.Call) -> bool:
 def _whole_batch(program: Program, draft: Draft, training: Training) -> None:
     """Report a loss that means something else where each rank has a part of the batch."""
     for file, node in program.nodes(ast.Call, ast.BinOp):
-        owner = next((up.name for _, up in above(node) if isinstance(up, ast.ClassDef)), "")
+        owner = next((up.name for _, up in file.above(node) if isinstance(up, ast.ClassDef)), "")
         if id(node) not in training.inside and "loss" not in owner.lower():
             continue
         if isinstance(node, ast.Call) and getattr(argument_of(node, "reduction"), "value", "") == "sum":
@@ -86,6 +86,6 @@ def _writes(call: ast.Call) -> bool:
 def _comes_after(file: File, call: ast.Call, training: Training) -> bool:
     """Whether a call stands behind the loop over epochs, in the same function."""
     epochs = training.epochs
-    if epochs is None or epochs.file is not file or function_of(call) is not function_of(epochs.loop):
+    if epochs is None or epochs.file is not file or call.lineno <= (epochs.loop.end_lineno or 0):
         return False
-    return bool(call.lineno > (epochs.loop.end_lineno or 0))
+    return file.function_of(call) is file.function_of(epochs.loop)

@@ -10,7 +10,7 @@ from migrator.convert.distributed.find.batches import is_of
 from migrator.convert.distributed.find.iterables import loader_calls, passed_on
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, function_of, is_stored, parent
+from migrator.convert.syntax import dotted, is_stored
 from migrator.convert.values import origins
 from migrator.names.tree import argument_of
 
@@ -24,11 +24,11 @@ Use = Literal["sum", "mean", "either", "shown", "unclear"]
 
 def kind_of_use(program: Program, training: Training, node: ast.AST, sums: set[str]) -> Use:
     """What a use of a sum says of it."""
-    up: Any = parent(node)
+    up: Any = training.file.parent(node)
     if is_stored(node):  # loss /= n
         return _by(program, training, up.value, sums) if isinstance(up.op, ast.Div) else "unclear"
-    node = same_number(node)
-    up = parent(node)
+    node = same_number(training.file, node)
+    up = training.file.parent(node)
     if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
         if up.left is node:
             return _by(program, training, up.right, sums)
@@ -37,18 +37,18 @@ def kind_of_use(program: Program, training: Training, node: ast.AST, sums: set[s
         if isinstance(
             up, (ast.Call, ast.JoinedStr, ast.Tuple, ast.FormattedValue, ast.Attribute, ast.keyword)
         ) or (isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and up.right is node):
-            node, up = up, parent(up)
+            node, up = up, training.file.parent(up)
         else:
             return "unclear"
     return "shown" if isinstance(up, ast.Expr) else "unclear"
 
 
-def same_number(node: ast.AST) -> Any:
+def same_number(file: File, node: ast.AST) -> Any:
     """What stands for the same number, or that many times it: ``100 * float(node.item())``."""
     while True:
-        up: Any = parent(node)
-        if isinstance(up, ast.Attribute) and up.attr in _SAME and isinstance(parent(up), ast.Call):
-            node = parent(up)
+        up: Any = file.parent(node)
+        if isinstance(up, ast.Attribute) and up.attr in _SAME and isinstance(file.parent(up), ast.Call):
+            node = file.parent(up)
         elif isinstance(up, ast.Call) and dotted(up.func) in _SAME_BY_CALL and node in up.args:
             node = up
         elif isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
@@ -104,7 +104,7 @@ def _length(program: Program, training: Training, file: File, node: ast.AST) -> 
         data = argument_of(loader.call, "dataset") or next(iter(loader.call.args), None)
         if data is None:
             continue
-        same = loader.file is file and function_of(data) is function_of(measured)
+        same = loader.file is file and file.function_of(data) is file.function_of(measured)
         if same and ast.dump(data) == ast.dump(measured):
             return "sum"
         if own and own == {id(one) for _, one in origins(program, loader.file, data)}:

@@ -10,7 +10,7 @@ from migrator.convert.distributed.find.conditions import guards
 from migrator.convert.distributed.find.training import Training, feeds
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import LOOPS, Loop, above, dotted, function_of, is_stored, parent, walk_all
+from migrator.convert.syntax import LOOPS, Loop, dotted, is_stored, walk_all
 from migrator.convert.texts import functions
 from migrator.findings.finding import Edit
 from migrator.language import _
@@ -19,18 +19,18 @@ from migrator.language import _
 def leave_together(program: Program, draft: Draft, found: list[Training]) -> None:
     """Plan it for what leaves the loops over epochs and over batches, and skips a batch."""
     for training in found:
+        file, loop = training.file, training.batches
         of_batches = feeds(program, training)
-        tests = _tests(training.batches)
-        _agree(draft, training.file, [test for test in tests if of_batches(test)])
-        around = [one for one in guards(training.backward, training.batches) if of_batches(one[0])]
+        _agree(draft, file, [test for test in _tests(file, loop) if of_batches(test)])
+        around = [one for one in guards(file, training.backward, loop) if of_batches(one[0])]
         where = training.scopes[0][0]
         _agree(draft, where, [test for test, wanted in around if not wanted])
         _agree(draft, where, [test for test, wanted in around if wanted], "not ")
         if training.epochs:
-            loop = training.epochs.loop
-            changing = _changing(loop)
-            tests = [test for test in _tests(loop) if changing & set(map(_base, ast.walk(test)))]
-            _agree(draft, training.epochs.file, tests)
+            file, loop = training.epochs.file, training.epochs.loop
+            changing = _changing(file, loop)
+            tests = [test for test in _tests(file, loop) if changing & set(map(_base, ast.walk(test)))]
+            _agree(draft, file, tests)
             own = feeds(program, training, _reduced(draft, training))
             for name in dict.fromkeys(dotted(node) for test in tests for node in ast.walk(test) if own(node)):
                 if name:
@@ -61,14 +61,15 @@ def _agree(draft: Draft, file: File, tests: list[ast.expr], before: str = "") ->
         draft.changed(file, test, _("the ranks take the same way"))
 
 
-def _tests(loop: Loop) -> list[ast.expr]:
+def _tests(file: File, loop: Loop) -> list[ast.expr]:
     """The conditions by which a loop is left, or the rest of a round is."""
-    function = function_of(loop)
+    function = file.function_of(loop)
     found = [loop.test] if isinstance(loop, ast.While) else []
     for node in walk_all(loop.body):
-        if not isinstance(node, (ast.Break, ast.Continue, ast.Return)) or function_of(node) is not function:
+        leaving = isinstance(node, (ast.Break, ast.Continue, ast.Return))
+        if not leaving or file.function_of(node) is not function:
             continue
-        around = list(above(node))
+        around = list(file.above(node))
         inner = next(up for _, up in around if isinstance(up, (*LOOPS, ast.AsyncFor)))
         if inner is loop or isinstance(node, ast.Return):
             within = around[: next(place for place, (_, up) in enumerate(around) if up is loop)]
@@ -76,12 +77,12 @@ def _tests(loop: Loop) -> list[ast.expr]:
     return list({id(one): one for one in found}.values())
 
 
-def _changing(loop: Loop) -> set[str]:
+def _changing(file: File, loop: Loop) -> set[str]:
     """The names that a loop sets, counters aside, and what it calls: they may differ between ranks."""
     counters = {id(node) for node in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
     found = set()
     for node in walk_all(loop.body):
-        up = parent(node)
+        up = file.parent(node)
         counts = isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) and up in loop.body
         if isinstance(node, ast.Call):
             found.add(_base(node.func))

@@ -10,7 +10,7 @@ from migrator.convert.distributed.find.iterables import Loader, loader_calls
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import class_of, dotted, function_of, last_name, parameters
+from migrator.convert.syntax import dotted, last_name, parameters
 from migrator.convert.values import definition_of, live_sites, origins
 from migrator.convert.write import added_parameter
 from migrator.language import _
@@ -178,13 +178,13 @@ def _asked_for(
 
     Empty where it makes no other. Raises UncertainError where the function cannot get a parameter.
     """
-    function = function_of(call)
+    function = file.function_of(call)
     if function is None or not depth:
         return ""
     sites = live_sites(program, function)
     training = [site for site in sites if _leads_to(program, loader, site[1], found)]
     ways = [_asked_for(program, draft, loader, *site, found, depth - 1) for site in training]
-    if not training and (len(sites) < 2 or _is_on_the_way(function, found)):
+    if not training and (len(sites) < 2 or _is_on_the_way(file, function, found)):
         return ""
     if len(training) == len(sites) and not any(ways):
         return ""
@@ -198,11 +198,11 @@ def _asked_for(
     return _PARAMETER
 
 
-def _is_on_the_way(function: Any, found: list[Training]) -> bool:
+def _is_on_the_way(file: File, function: Any, found: list[Training]) -> bool:
     """Whether training runs in a function, or in a method of its class."""
-    ways = [one for training in found for _, one in training.scopes if one is not None]
-    owner = class_of(function)
-    return any(one is function or (owner is not None and class_of(one) is owner) for one in ways)
+    ways = [(where, one) for training in found for where, one in training.scopes if one is not None]
+    owner = file.class_of(function)
+    return any(one is function or (owner is not None and where.class_of(one) is owner) for where, one in ways)
 
 
 def _leads_to(program: Program, loader: Loader, site: ast.Call, found: list[Training]) -> bool:

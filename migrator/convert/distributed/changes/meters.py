@@ -15,11 +15,10 @@ from migrator.convert.distributed.changes.metrics import (
 )
 from migrator.convert.distributed.find.training import Training, feeds
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.program import Program
+from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     Loop,
     dotted,
-    function_of,
     ids,
     last_name,
     method_name,
@@ -44,14 +43,14 @@ def _meters(program: Program, draft: Draft, training: Training) -> None:
     updated = [dotted(node.func.value) for node in walk_all([loop]) if method_name(node) == "update"]
     for name in dict.fromkeys(updated):
         used = any(node.id == name for node in behind(file, loop, ast.Name))
-        made = file.bindings(function_of(loop), name) if used else []
+        made = file.bindings(file.function_of(loop), name) if used else []
         owners = [definition_of(program, file, one) for one in _calls(made)]
         if len(owners) != 1 or owners[0] is None or not isinstance(owners[0][1], ast.ClassDef):
             continue
         stores = set(map(dotted, stored_below(owners[0][1])))
         if not {"self.sum", "self.count"} <= stores:
             continue
-        if not _fresh(loop, name, made):
+        if not _fresh(file, loop, name, made):
             report_share(draft, training, f"{name}.avg")
             continue
         lines = [f"{name}.{one} = sum_over_ranks({name}.{one})" for one in ("sum", "count")]
@@ -68,15 +67,16 @@ def average_in_closures(program: Program, draft: Draft, found: list[Training]) -
     if "torch.optim.LBFGS" not in (file.called(call) for file, call in program.nodes(ast.Call)):
         return
     for training in found:
-        closure = function_of(training.backward)
-        if closure is None or closure is function_of(training.batches):
+        file = training.file
+        closure = file.function_of(training.backward)
+        if closure is None or closure is file.function_of(training.batches):
             continue
         last = closure.body[-1]
         name = dotted(last.value) if isinstance(last, ast.Return) and last.value is not None else ""
         if not name:
-            raise UncertainError("closure_loss", training.file, closure)
+            raise UncertainError("closure_loss", file, closure)
         lines = [line_for(name, True)]
-        put(draft, training, draft.of(training.file).before.setdefault(last, []), last, lines)
+        put(draft, training, draft.of(file).before.setdefault(last, []), last, lines)
 
 
 def _calls(made: Sequence[tuple[Any, int]]) -> list[Any]:
@@ -88,9 +88,9 @@ def _calls(made: Sequence[tuple[Any, int]]) -> list[Any]:
     return [one for one in found if isinstance(one, ast.Call)]
 
 
-def _fresh(loop: Loop, name: str, made: Sequence[tuple[Any, int]]) -> bool:
+def _fresh(file: File, loop: Loop, name: str, made: Sequence[tuple[Any, int]]) -> bool:
     """Whether an object is made, or reset, in the loop's block before it."""
-    before = statements_before(loop)
+    before = statements_before(file, loop)
     calls = [one for one in walk_all(before) if isinstance(one, ast.Call)]
     resets = (one for one in calls if dotted(one.func) == f"{name}.reset")
     return set(map(id, _calls(made))) <= ids(*before) or any(resets)
@@ -122,6 +122,6 @@ def _others(program: Program, draft: Draft, training: Training) -> None:
             name = name if name in names_below(node.value) else ""
         else:
             continue
-        if name in used and function_of(node) is function_of(loop) and of_batches(node.value):
+        if name in used and file.function_of(node) is file.function_of(loop) and of_batches(node.value):
             report_share(draft, training, name)
             used.discard(name)

@@ -13,17 +13,7 @@ from migrator.convert.distributed.find.conditions import training_view
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    Loop,
-    block_around,
-    dotted,
-    function_of,
-    is_stored,
-    names_below,
-    parent,
-    stored_below,
-    walk_all,
-)
+from migrator.convert.syntax import Loop, dotted, is_stored, names_below, stored_below, walk_all
 from migrator.convert.texts import functions
 from migrator.language import _
 
@@ -42,15 +32,15 @@ def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> Non
 def _after_loop(program: Program, draft: Draft, training: Training) -> None:
     """What is added up in the loop from nothing before it, and used behind it."""
     file, loop = training.file, training.batches
-    sums = {name: uses for name in _sums(loop) if (uses := _uses_behind(file, loop, name)) is not None}
+    sums = {name: uses for name in _sums(file, loop) if (uses := _uses_behind(file, loop, name)) is not None}
     kinds = {
         name: {kind_of_use(program, training, use, set(sums)) for use in uses} for name, uses in sums.items()
     }
     always: list[str] = []
     conditional: list[str] = []
-    for group in _together(sums):
+    for group in _together(file, sums):
         every = {kind for name in group for kind in kinds[name]}
-        if not every or all(_counts_rounds(loop, name) for name in group):
+        if not every or all(_counts_rounds(file, loop, name) for name in group):
             continue
         unclear = "unclear" in every or {"sum", "mean"} <= every or {"shown", "mean"} <= every
         fixed = every - {"either", "mean"}  # not the same for loaders that are whole
@@ -88,34 +78,34 @@ def report_share(draft: Draft, training: Training, name: str) -> None:
 
 def behind(file: File, loop: Loop, kind: type) -> list[Any]:
     """The nodes of a kind behind a loop, in its function."""
-    function = function_of(loop)
-    return [one for one in file.nodes(kind) if one.lineno > loop.end_lineno and function_of(one) is function]
+    function = file.function_of(loop)
+    later = (one for one in file.nodes(kind) if one.lineno > loop.end_lineno)
+    return [one for one in later if file.function_of(one) is function]
 
 
-def statements_before(loop: Any) -> list[Any]:
+def statements_before(file: File, loop: Any) -> list[Any]:
     """The statements that run before a loop each time that it runs."""
     found: list[Any] = []
     node = loop
     while True:
-        block, owner = block_around(node)
-        found += block[: block.index(node)] if block else []
-        node = owner
+        found += file.index.before(node)
+        node = file.parent(node)
         if not isinstance(node, (ast.With, ast.Try, ast.If)):
             return found
 
 
-def _sums(loop: Loop) -> dict[str, list[ast.AugAssign]]:
+def _sums(file: File, loop: Loop) -> dict[str, list[ast.AugAssign]]:
     """What a loop adds to, by name, in the order of the lines."""
     found: dict[str, list[ast.AugAssign]] = {}
     for node in walk_all([loop]):
         adds = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.target)
-        if adds and function_of(node) is function_of(loop):
+        if adds and file.function_of(node) is file.function_of(loop):
             found.setdefault(dotted(node.target), []).append(node)
     return dict(sorted(found.items(), key=lambda one: one[1][0].lineno))
 
 
-def _counts_rounds(loop: Loop, name: str) -> bool:
-    return all(isinstance(one.value, ast.Constant) for one in _sums(loop)[name])
+def _counts_rounds(file: File, loop: Loop, name: str) -> bool:
+    return all(isinstance(one.value, ast.Constant) for one in _sums(file, loop)[name])
 
 
 def _is_nothing(value: Any) -> bool:
@@ -127,17 +117,17 @@ def _is_nothing(value: Any) -> bool:
 
 def _begun(file: File, loop: Loop, name: str) -> Any:
     """The statement of the loop's block that sets a sum to nothing; None where it is set elsewhere, too."""
-    every = file.stores.get((function_of(loop), name), ())
-    stores = [node for node in every if not isinstance(parent(node), ast.AugAssign)]
-    before = statements_before(loop)
+    every = file.stores.get((file.function_of(loop), name), ())
+    stores = [node for node in every if not isinstance(file.parent(node), ast.AugAssign)]
+    before = statements_before(file, loop)
     begun = None
     for node in stores:
-        up: Any = parent(node)
+        up: Any = file.parent(node)
         value = up.value if isinstance(up, (ast.Assign, ast.AnnAssign)) else None
-        if isinstance(up, ast.Tuple) and isinstance(parent(up), ast.Assign):  # a, b = 0, 0
-            given = parent(up).value
+        if isinstance(up, ast.Tuple) and isinstance(file.parent(up), ast.Assign):  # a, b = 0, 0
+            given = file.parent(up).value
             value = given.elts[up.elts.index(node)] if isinstance(given, ast.Tuple) else None
-            up = parent(up)
+            up = file.parent(up)
         if any(up is one for one in before) and _is_nothing(value):
             begun = up
         elif up.lineno <= (loop.end_lineno or 0):
@@ -154,21 +144,21 @@ def _uses_behind(file: File, loop: Loop, name: str) -> list[Any] | None:
         if dotted(node) != name:
             continue
         if is_stored(node):
-            if isinstance(parent(node), ast.AugAssign):
+            if isinstance(file.parent(node), ast.AugAssign):
                 used.append(node)
-            elif isinstance(parent(node), ast.Assign):  # loss = loss / n
-                used += [one for one in ast.walk(parent(node).value) if dotted(one) == name]
+            elif isinstance(file.parent(node), ast.Assign):  # loss = loss / n
+                used += [one for one in ast.walk(file.parent(node).value) if dotted(one) == name]
             break
         used.append(node)
     return used
 
 
-def _together(sums: dict[str, list[Any]]) -> list[list[str]]:
+def _together(file: File, sums: dict[str, list[Any]]) -> list[list[str]]:
     """The sums in groups: those that are divided by each other have to be reduced alike."""
     groups = [[name] for name in sums]
     for name, uses in sums.items():
         for use in uses:
-            up = parent(same_number(use)) if isinstance(use.ctx, ast.Load) else parent(use)
+            up = file.parent(same_number(file, use)) if isinstance(use.ctx, ast.Load) else file.parent(use)
             near: set[str] = set()
             if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
                 near = names_below(up)
@@ -190,7 +180,7 @@ def _in_windows(draft: Draft, training: Training) -> None:
         if not isinstance(window, ast.If) or window.orelse or "Mod()" not in ast.dump(window.test):
             continue
         names = []
-        for name in _sums(loop):
+        for name in _sums(file, loop):
             resets = [
                 one
                 for one in window.body
@@ -200,10 +190,10 @@ def _in_windows(draft: Draft, training: Training) -> None:
                 dotted(node) == name for node in ast.walk(window) if node not in resets[0].targets
             ):
                 names.append(name)
-        shown = [name for name in names if not _counts_rounds(loop, name)]
+        shown = [name for name in names if not _counts_rounds(file, loop, name)]
         if not shown:
             continue
-        if not _same_on_every_rank(loop, window.test) or training.mixed:
+        if not _same_on_every_rank(file, loop, window.test) or training.mixed:
             for name in shown:
                 report_share(draft, training, name)
             continue
@@ -211,8 +201,8 @@ def _in_windows(draft: Draft, training: Training) -> None:
         put(draft, training, draft.of(file).first.setdefault(window, []), window, lines)
 
 
-def _same_on_every_rank(loop: Loop, test: ast.expr) -> bool:
+def _same_on_every_rank(file: File, loop: Loop, test: ast.expr) -> bool:
     """Whether a condition depends on the number of the round alone."""
     asked = names_below(test) - {round_number(loop)}
-    setting = (parent(node) for node in stored_below(loop) if dotted(node) in asked)
+    setting = (file.parent(node) for node in stored_below(loop) if dotted(node) in asked)
     return all(isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) for up in setting)

@@ -12,10 +12,7 @@ from migrator.convert.distributed.find.iterables import counts, stripped
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     Loop,
-    above,
-    argument,
     dotted,
-    function_of,
     ids,
     is_stored,
     last_name,
@@ -58,7 +55,7 @@ class Drawn:
 
     def feeds(self, node: ast.AST) -> bool:
         """Whether an expression holds what comes of it."""
-        return holds(node, self.seeds, self.names)
+        return holds(self.file, node, self.seeds, self.names)
 
 
 def drawn_batches(
@@ -78,7 +75,7 @@ def drawn_batches(
     own = ids(loop) if not functions else ids(loop, *functions)
     found = []
     for where, node in inside:
-        if id(node) in own and isinstance(node, ast.Call) and _may_turn(node, loop, functions):
+        if id(node) in own and isinstance(node, ast.Call) and _may_turn(where, node, loop, functions):
             if _draws(program, where, node) and not _draws_inside(program, where, node):
                 seeds = frozenset({id(node)})
                 one = Drawn(where, node, True, seeds, fed(program, inside, seeds, ()))
@@ -91,27 +88,29 @@ def is_step(node: Any) -> bool:
     return method_name(node) == "step" and "sched" not in dotted(node.func.value).lower()
 
 
-def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) -> Callable[[ast.AST], bool]:
+def fed_by(
+    program: Program, file: File, loop: Loop, drawn: Sequence[Drawn], inside: Nodes
+) -> Callable[[ast.AST], bool]:
     """Tells whether an expression holds what comes of the batches of a loop."""
     names: set[Name] = {name for one in drawn for name in one.names}
     seeds = frozenset(seed for one in drawn for seed in one.seeds)
     if isinstance(loop, ast.For) and not counts(loop.iter):
-        names |= _items(loop)
+        names |= _items(file, loop)
     else:
         seeds |= {
             id(node) for _, node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"
         }
     known = fed(program, inside, seeds, names)
-    return lambda node: holds(node, seeds, known)
+    return lambda node: holds(file, node, seeds, known)
 
 
 def is_of(program: Program, drawn: Drawn, node: Any) -> bool:
     """Whether an expression names what gives a loop all of its batches, there or where it comes from."""
     given, depth = drawn.node, _DEPTH
     while dotted(given) and depth:
-        if key(given) == key(node):
+        if key(drawn.file, given) == key(drawn.file, node):
             return True
-        function = function_of(given)
+        function = drawn.file.function_of(given)
         sites = (
             call_sites(program, function)
             if dotted(given) in (parameters(function) if function else ())
@@ -119,25 +118,25 @@ def is_of(program: Program, drawn: Drawn, node: Any) -> bool:
         )
         if len(sites) != 1:
             return False
-        given, depth = argument(sites[0][1], function, dotted(given)), depth - 1
+        given, depth = drawn.file.argument(sites[0][1], function, dotted(given)), depth - 1
     return False
 
 
-def carried(loop: Loop, calls: Nodes) -> Any:
+def carried(file: File, loop: Loop, calls: Nodes) -> Any:
     """What goes from one batch to the next: an argument of the model that its result sets anew; or None."""
-    targets = _items(loop) if isinstance(loop, ast.For) else set()
-    for file, node in calls:
-        statement: Any = file.index.statement_of(node)
-        call = next(up for _, up in above(node) if isinstance(up, ast.Call))
-        function = function_of(node)
-        own = function is function_of(loop)
+    targets = _items(file, loop) if isinstance(loop, ast.For) else set()
+    for where, node in calls:
+        statement: Any = where.index.statement_of(node)
+        call = next(up for _, up in where.above(node) if isinstance(up, ast.Call))
+        function = where.function_of(node)
+        own = function is file.function_of(loop)
         for name in _read(call) & set(map(dotted, stored_below(statement))):
             if not own and not name.startswith("self."):
                 continue  # each call of a function begins anew
-            stores = file.stores.get((function, name), [])
-            before = [file.index.statement_of(one) for one in stores if one.lineno < statement.lineno]
+            stores = where.stores.get((function, name), [])
+            before = [where.index.statement_of(one) for one in stores if one.lineno < statement.lineno]
             fresh = (id(one) in ids(loop) or not own for one in before if name not in _read(one))
-            if not any(fresh) and not any(key(one) in targets for one in stores):
+            if not any(fresh) and not any(key(where, one) in targets for one in stores):
                 return node
     return None
 
@@ -149,16 +148,16 @@ def _read(node: ast.AST) -> set[str]:
 def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Drawn | None:
     """What a loop runs over, where that gives batches or the places of batches."""
     inner = stripped(loop.iter)
-    names = _items(loop)
+    names = _items(file, loop)
     if not counts(loop.iter):
         if not _gives_batches(program, file, inner):
             return None
         return Drawn(file, inner, False, frozenset(), fed(program, inside, frozenset(), names))
     places = fed(program, inside, frozenset(), names)
     taken = {
-        id(node): function_of(node)
+        id(node): file.function_of(node)
         for _, node in inside
-        if isinstance(node, ast.Subscript) and holds(node.slice, frozenset(), places)
+        if isinstance(node, ast.Subscript) and holds(file, node.slice, frozenset(), places)
     }
     makers = [
         id(node)
@@ -168,18 +167,18 @@ def _of_loop(program: Program, file: File, loop: ast.For, inside: Nodes) -> Draw
         and any(found[1] is one for one in taken.values())
     ]
     for _, node in inside:
-        if isinstance(node, ast.If) and holds(node.test, frozenset(), places) and not _only_shows(node):
+        if isinstance(node, ast.If) and holds(file, node.test, frozenset(), places) and not _only_shows(node):
             return None  # the ranks would not agree
     seeds = frozenset({*taken, *makers})
     return Drawn(file, inner, False, seeds, fed(program, inside, seeds, ()))
 
 
-def _items(loop: ast.For) -> set[Name]:
+def _items(file: File, loop: ast.For) -> set[Name]:
     """The names of what a loop runs over, without what ``enumerate`` counts."""
     target: ast.expr = loop.target
     if "enumerate" in map(last_name, ast.walk(loop.iter)) and isinstance(target, ast.Tuple):
         target = target.elts[-1]
-    return {key(one) for one in stored_below(target)}
+    return {key(file, one) for one in stored_below(target)}
 
 
 def _only_shows(node: ast.If) -> bool:
@@ -211,9 +210,9 @@ def _is_iterated(program: Program, file: File, node: Any, depth: int) -> bool:
     return name.partition(".")[0] in ("torch", "numpy", "random") or method_name(node) in ("split", "chunk")
 
 
-def _may_turn(call: ast.Call, loop: Loop, functions: Sequence[Any]) -> bool:
+def _may_turn(file: File, call: ast.Call, loop: Loop, functions: Sequence[Any]) -> bool:
     """Whether what a call gives may differ between ranks: no condition asks for it."""
-    for child, up in above(call):
+    for child, up in file.above(call):
         if isinstance(up, (ast.If, ast.While, ast.IfExp)) and child is up.test:
             return False
         if up is loop or any(up is one for one in functions):

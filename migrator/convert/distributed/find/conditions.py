@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import above, argument, default, function_of, method_name, parameters, walk_all
+from migrator.convert.syntax import default, method_name, parameters, walk_all
 from migrator.convert.values import call_sites
 from migrator.names.tree import Function, hands_on
 
@@ -16,13 +16,13 @@ _UNKNOWN = object()
 _SOMETHING = object()  # what a call gives that is no constant
 
 
-def guards(node: ast.AST, top: Any) -> list[Guard]:
+def guards(file: File, node: ast.AST, top: Any) -> list[Guard]:
     """The conditions between a node and one around it, each with the value that lets the node be reached.
 
     A condition both of whose branches call ``backward`` is none.
     """
     found: list[Guard] = []
-    for child, up in above(node):
+    for child, up in file.above(node):
         if child is top:
             break
         if isinstance(up, ast.If) and child is not up.test:
@@ -45,7 +45,7 @@ def training_view(program: Program) -> Program:
     while True:
         by_function: dict[int, tuple[Any, list[tuple[File, Any]]]] = {}
         for file, node in reaching:
-            function = function_of(node)
+            function = file.function_of(node)
             if function is not None:
                 by_function.setdefault(id(function), (function, []))[1].append((file, node))
         quiet: set[int] = set()
@@ -71,7 +71,7 @@ def training_view(program: Program) -> Program:
 def _reached(file: File, node: ast.AST, function: Function | None, site: ast.Call) -> bool | None:
     """Whether a call of a function reaches a node of it; None where its arguments do not say."""
     result: bool | None = True
-    for test, wanted in guards(node, function):
+    for test, wanted in guards(file, node, function):
         if not _asks_parameter(file, test, function):
             continue
         value = _value(file, test, function, site, 6)
@@ -102,7 +102,7 @@ def _value(file: File, node: Any, function: Any, site: ast.Call, depth: int) -> 
             return _value(file, bound, function, site, depth - 1)
         if file.bindings(function, node.id) or node.id not in parameters(function):
             return _UNKNOWN
-        given = argument(site, function, node.id)
+        given = file.argument(site, function, node.id)
         if given is None and not hands_on(site):
             given = default(function, node.id)
         return given.value if isinstance(given, ast.Constant) else _UNKNOWN if given is None else _SOMETHING

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import argument, dotted, function_of, parameters, stored_below
+from migrator.convert.syntax import dotted, parameters, stored_below
 from migrator.convert.values import definition_of
 from migrator.names.tree import FUNCTIONS
 
@@ -17,25 +17,25 @@ Name = tuple[int, str]  # the id of its function, which is None at a file's marg
 _MOVES = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension, ast.Call)
 
 
-def key(node: Any) -> Name:
+def key(file: File, node: Any) -> Name:
     """The name that a node stands for, with its scope."""
     text = dotted(node.value if isinstance(node, ast.Subscript) else node)
-    return (0 if text.startswith("self.") else id(function_of(node)), text)
+    return (0 if text.startswith("self.") else id(file.function_of(node)), text)
 
 
-def holds(node: ast.AST, seeds: Iterable[int], names: Iterable[Name]) -> bool:
+def holds(file: File, node: ast.AST, seeds: Iterable[int], names: Iterable[Name]) -> bool:
     """Whether an expression holds one of some others, or of some names."""
     for one in ast.walk(node):
         if id(one) in seeds:
             return True
         if isinstance(one, (ast.Name, ast.Attribute)) and dotted(one):
-            scope = function_of(one)
+            scope = file.function_of(one)
             while True:
                 if (id(scope), dotted(one)) in names or (0, dotted(one)) in names:
                     return True
                 if scope is None:
                     break
-                scope = function_of(scope)
+                scope = file.function_of(scope)
     return False
 
 
@@ -56,19 +56,20 @@ def _moved(
 ) -> Iterator[Name]:
     if isinstance(node, ast.Call):
         given = [*node.args, *(one.value for one in node.keywords)]
-        if not any(holds(one, seeds, known) for one in given):
+        if not any(holds(file, one, seeds, known) for one in given):
             return
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
-            yield key(node.func.value)
+            yield key(file, node.func.value)
         found = definition_of(program, file, node)
         if found and isinstance(found[1], FUNCTIONS):
             stars = any(isinstance(one, ast.Starred) for one in node.args)
             for name in parameters(found[1]):
-                value = argument(node, found[1], name)
-                if (value is not None and holds(value, seeds, known)) or (value is None and stars):
+                value = file.argument(node, found[1], name)
+                if (value is not None and holds(file, value, seeds, known)) or (value is None and stars):
                     yield id(found[1]), name
         return
     value = node.iter if isinstance(node, (ast.For, ast.comprehension)) else getattr(node, "value", None)
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    if value is not None and holds(value, seeds, known):
-        yield from (key(one) for target in targets if target is not None for one in stored_below(target))
+    if value is not None and holds(file, value, seeds, known):
+        for target in filter(None, targets):
+            yield from (key(file, one) for one in stored_below(target))

@@ -9,16 +9,7 @@ from typing import Any
 
 from migrator.convert.distributed.find.conditions import Guard
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    above,
-    argument,
-    dotted,
-    function_of,
-    last_name,
-    method,
-    parameters,
-    yields,
-)
+from migrator.convert.syntax import dotted, last_name, method, parameters
 from migrator.convert.values import definition_of, origins
 from migrator.project.distributed_use import listed
 
@@ -74,11 +65,11 @@ def passed_on(
         return [(file, one, "") for one in node.args]
     if isinstance(node, ast.Call):
         found = definition_of(program, file, node)
-        for one in yields(found[1]) if found else ():
-            loops = (up for _, up in above(one) if isinstance(up, ast.For))
+        for one in file.yields(found[1]) if found else ():
+            loops = (up for _, up in file.above(one) if isinstance(up, ast.For))
             drawn = (loop.iter for loop in loops if dotted(loop.target) == dotted(one.value))
             name = dotted(stripped(next(drawn, None)))
-            given = argument(node, found[1], name) if found and name in parameters(found[1]) else None
+            given = file.argument(node, found[1], name) if found and name in parameters(found[1]) else None
             return [(file, given, "")] if given is not None else []
     if isinstance(node, ast.IfExp):
         for test, holds in known:
@@ -127,7 +118,7 @@ def loader_name(file: File, node: ast.AST, known: Sequence[Guard] = ()) -> str:
     """What the loader under an iterable is called there: ``loader``, ``self.loader``, or nothing plain."""
     node = stripped(node)
     if isinstance(node, ast.Name):
-        value = file.only_value(function_of(node), node.id)
+        value = file.only_value(file.function_of(node), node.id)
         inner = stripped(value)
         if inner is not value or isinstance(inner, ast.Subscript):
             return loader_name(file, inner, known) if not isinstance(inner, ast.Name) else inner.id

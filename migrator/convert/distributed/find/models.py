@@ -14,18 +14,13 @@ from migrator.convert.models import Home, Wrapped, home_of, prepares, receiving,
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     LOOPS,
-    argument,
-    class_of,
     dotted,
-    function_of,
     ids,
     is_main_guard,
     is_stored,
     last_name,
     method_name,
-    parent,
     stored_below,
-    taker_of,
 )
 from migrator.convert.values import call_sites, definition_of, origins
 from migrator.names.tree import FUNCTIONS
@@ -87,7 +82,7 @@ def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any
             if len(waiting) < _DEPTH and all(origin is not one for _, one in waiting):
                 waiting.append((place, origin))
     for where, node in list(places):
-        function = function_of(node)
+        function = file.function_of(node)
         if dotted(node) == "self" and function is not None:  # a method of the model makes its optimizer
             sites = ((place, site.func) for place, site in call_sites(program, function))
             places += [(place, func.value) for place, func in sites if isinstance(func, ast.Attribute)]
@@ -108,20 +103,22 @@ def _owners(node: ast.AST) -> list[Any]:
 def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
     """A scope, and those from which the model comes to it."""
     yield home
+    file = home.file
     given: list[tuple[File, Any]] = []
     if home.is_parameter:
-        given = [(w, argument(c, home.scope, home.text)) for w, c in call_sites(program, home.scope)]
+        given = [(w, file.argument(c, home.scope, home.text)) for w, c in call_sites(program, home.scope)]
         if any(node is None for _, node in given):
             return
-        given = given if len({(id(w), dotted(node), id(function_of(node))) for w, node in given}) == 1 else []
+        if len({(id(w), dotted(node), id(w.function_of(node))) for w, node in given}) != 1:
+            given = []
     elif isinstance(home.scope, ast.ClassDef):
-        values = [(home.file, unmoved(value)) for value, _ in home.values() if value is not None]
+        values = [(file, unmoved(value)) for value, _ in home.values() if value is not None]
         given = [(where, node) for where, node in values if dotted(node) not in ("", home.text)]
         given = given if len({dotted(node) for _, node in given}) == 1 else []
     elif home.scope is not None:  # self.model = model
-        assigns = (_pairs(one) for one in home.file.nodes(ast.Assign) if function_of(one) is home.scope)
+        assigns = (_pairs(one) for one in file.nodes(ast.Assign) if file.function_of(one) is home.scope)
         kept = {dotted(target): target for pairs in assigns for target, value in pairs if _is(value, home)}
-        given = [(home.file, target) for name, target in kept.items() if name.startswith("self.")]
+        given = [(file, target) for name, target in kept.items() if name.startswith("self.")]
     for where, node in given[:1] if depth else ():
         if dotted(node) not in ("", "self") or not home.is_parameter:
             yield from _outwards(program, home_of(program, where, node, dotted(node)), depth - 1)
@@ -144,7 +141,7 @@ def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
     for training in found:
         for file, function in training.scopes:
             if isinstance(home.scope, ast.ClassDef):
-                if any(one is class_of(function) for _, one in program.family(home.file, home.scope)):
+                if any(one is file.class_of(function) for _, one in program.family(home.file, home.scope)):
                     return True
             elif file is home.file and (function is home.scope or home.scope is None):
                 return True
@@ -153,7 +150,7 @@ def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
 
 def _wrapped(program: Program, ways: list[Home], found: list[Training]) -> Wrapped:
     """Where to wrap: behind what prepares the model, before what uses it."""
-    home = ways[0]
+    home, file = ways[0], ways[0].file
     named = uses(home)
     if not any(_is_moved(program, one) for one in ways):
         for inner in _inwards(program, home):
@@ -162,12 +159,12 @@ def _wrapped(program: Program, ways: list[Home], found: list[Training]) -> Wrapp
         raise UncertainError("model_not_on_device", home.file, (named or [None])[0], home=home)
     scope = home.scope
     if isinstance(scope, ast.ClassDef):
-        stored = [function_of(node) for node in named if is_stored(node)]
-        stored = [function for function in stored if class_of(function) is scope]
+        stored = [file.function_of(node) for node in named if is_stored(node)]
+        stored = [function for function in stored if file.class_of(function) is scope]
         if len({id(one) for one in stored}) != 1:
             raise UncertainError("model_in_methods", home.file, scope, home=home)
         scope = stored[0]
-    own = {id(node) for node in named if function_of(node) is scope}
+    own = {id(node) for node in named if file.function_of(node) is scope}
     behind = None
     loops = {id(one.batches) for one in found}
     trains = {id(function) for one in found for _, function in one.scopes if function is not None}
@@ -214,14 +211,16 @@ def _sets_first(statement: Any, own: set[int]) -> bool:
 
 def _inwards(program: Program, home: Home, depth: int = 6) -> Iterator[Home]:
     """The scopes to which the model is handed: functions, and classes that keep it."""
+    file = home.file
     for node in uses(home) if depth else ():
-        call = taker_of(node)
-        for inner in receiving(program, home.file, call, node) if isinstance(call, ast.Call) else ():
+        call = file.taker_of(node)
+        for inner in receiving(program, file, call, node) if isinstance(call, ast.Call) else ():
             yield inner
-            owner = class_of(inner.scope)
+            owner = inner.file.class_of(inner.scope)
             for assign in inner.file.nodes(ast.Assign) if owner else ():
                 kept = dotted(assign.targets[0])
-                if function_of(assign) is inner.scope and dotted(unmoved(assign.value)) == inner.text:
+                same = dotted(unmoved(assign.value)) == inner.text
+                if same and inner.file.function_of(assign) is inner.scope:
                     if kept.startswith("self.") and kept.count(".") == 1:
                         yield Home(inner.file, owner, kept)
             if owner is not None:
@@ -230,7 +229,8 @@ def _inwards(program: Program, home: Home, depth: int = 6) -> Iterator[Home]:
 
 def _is_moved(program: Program, home: Home) -> bool:
     """Whether the model is put on a device in this scope, or comes from a function that does it."""
-    if any(isinstance(parent(node), ast.Attribute) and _is_move(parent(parent(node))) for node in uses(home)):
+    above = [home.file.parent(node) for node in uses(home)]
+    if any(isinstance(up, ast.Attribute) and _is_move(home.file.parent(up)) for up in above):
         return True
     for value, _ in home.values():
         for call in ast.walk(value) if value is not None else ():

@@ -11,17 +11,7 @@ from typing import Any
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import Wrapped, has_prefix, receiving, uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    above,
-    block_around,
-    dotted,
-    function_of,
-    ids,
-    is_stored,
-    last_name,
-    parent,
-    taker_of,
-)
+from migrator.convert.syntax import dotted, ids, is_stored, last_name
 from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
 
@@ -46,9 +36,9 @@ def parallels(program: Program) -> list[Parallel]:
     found = []
     for file, call in program.nodes(ast.Call):
         if file.called(call) in NAMES and call.args:
-            function = function_of(call)
-            ways = (up for _, up in above(call) if isinstance(up, (ast.If, ast.IfExp)))
-            tests = [up.test for up in ways if function_of(up) is function]
+            function = file.function_of(call)
+            ways = (up for _, up in file.above(call) if isinstance(up, (ast.If, ast.IfExp)))
+            tests = [up.test for up in ways if file.function_of(up) is function]
             perhaps = any(_BY_NUMBER.search(file.index.segment(test)) for test in tests)
             found.append(Parallel(file, call, perhaps, frozenset(map(ast.dump, tests))))
     return found
@@ -68,7 +58,8 @@ def prefixed(found: list[Parallel], program: Program, others: Collection[str], r
 def wraps(one: Parallel, wrapped: Wrapped) -> bool:
     """Whether a call of nn.DataParallel is about a model, by its name."""
     names = {dotted(one.call.args[0])}
-    names |= {dotted(node) for _, up in above(one.call) if isinstance(up, ast.Assign) for node in up.targets}
+    assigns = (up for _, up in one.file.above(one.call) if isinstance(up, ast.Assign))
+    names |= {dotted(node) for assign in assigns for node in assign.targets}
     return wrapped.home.text.rpartition(".")[2] in {name.rpartition(".")[2] for name in names}
 
 
@@ -77,60 +68,63 @@ def take_its_place(program: Program, wrapped: Wrapped, parallel: Parallel) -> No
 
     Raises UncertainError where a checkpoint is loaded before the model can be wrapped.
     """
-    block, _ = block_around(wrapped.behind)
+    file = wrapped.home.file
+    block = file.index.block(wrapped.behind)
     last = block.index(wrapped.behind)
     first = next((number for number, each in enumerate(block) if id(parallel.call) in ids(each)), 0)
-    used = [node for node in uses(wrapped.home) if function_of(node) is function_of(wrapped.behind)]
+    used = [node for node in uses(wrapped.home) if file.function_of(node) is file.function_of(wrapped.behind)]
     named = [[node for node in used if id(node) in ids(each)] for each in block]
     for number in range(first, last + 1):
         needing = [node for node in named[number] if _needs_wrapper(program, wrapped, node)]
         if not needing:
             continue
         later = range(number, last + 1)
-        if number == first or any(_prepares(block[one], named[one]) for one in later):
+        if number == first or any(_prepares(file, block[one], named[one]) for one in later):
             raise UncertainError("checkpoint_before", wrapped.home.file, needing[0], home=wrapped.home)
         last = number - 1
         wrapped.behind = block[last]
         break
     for node in [node for number in range(first, last + 1) for node in named[number]]:
-        up = parent(node)
-        if isinstance(up, ast.Attribute) and up.attr == "module" and not _asks(up):
+        up = file.parent(node)
+        if isinstance(up, ast.Attribute) and up.attr == "module" and not _asks(file, up):
             wrapped.bare.append((wrapped.home.file, up))
 
 
 def _needs_wrapper(program: Program, wrapped: Wrapped, node: ast.AST, depth: int = 3) -> bool:
     """Whether a use has to find a wrapped model: for the keys of a checkpoint, or in another function."""
-    up, call = parent(node), taker_of(node)
+    file = wrapped.home.file
+    up, call = file.parent(node), file.taker_of(node)
     if isinstance(up, ast.Attribute):
         return up.attr in CHECKPOINTS and has_prefix(wrapped, node)
     if not isinstance(call, ast.Call) or call.func is node or not depth:
         return False
-    return any(
-        (isinstance(parent(use), ast.Attribute) and parent(use).attr == "module" and not _asks(parent(use)))
-        or _needs_wrapper(program, wrapped, use, depth - 1)
-        for scope in receiving(program, wrapped.home.file, call, node)
-        for use in uses(scope)
-    )
+    for use in (use for scope in receiving(program, file, call, node) for use in uses(scope)):
+        over = file.parent(use)
+        if isinstance(over, ast.Attribute) and over.attr == "module" and not _asks(file, over):
+            return True
+        if _needs_wrapper(program, wrapped, use, depth - 1):
+            return True
+    return False
 
 
-def _asks(node: ast.AST) -> bool:
+def _asks(file: File, node: ast.AST) -> bool:
     """Whether a condition around a node asks first if the model is wrapped."""
-    tests = (up.test for _, up in above(node) if isinstance(up, (ast.If, ast.IfExp)))
+    tests = (up.test for _, up in file.above(node) if isinstance(up, (ast.If, ast.IfExp)))
     return any(last_name(one) in ("isinstance", "hasattr") for test in tests for one in ast.walk(test))
 
 
-def _prepares(statement: ast.stmt, named: list[Any]) -> bool:
+def _prepares(file: File, statement: ast.stmt, named: list[Any]) -> bool:
     """Whether a statement changes a model in a way that has to come before it is wrapped."""
-    return any(map(_changes, named)) or any(
+    return any(_changes(file, one) for one in named) or any(
         isinstance(node, ast.Attribute) and is_stored(node) and node.attr == "requires_grad"
         for node in ast.walk(statement)
     )
 
 
-def _changes(use: ast.AST) -> bool:
-    up = parent(use)
+def _changes(file: File, use: ast.AST) -> bool:
+    up = file.parent(use)
     if isinstance(up, ast.Attribute) and up.attr == "module":
-        up = parent(up)
+        up = file.parent(up)
     if not isinstance(up, ast.Attribute) or up.attr in CHECKPOINTS or "param" in up.attr:
         return False
     return up.attr in ("cuda", "to", "requires_grad_") or not listed("same_when_wrapped", up.attr)

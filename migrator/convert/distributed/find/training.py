@@ -16,11 +16,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import (
     LOOPS,
     Loop,
-    above,
-    argument,
-    class_of,
     dotted,
-    function_of,
     last_name,
     method_name,
     names_below,
@@ -68,7 +64,7 @@ class Training:
     @property
     def items(self) -> list[Any]:
         """What gives the batches: what the loop runs over, and the iterators from which it draws."""
-        drawn = _drawn(self.batches)
+        drawn = _drawn(self.file, self.batches)
         return [self.batches.iter, *drawn] if isinstance(self.batches, ast.For) else drawn
 
 
@@ -95,10 +91,10 @@ def _above(
     drawn: bool,
 ) -> Iterator[Training]:
     """The innermost training loop on each way to a node; ``scopes`` are those on the way so far."""
-    function = function_of(node)
-    known = guards(node, function)
+    function = file.function_of(node)
+    known = guards(file, node, function)
     inner = False
-    for child, up in above(node):
+    for child, up in file.above(node):
         if drawn and isinstance(up, LOOPS) and child in up.body:
             inside = list(_with_gradients(program, file, up))
             own = drawn_batches(program, file, up, [one for _, one in scopes], inside, backward.func)
@@ -106,7 +102,7 @@ def _above(
                 yield _training(program, file, backward, up, known, (), scopes, tuple(own))
                 return
         elif isinstance(up, LOOPS) and child in up.body:
-            items = [] if inner else _drawn(up)
+            items = [] if inner else _drawn(file, up)
             items = [up.iter, *items] if isinstance(up, ast.For) else items
             ways = [loader_calls(program, file, one, known) for one in items]
             loaders = {id(one.call): one for way in ways for one in way}
@@ -118,7 +114,7 @@ def _above(
             sites = call_sites(program, up)
             for where, call in sites if len(scopes) < _DEPTH else ():
                 yield from _above(program, where, call, backward, (*scopes, (file, up)), drawn)
-            if sites or class_of(up) is not None:
+            if sites or file.class_of(up) is not None:
                 return  # a function that is only handed on, as an optimizer's closure, runs where it stands
 
 
@@ -135,7 +131,7 @@ def feeds(
         inside = [(training.epochs.file, one) for one in nodes if not _sets(one, reduced)] + [
             (file, one) for file, one in inside if not _sets(one, reduced)
         ]
-    return fed_by(program, training.batches, training.drawn, inside)
+    return fed_by(program, training.file, training.batches, training.drawn, inside)
 
 
 def _sets(node: ast.AST, names: Collection[str]) -> bool:
@@ -144,10 +140,11 @@ def _sets(node: ast.AST, names: Collection[str]) -> bool:
     )
 
 
-def _drawn(loop: Loop) -> list[Any]:
+def _drawn(file: File, loop: Loop) -> list[Any]:
     """The iterators from which a loop draws in each round: ``next(batches)``, ``batches.next()``."""
     calls = (one for one in ast.walk(loop) if isinstance(one, ast.Call) and last_name(one) == "next")
-    same = [one for one in calls if not guards(one, loop) and function_of(one) is function_of(loop)]
+    own = (one for one in calls if file.function_of(one) is file.function_of(loop))
+    same = [one for one in own if not guards(file, one, loop)]
     return [
         one.func.value if isinstance(one.func, ast.Attribute) else one.args[0]
         for one in same
@@ -165,7 +162,7 @@ def _training(
     scopes: tuple[tuple[File, Any], ...],
     drawn: tuple[Drawn, ...] = (),
 ) -> Training:
-    function = function_of(loop)
+    function = file.function_of(loop)
     doubtful = len(loaders) > 1 and len(call_sites(program, function)) > 1 if function is not None else False
     if doubtful and id(function) in program.mixed:
         raise UncertainError("trains_and_validates", file, loop)
@@ -174,7 +171,7 @@ def _training(
     epochs = _epochs(program, file, loop, text, way, _DEPTH)
     for place in way:  # grows: those that call the ones before, up to the start of the program
         callers = call_sites(program, place[1]) if place[1] is not None else []
-        more = [(where, function_of(call)) for where, call in callers]
+        more = [(where, file.function_of(call)) for where, call in callers]
         way.extend(one for one in more if one not in way)
     functions = (one for _, one in (*scopes, (file, function)))
     also = any(id(one) in program.mixed for one in functions) or any(one.only for one in loaders)
@@ -223,7 +220,7 @@ def _without_gradients(node: ast.AST) -> bool:
 def _epochs(
     program: Program, file: File, loop: Any, text: str, way: list[tuple[File, Any]], depth: int
 ) -> Epochs | None:
-    for child, up in above(loop):
+    for child, up in file.above(loop):
         counter = _counter(up) if isinstance(up, LOOPS) and child in up.body else ""
         if counter:
             return Epochs(file, up, counter, text if _outside(up, text) else "")
@@ -232,8 +229,8 @@ def _epochs(
             if len(sites) != 1 or not depth:
                 return None
             where, call = sites[0]
-            way.append((where, function_of(call)))
-            return _epochs(program, where, call, _renamed(up, call, text), way, depth - 1)
+            way.append((where, file.function_of(call)))
+            return _epochs(program, where, call, _renamed(file, up, call, text), way, depth - 1)
     return None
 
 
@@ -253,14 +250,14 @@ def _outside(loop: Loop, text: str) -> bool:
     return bool(text) and text.partition("[")[0] not in map(dotted, stored_below(loop))
 
 
-def _renamed(function: Any, call: ast.Call, text: str) -> str:
+def _renamed(file: File, function: Any, call: ast.Call, text: str) -> str:
     """What a function's name for something is called where the function is called."""
     first = re.split(r"[.\[]", text)[0]
     rest = text[len(first) :]
-    if first == "self" and class_of(function):
+    if first == "self" and file.class_of(function):
         base = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         return f"{base}{rest}" if base and function.name != "__init__" else ""
     if first in parameters(function):
-        given = dotted(argument(call, function, first))
+        given = dotted(file.argument(call, function, first))
         return f"{given}{rest}" if given else ""
     return text

@@ -10,19 +10,9 @@ from typing import Any
 from migrator.convert.distributed.find.parallel import CHECKPOINTS
 from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import UncertainError
-from migrator.convert.models import Home, Wrapped, has_prefix, home_of_target, receiving, uses
+from migrator.convert.models import Home, Wrapped, has_prefix, home_of_target, receiving, wrapped_uses
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
-    argument,
-    class_of,
-    dotted,
-    function_of,
-    is_after,
-    is_stored,
-    method,
-    parent,
-    taker_of,
-)
+from migrator.convert.syntax import dotted, is_stored, method
 from migrator.convert.values import call_sites, classes_of, definition_of
 from migrator.project.distributed_use import listed
 
@@ -30,11 +20,12 @@ from migrator.project.distributed_use import listed
 def follow(program: Program, wrapped: Wrapped, found: list[Training]) -> None:
     """Note what becomes of the uses. Raises UncertainError where training goes past the wrapper."""
     training = {one for each in found for one in each.inside}
+    wrapped.since = [(wrapped.home, wrapped.behind)]
     waiting = _family(program, wrapped.home)
     seen = list(waiting)
     while waiting:
         home = waiting.pop(0)
-        used = [(home.file, node) for node in _wrapped_uses(home, wrapped)]
+        used = [(home.file, node) for node in wrapped_uses(home, wrapped)]
         for file, node in [*used, *_of_objects(program, home)]:
             for use in _use(program, replace(home, file=file), node, wrapped, training):
                 more = [one for one in _family(program, use) if not any(one.same(old) for old in seen)]
@@ -68,17 +59,18 @@ def _of_objects(program: Program, home: Home) -> list[tuple[File, Any]]:
 
 def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training: set[int]) -> Iterator[Home]:
     """Judge one use of the wrapped model; gives the scopes to which it hands it."""
-    file, up, call = home.file, parent(node), taker_of(node)
+    file = home.file
+    up, call = file.parent(node), file.taker_of(node)
     if is_stored(node):
         return
     if isinstance(up, ast.Attribute):
-        inside = up.attr == "module" and isinstance(parent(up), ast.Attribute)
-        asked = parent(up) if inside else up
+        inside = up.attr == "module" and isinstance(file.parent(up), ast.Attribute)
+        asked = file.parent(up) if inside else up
         if listed("same_when_wrapped", asked.attr) or (
             asked.attr in CHECKPOINTS and has_prefix(wrapped, node)
         ):
             return
-        called = isinstance(parent(asked), ast.Call) and parent(asked).func is asked
+        called = isinstance(file.parent(asked), ast.Call) and file.parent(asked).func is asked
         if id(node) in training and called and _computes(program, file, node, asked.attr):
             raise UncertainError("training_calls_method", file, asked, home=home, up=asked)
         if not inside:
@@ -96,7 +88,7 @@ def _use(program: Program, home: Home, node: ast.AST, wrapped: Wrapped, training
         elif not listed("take_a_wrapped_model", name):
             wrapped.unclear.append((file, node))
     elif isinstance(up, ast.Return):
-        for where, site in call_sites(program, function_of(node)):
+        for where, site in call_sites(program, file.function_of(node)):
             yield from _assigned(where, site, wrapped, (file, node))
     elif isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
         yield from _assigned(file, node, wrapped, (file, node))
@@ -114,13 +106,13 @@ def _computes(program: Program, file: File, node: Any, name: str) -> bool:
 
 def _uses_parts(file: File, function: Any, depth: int = 4) -> bool:
     """Whether a method uses what was made by calls, as layers and parameters are, or hands the object on."""
-    owner = class_of(function)
+    owner = file.class_of(function)
     if owner is None or not depth:
         return True
     for node in ast.walk(function):
-        if not isinstance(node, ast.Name) or node.id != "self" or is_stored(parent(node)):
+        if not isinstance(node, ast.Name) or node.id != "self" or is_stored(file.parent(node)):
             continue
-        part = parent(node)
+        part = file.parent(node)
         if not isinstance(part, ast.Attribute):
             return True
         own = method(owner, part.attr)
@@ -130,7 +122,7 @@ def _uses_parts(file: File, function: Any, depth: int = 4) -> bool:
         made = any(value is None or isinstance(value, ast.Call) for value, _ in values)
         asks = (
             part.attr in ("parameters", "training")
-            and dotted(getattr(taker_of(parent(part)), "func", None)) == "next"
+            and dotted(getattr(file.taker_of(file.parent(part)), "func", None)) == "next"
         )
         if not asks and (made or not values):
             return True
@@ -139,7 +131,7 @@ def _uses_parts(file: File, function: Any, depth: int = 4) -> bool:
 
 def _assigned(file: File, value: Any, wrapped: Wrapped, use: tuple[File, Any]) -> Iterator[Home]:
     """The scope in which an assignment keeps the model; where the value goes elsewhere, that is unclear."""
-    assign = parent(value)
+    assign = file.parent(value)
     home = home_of_target(file, assign.targets[0], assign) if isinstance(assign, ast.Assign) else None
     if home is not None:
         yield home
@@ -160,20 +152,11 @@ def _may_be_bare(program: Program, file: File, node: ast.AST, wrapped: Wrapped, 
     """Whether what is wrapped here when the program trains may be the bare model at other times."""
     if file is not program.entry:
         return True  # other programs may import the file
-    here = Home(file, function_of(node), dotted(node))
+    here = Home(file, file.function_of(node), dotted(node))
     if not here.is_parameter or (wrapped.home.scope is here.scope and wrapped.home.text == here.text):
         return False
     given = [
-        (where, argument(call, here.scope, here.text)) for where, call in call_sites(program, here.scope)
+        (where, file.argument(call, here.scope, here.text)) for where, call in call_sites(program, here.scope)
     ]
-    known = {(id(home.file), id(one)) for home in seen for one in _wrapped_uses(home, wrapped)}
+    known = {(id(home.file), id(one)) for home in seen for one in wrapped_uses(home, wrapped)}
     return any(value is None or (id(where), id(value)) not in known for where, value in given)
-
-
-def _wrapped_uses(home: Home, wrapped: Wrapped) -> list[Any]:
-    """The uses of a scope's name in which the model is wrapped already."""
-    found = uses(home)
-    if not home.same(wrapped.home):
-        return found
-    scope = function_of(wrapped.behind)
-    return [node for node in found if function_of(node) is not scope or is_after(node, wrapped.behind)]
