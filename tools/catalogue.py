@@ -38,7 +38,7 @@ _MARKS = {
     "ngettext": (0, 1),
     **dict.fromkeys(("ContainerError", "ManifestError", "MappingError", "MpiLineError"), (0,)),
     **dict.fromkeys(("RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
-    **dict.fromkeys(("PlaceError", "note", "remark"), (1,)),
+    **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
 # What is between the parts of a list: Chinese has signs of its own for it.
 _SIGNS = (", ", "; ", "{message}: {advice}")

@@ -334,9 +334,7 @@ class AtVersion:
 
     verdict: str
     sentence: str  # the verdict in words
-    basis: (
-        str  # documents, operators, executed, source, core, value, area, names, or '' where nothing is known
-    )
+    basis: str  # documents, operators, executed, source, core, value, area, names, or '' of nothing
     certain: bool  # seen, documented or registered, and not merely read in sources
     lacking: tuple[str, ...]  # operators without an NPU kernel that it comes to: always,
     sometimes: tuple[str, ...]  # for some arguments,

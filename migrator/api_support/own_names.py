@@ -73,12 +73,8 @@ def _is_read(name: str, version: TorchVersion) -> bool:
     if "wheel" in version.evidence:
         return True
     # Of a release without one the tables have what its sources show, which may be less than there is.
-    return "._" not in name and version.text not in _mentioned().get(name, ())
-
-
-@cache
-def _mentioned() -> dict[str, list[str]]:
-    return {name: versions.split() for name, versions in tables.rows("mentioned_names")}
+    mentioned = tables.grouped("mentioned_names").get(name, ())
+    return "._" not in name and not any(version.text in versions.split() for _, versions in mentioned)
 
 
 def every() -> list[str]:

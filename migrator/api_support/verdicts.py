@@ -194,7 +194,8 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
 
 def _kernel(listed: str, api: str, version: TorchVersion) -> str:
     """What is registered for the operator behind an API; empty where it is none, or not known."""
-    by_hand, decides = _by_hand().get(api, ("", ""))
+    # The operator behind an API whose name does not show it; "yes" where it decides of a composite.
+    _, by_hand, decides, _ = tables.grouped("by_hand/operators").get(api, [[""] * 4])[0]
     if listed == "composite" and decides:
         return support.kernel(by_hand, version)
     seen = executed(api, version)
@@ -208,12 +209,6 @@ def _kernel(listed: str, api: str, version: TorchVersion) -> str:
         if found:
             return found
     return composed
-
-
-@cache
-def _by_hand() -> dict[str, tuple[str, str]]:
-    """The operator behind an API whose name does not show it; ``yes`` where it decides of a composite."""
-    return {api: (operator, decides) for api, operator, decides, _ in tables.rows("by_hand/operators")}
 
 
 def _operators(api: str) -> list[str]:

@@ -10,13 +10,7 @@ from typing import NamedTuple
 from migrator.api_support import tables
 from migrator.language import MessageError, _
 
-_SIGNS = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    ">": operator.gt,
-    "<": operator.lt,
-}
+_SIGNS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt}
 _SWITCHES = tables.COLUMNS["versions"].split()[5:10]
 CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Optional
 
 import yaml
 
+from migrator.data_folders import reports_yaml
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import MessageError, _
 from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put
 from migrator.launch.k8s.yaml_text import changed_text, line_of
-from migrator.launch.target import template
 
 _MOST = 16  # NPUs of a machine
 
@@ -37,20 +36,15 @@ class Service:
     reason: str = ""
 
 
-@cache
-def _tables() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(template("container.yaml"))
-    return content
-
-
 def device_files(numbers: Sequence[int]) -> list[str]:
     """The device files of some NPUs, and those that every container with NPUs needs."""
-    return [*(_tables()["npu"].format(number=number) for number in numbers), *_tables()["devices"]]
+    needed = reports_yaml("launcher/container.yaml")
+    return [*(needed["npu"].format(number=number) for number in numbers), *needed["devices"]]
 
 
 def mounts() -> list[str]:
     """What of the driver a container needs, as Docker takes it."""
-    return [f"{path}:{path}" for path in _tables()["mounts"]]
+    return [f"{path}:{path}" for path in reports_yaml("launcher/container.yaml")["mounts"]]
 
 
 def run_options(numbers: Sequence[int]) -> list[str]:
@@ -153,13 +147,11 @@ def _is_gpu(item: Any) -> bool:
         return False
     if item.get("driver") == "nvidia":
         return True
-    capabilities = item.get("capabilities")
-    flat = (
-        [one for each in capabilities for one in (each if isinstance(each, list) else [each])]
-        if isinstance(capabilities, list)
-        else []
+    every = item.get("capabilities")
+    lists = (
+        each if isinstance(each, list) else [each] for each in (every if isinstance(every, list) else ())
     )
-    return "driver" not in item and "gpu" in flat
+    return "driver" not in item and any("gpu" in each for each in lists)
 
 
 def _asked(service: Mapping[str, Any]) -> Iterator[object]:
@@ -178,14 +170,8 @@ def _asked(service: Mapping[str, Any]) -> Iterator[object]:
     if isinstance(environment, dict):
         yield environment.get("NVIDIA_VISIBLE_DEVICES")
     elif isinstance(environment, list):
-        yield next(
-            (
-                str(one).partition("=")[2]
-                for one in environment
-                if str(one).startswith("NVIDIA_VISIBLE_DEVICES=")
-            ),
-            None,
-        )
+        pairs = (str(one).partition("=") for one in environment)
+        yield next((value for name, sign, value in pairs if sign and name == "NVIDIA_VISIBLE_DEVICES"), None)
 
 
 def _added(here: Path, service: Mapping[str, Any], key: str, values: Sequence[str]) -> Iterator[Change]:

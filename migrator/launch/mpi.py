@@ -12,22 +12,21 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Callable, NamedTuple, NoReturn
 
-import yaml
-
 from migrator.api_support.env_vars import carries_over, look_up
+from migrator.data_folders import reports_yaml
 from migrator.language import MessageError, _
 from migrator.launch.hosts import parse_hostfile, parse_hosts
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, rank_options
 from migrator.launch.shell_line import ShellLine, ShellLineError, split_line
-from migrator.launch.target import template
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
 _PORT = 29500
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ONE_SIGN = re.compile("[\ue000-\uf8ff]\\Z")  # what the shell fills in, see shell_line.py
 _OF_SHELL = re.compile("[\ue000-\uf8ff]")
-_PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
+PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
+PYTHON_FLAGS = ("-u", "-B", "-O")  # which change nothing of what is started
 
 
 class MpiLineError(MessageError):
@@ -61,6 +60,10 @@ class MpiLine:
     notes: list[str] = field(default_factory=list)
     entry: str = ""
     arguments: list[str] = field(default_factory=list)
+
+    def note(self, text: str, /, **values: object) -> None:
+        """Say what was assumed or left out."""
+        self.notes.append(_(text, **values))
 
 
 class Starter(NamedTuple):
@@ -193,33 +196,25 @@ def _take(
             line.variables[variable] = value if sign else None
     elif means == "variable_pair":
         line.variables[values[0]] = values[1]
-    elif means == "folder":
-        line.folder = values[0]
-    elif means == "logs":
-        line.logs = values[0]
+    elif means in ("folder", "logs"):
+        setattr(line, means, values[0])
     else:
-        line.notes.append(
-            _(
-                "left out: {value} ({value2})",
-                value=" ".join([name, *values]),
-                value2=option["why"].rstrip("."),
-            )
+        line.note(
+            "left out: {value} ({value2})", value=" ".join([name, *values]), value2=option["why"].rstrip(".")
         )
 
 
 def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
     program = list(words[at:])
-    if _PYTHON.match(program[0]) or (_ONE_SIGN.match(program[0]) and program[1:2] != []):  # ${PYTHON:-python}
-        if not _PYTHON.match(program[0]):
-            line.notes.append(
-                _(
-                    "assumed: {program} is a Python; the launcher takes $PYTHON, or the one in PATH",
-                    program=program[0],
-                )
+    if PYTHON.match(program[0]) or (_ONE_SIGN.match(program[0]) and program[1:2] != []):  # ${PYTHON:-python}
+        if not PYTHON.match(program[0]):
+            line.note(
+                "assumed: {program} is a Python; the launcher takes $PYTHON, or the one in PATH",
+                program=program[0],
             )
         program.pop(0)
         at += 1
-        while program and program[0] in ("-u", "-B", "-O"):
+        while program and program[0] in PYTHON_FLAGS:
             program.pop(0)
             at += 1
         if program and program[0].startswith("-"):
@@ -244,7 +239,7 @@ def _share(line: MpiLine) -> list[tuple[str, int]]:
         ranks = 0 if line.ranks_of_shell else line.ranks or line.per_node
         if ranks is None:
             raise MpiLineError("neither a number of processes (-n) nor hosts (-H) are given")
-        line.notes.append(_("assumed: all ranks on this machine, as no host is named"))
+        line.note("assumed: all ranks on this machine, as no host is named")
         return [("localhost", ranks)]
     slots = [(name, line.per_node or count) for name, count in line.hosts]
     if line.ranks is None:
@@ -267,27 +262,20 @@ def _commands(
     line: MpiLine, hosts: Sequence[tuple[str, int]], shell: ShellLine, starter: Starter
 ) -> list[str]:
     settings = [*_settings(line, shell), *shell.starters]
-    commands = []
-    for number in range(len(hosts)):
-        words = starter.words(line, hosts, number)
-        folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
-        commands.append(folder + " ".join([*settings, *map(shell.quoted, words)]))
-    return commands
+    folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
+    every = (starter.words(line, hosts, number) for number in range(len(hosts)))
+    return [folder + " ".join([*settings, *map(shell.quoted, words)]) for words in every]
 
 
 def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -> list[str]:
     """The words of the launcher's script."""
     if number == 0 and len({count for _, count in hosts}) > 1:
-        line.notes.append(
-            _("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
-        )
+        line.note("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
     if number == 0 and len(hosts) > 1:
-        line.notes.append(
-            _(
-                "assumed: port {port} of {hosts} is free (--master-port changes it)",
-                port=_PORT,
-                hosts=hosts[0][0],
-            )
+        line.note(
+            "assumed: port {port} of {hosts} is free (--master-port changes it)",
+            port=_PORT,
+            hosts=hosts[0][0],
         )
     words = ["bash", NAME, "--entry", line.entry]
     words += rank_options(hosts[number][1] or line.ranks_of_shell, len(hosts), number, hosts[0][0], _PORT)
@@ -307,7 +295,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
             raise MpiLineError("{name!r} is not a name of a variable", name=name)
         known = look_up(name)
         if known is not None and not known.npu:
-            line.notes.append(_("left out: {name} ({value})", name=name, value=known.advice.rstrip(".")))
+            line.note("left out: {name} ({value})", name=name, value=known.advice.rstrip("."))
             continue
         given = None if value is None or any(char in shell.signs for char in value) else value
         if known is not None and given is not None and known.values and not carries_over(known, given):
@@ -317,7 +305,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
                 given=given,
                 value=known.advice.rstrip("."),
             )
-            line.notes.append(_("left out: {name} ({why})", name=name, why=why))
+            line.note("left out: {name} ({why})", name=name, why=why)
             continue
         new = known.npu if known else name
         if known is not None and new != name:
@@ -326,7 +314,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
                 + ("" if known.same_values else f": {known.advice}")
             )
         elif value is None:
-            line.notes.append(_("assumed: {name} is set on each host already", name=name))
+            line.note("assumed: {name} is set on each host already", name=name)
         if value is not None:
             words.append(f"{new}={shell.quoted(value)}")
         elif new != name:
@@ -336,5 +324,5 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
 
 @cache
 def _options() -> dict[str, dict[str, Any]]:
-    listed = yaml.safe_load(template("mpi_options.yaml"))
+    listed = reports_yaml("launcher/mpi_options.yaml")
     return {name: option for option in listed for name in option["names"]}

@@ -142,19 +142,15 @@ def read(content: Any) -> tuple[Server, ...]:
     """
     for problem in problems(content):
         raise RankTableError(problem)
+    placed: Iterator[tuple[str, Mapping[str, Any], int]]
     if form_of(content) == CURRENT:
-        return tuple(
-            Server(
-                server["server_id"],
-                tuple(
-                    Device(int(one["device_id"]), one.get("device_ip", ""), int(one["rank_id"]))
-                    for one in server["device"]
-                ),
-            )
-            for server in content["server_list"]
-        )
+        servers = content["server_list"]
+        placed = ((each["server_id"], one, int(one["rank_id"])) for each in servers for one in each["device"])
+    else:
+        older = enumerate(_older_devices(content))
+        placed = ((name, one, rank) for rank, (_place, name, one) in older)
     devices: dict[str, list[Device]] = {}
-    for rank, (_group, name, one) in enumerate(_older_devices(content)):
+    for name, one, rank in placed:
         devices.setdefault(name, []).append(Device(int(one["device_id"]), one.get("device_ip", ""), rank))
     return tuple(Server(name, tuple(found)) for name, found in devices.items())
 

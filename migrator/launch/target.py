@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-import yaml
-
 from migrator.api_support.versions import TorchVersion, in_range
-from migrator.data_folders import data_folder
+from migrator.data_folders import data_folder, reports_yaml
 from migrator.project.start_ways import StartWay
 
 
@@ -67,7 +65,7 @@ def start_of(
 
 def variables(version: TorchVersion | None = None) -> list[dict[str, str]]:
     """The variables of ``variables.yaml`` for a torch version; without one, those for every version."""
-    listed: list[dict[str, str]] = yaml.safe_load(template("variables.yaml"))
+    listed: list[dict[str, str]] = reports_yaml("launcher/variables.yaml")
     if version is None:
         return [variable for variable in listed if "versions" not in variable]
     return [variable for variable in listed if in_range(variable.get("versions", ""), version.tuple)]

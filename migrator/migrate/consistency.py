@@ -84,10 +84,7 @@ def _index(name: str, data: bytes) -> Optional[TextIndex]:
 
 
 def _options(
-    trees: Trees,
-    before: Optional[TextIndex],
-    after: TextIndex,
-    vocabularies: Callable[[], Vocabularies],
+    trees: Trees, before: Optional[TextIndex], after: TextIndex, vocabularies: Callable[[], Vocabularies]
 ) -> Iterator[Finding]:
     given_before = _values(before)
     for setting in after.content.settings:
@@ -160,10 +157,7 @@ def _names_cuda(options: list[Option]) -> bool:
 
 
 def _looked_up(
-    trees: Trees,
-    before: Optional[TextIndex],
-    after: TextIndex,
-    vocabularies: Callable[[], Vocabularies],
+    trees: Trees, before: Optional[TextIndex], after: TextIndex, vocabularies: Callable[[], Vocabularies]
 ) -> Iterator[Finding]:
     """Keys and variables that are CUDA's where Python takes NPUs, and NPUs' where it knows CUDA alone."""
     given = {item.name: item.value for item in before.content.settings} if before is not None else {}

@@ -29,13 +29,10 @@ def places_of(
         package = EQUIVALENTS if number == 1 else f"{EQUIVALENTS}_{number}"
         found = places(every, read, package)
         folders = {os.path.join(source, place.folder, package) for place in found.values()}
-        if not any(_is_taken(folder) for folder in folders):
+        foreign = (folder for folder in folders if os.path.lexists(folder) and not is_equivalents(folder))
+        if not any(foreign) and not any(os.path.lexists(f"{folder}.py") for folder in folders):
             return found
         number += 1
-
-
-def _is_taken(folder: str) -> bool:
-    return os.path.lexists(f"{folder}.py") or (os.path.lexists(folder) and not is_equivalents(folder))
 
 
 def functions_called(result: Result, file: str, rules: Mapping[str, Rule]) -> list[tuple[str, str]]:

@@ -150,7 +150,8 @@ def places(steps: Steps, above: tuple[Condition, ...] = ()) -> Iterator[Place]:
         elif isinstance(step, Loop):
             yield from places(step.body, above)
         elif isinstance(step, Attempt):
-            yield from places(step.body, (*above, step.condition) if _recovers(step) else above)
+            recovers = any(_outcomes(handler, _never) for handler in step.handlers)
+            yield from places(step.body, (*above, step.condition) if recovers else above)
             for handler in step.handlers:
                 yield from places(handler, (*above, step.condition))
 
@@ -158,7 +159,3 @@ def places(steps: Steps, above: tuple[Condition, ...] = ()) -> Iterator[Place]:
 def _returns(steps: Steps) -> bool:
     """Whether the steps leave the function with a value: then what follows is another case."""
     return _outcomes(steps, _never) == _RETURN
-
-
-def _recovers(step: Attempt) -> bool:
-    return any(_outcomes(handler, _never) for handler in step.handlers)

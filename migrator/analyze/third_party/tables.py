@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrator.analyze.third_party.flow import Steps
@@ -44,7 +43,8 @@ _NOT_LIBRARY = re.compile(
 
 def find(survey: Survey, progress: Progress) -> Iterator[Row]:
     """Two rows for each public function, class and module with a verdict, and one for a skipped file."""
-    package = _package_of(survey.root)
+    # Where the folder itself is a package, and packages do not lie in it, its name begins the modules'.
+    package = survey.root.resolve().name if (survey.root / "__init__.py").is_file() else ""
     skipped: dict[str, str] = {}
     modules: list[ModuleFacts] = []
     steps: dict[Key, Steps] = {}
@@ -79,11 +79,6 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
         }
         yield FULL, row
         yield _TABLES[verdict.word, verdict.reason.kind], row
-
-
-def _package_of(root: Path) -> str:
-    """The name of the package that the folder itself is; empty where packages lie in it."""
-    return root.resolve().name if (root / "__init__.py").is_file() else ""
 
 
 def _is_public(file: str) -> bool:

@@ -21,15 +21,7 @@ class WheelError(ValueError):
     """A file that is no wheel of torch, torchvision or torch_npu, or a damaged one, in one line."""
 
 
-_DAMAGED = (
-    OSError,
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    EOFError,
-    zlib.error,
-)
+_DAMAGED = (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, zlib.error)
 
 
 class Archive:

@@ -1,4 +1,4 @@
-"""What a torch_npu wheel registers, from the operator lists that it was generated from."""
+"""What the wheels of torch and torch_npu register, from the operator lists that they were generated from."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from migrator.api_support.releases.archive import Archive, WheelError
 _FOLDER = "torch_npu/csrc/aten/"
 _DEEPEST = 20
 _LISTS = ("npu_native_functions.yaml", "npu_native_functions_by_codegen.yaml")
+
+
+# An operator with its overload -> composite, cpu, none, or the one that it is made from.
+Natives = dict[str, str]
+
+# torch's own list, as torchgen has it; wheels before torch 1.12 have none.
+_LIST = "torchgen/packaged/ATen/native/native_functions.yaml"
+_COMPOSITE = frozenset(
+    "CompositeImplicitAutograd CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional".split()
+)
 
 
 class Operators(NamedTuple):
@@ -29,12 +39,12 @@ def read_operators(archive: Archive) -> Operators:
     """
     sections: dict[str, set[str]] = {}
     for name in _LISTS:
-        lists = parsed(archive, _FOLDER + name)
+        lists = _parsed(archive, _FOLDER + name)
         if not isinstance(lists, dict):
             raise WheelError(f"{archive.path.name} is damaged: {_FOLDER}{name} is no operator list")
         for section, entries in lists.items():
             if isinstance(entries, list):
-                ops = {operator_name(archive, name, entry) for entry in entries}
+                ops = {_operator_name(archive, name, entry) for entry in entries}
                 sections.setdefault(str(section), set()).update(ops)
     custom = sections.get("custom", set()) | sections.get("custom_autograd", set())
     aten = (sections.get("supported", set()) | sections.get("autograd", set())) - custom
@@ -43,7 +53,35 @@ def read_operators(archive: Archive) -> Operators:
     return Operators(frozenset(aten), frozenset(custom))
 
 
-def parsed(archive: Archive, entry: str) -> object:
+def read_natives(archive: Archive) -> Natives:
+    """What each operator is without a kernel of torch_npu; empty for a wheel that has no list.
+
+    ``composite``: torch builds it from other operators. ``cpu``: it has a kernel for dense tensors on the
+    CPU, and for devices that register one. ``none``: for neither. Else the operator (``mul.out``) whose
+    kernel it uses.
+    """
+    if _LIST not in archive.entries:
+        return {}
+    entries = _parsed(archive, _LIST)
+    if not isinstance(entries, list):
+        raise WheelError(f"{archive.path.name} is damaged: {_LIST} is no operator list")
+    found: Natives = {}
+    for entry in entries:
+        name = _operator_name(archive, _LIST, entry)
+        keys = {key.strip() for keys in entry.get("dispatch") or {} for key in keys.split(",")}
+        made_from = entry.get("structured_delegate", "")
+        if keys & _COMPOSITE or not (keys or made_from):
+            found[name] = "composite"
+        else:
+            found[name] = made_from or ("cpu" if "CPU" in keys else "none")
+        # Variants that torchgen writes call the operator itself.
+        for variant in str(entry.get("autogen") or "").split(","):
+            if variant.strip():
+                found[variant.strip()] = "composite"
+    return found
+
+
+def _parsed(archive: Archive, entry: str) -> object:
     """An operator list of a wheel. Raises WheelError where it is no YAML."""
     import yaml
 
@@ -64,7 +102,7 @@ def parsed(archive: Archive, entry: str) -> object:
     return loaded
 
 
-def operator_name(archive: Archive, name: str, entry: object) -> str:
+def _operator_name(archive: Archive, name: str, entry: object) -> str:
     """``add.Tensor`` of ``add.Tensor(Tensor self, …) -> Tensor``. Raises WheelError without a name."""
     text = entry.get("func") if isinstance(entry, dict) else entry
     # `add.Tensor(Tensor self, ...) -> Tensor`, or the name alone.

@@ -1,4 +1,7 @@
-"""What torch_npu registers for aten operators (api_db/kernels.csv), and what only it has (custom_ops.csv)."""
+"""What torch_npu registers for aten operators (api_db/kernels.csv), and what only it has (custom_ops.csv).
+
+And what torch itself has for each (native_functions.csv).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
+from migrator.api_support.releases.operator_lists import Natives
 
 Held = dict[str, set[str]]  # an operator or API -> versions
 Rest = Mapping[str, Sequence[str]]  # API -> the columns of custom_ops.csv behind its range
@@ -62,3 +66,19 @@ def write_own(api_db: Path, held: Held, rest: Rest) -> None:
     """Write custom_ops.csv: the versions that have each API, and its other columns."""
     spans = tables.spans(held, tables.order(api_db))
     tables.write_in(api_db, "custom_ops", [(api, first, last, *rest[api]) for api, first, last in spans])
+
+
+def set_natives(api_db: Path, read: Mapping[str, Natives]) -> None:
+    """Put the lists of some torch versions into the table, in place of what it has of them."""
+    order = [row[0] for row in tables.rows("torch_wheels", api_db)]
+    held: dict[tuple[str, str], set[str]] = {}
+    for operator, first, last, kind in tables.rows("native_functions", api_db):
+        inside = set(tables.inside(first, last, order))
+        held[operator, kind] = held.get((operator, kind), set()) | (inside - read.keys())
+    for version, natives in read.items():
+        for key in natives.items():
+            held.setdefault(key, set()).add(version)
+    rows: list[Sequence[str]] = [
+        (operator, first, last, kind) for (operator, kind), first, last in tables.spans(held, order)
+    ]
+    tables.write_in(api_db, "native_functions", rows)

@@ -27,7 +27,7 @@ def of_definitions(nodes: Iterable[Optional[Definition]], method: bool = False) 
 
 def _words(node: Optional[Definition], method: bool) -> tuple[str, ...]:
     if isinstance(node, FUNCTIONS):
-        return _of_function(node, method and not _decorated(node, "staticmethod"))
+        return _of_function(node, method and "staticmethod" not in map(ast.unparse, node.decorator_list))
     if isinstance(node, ast.ClassDef):
         return _of_class(node)
     return (UNKNOWN,)
@@ -115,7 +115,3 @@ def _is(node: ast.AST, name: str) -> bool:
 
 def _is_super_init(node: ast.Call) -> bool:
     return ast.unparse(node.func).startswith("super(") and ast.unparse(node.func).endswith(".__init__")
-
-
-def _decorated(node: Function, name: str) -> bool:
-    return any(isinstance(decorator, ast.Name) and decorator.id == name for decorator in node.decorator_list)

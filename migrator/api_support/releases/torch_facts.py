@@ -121,7 +121,8 @@ class _Reader:
         for place in self.definitions:
             spelled = self.spellings.get(place)
             home = "" if place in _TENSOR_PARTS else min(spelled or {""}, key=_shortest)
-            homes[place] = home or _home(place)
+            # A definition without any public spelling is in the table under its place.
+            homes[place] = home or (_TENSOR if place in _TENSOR_PARTS else place)
         for place, bounds in self.definitions.items():
             home = homes[place]
             node = bounds[-1].node
@@ -193,11 +194,6 @@ def read(package: Package, root: str, words: frozenset[str] = frozenset()) -> Re
 
 def _is_public(name: str) -> bool:
     return not any(part.startswith("_") for part in name.split("."))
-
-
-def _home(place: str) -> str:
-    """The name under which a definition without any public spelling is in the table."""
-    return _TENSOR if place in _TENSOR_PARTS else place
 
 
 def _shortest(name: str) -> tuple[int, int, str]:

@@ -23,16 +23,16 @@ def set_releases(api_db: Path, package: str, read: Mapping[str, tuple[str, Relea
     known = sure(facts)
     for version, (_, release) in read.items():
         held = facts.setdefault(version, {})
-        for name in [name for name in held if _package(name) == package and held[name] != MAYBE]:
-            del held[name]
+        for name in [name for name, fact in held.items() if fact != MAYBE]:
+            if name.partition(".")[0] == package:
+                del held[name]
         # What may be there for another release's sake still may.
         held.update(release.facts)
     compiled = frozenset().union(*(release.compiled for _, release in read.values()))
     for version, (_, release) in read.items():
         # A name that another release has may have lost its stub, unless the table knew the release before.
-        asked = (
-            compiled if version in order else compiled | {name for name in known if _may_be_compiled(name)}
-        )
+        others = (name for name in known if name.rpartition(".")[0] in ("torch", "torch._C.TensorBase"))
+        asked = compiled if version in order else compiled.union(others)
         for name in asked - facts[version].keys() if package == "torch" else ():
             leaf = name.rpartition(".")[2]
             if leaf in release.words or leaf.endswith("Tensor"):
@@ -65,14 +65,6 @@ def by_version(api_db: Path) -> ByVersion:
 def sure(facts: Mapping[str, Facts]) -> set[str]:
     """The names that are surely there, at some version."""
     return {name for held in facts.values() for name, fact in held.items() if fact != MAYBE}
-
-
-def _may_be_compiled(name: str) -> bool:
-    return name.rpartition(".")[0] in ("torch", "torch._C.TensorBase")
-
-
-def _package(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def _write_releases(api_db: Path, package: str, numbers: Mapping[str, str]) -> None:

@@ -19,8 +19,7 @@ from migrator.api_support.releases.bindings import (
     stored,
     top_level,
 )
-from migrator.api_support.releases.native_functions import Natives, read_natives
-from migrator.api_support.releases.operator_lists import Operators, read_operators
+from migrator.api_support.releases.operator_lists import Natives, Operators, read_natives, read_operators
 from migrator.api_support.releases.torch_facts import Release, read
 from migrator.api_support.releases.torch_table import PACKAGES
 

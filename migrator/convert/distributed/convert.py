@@ -79,12 +79,9 @@ class Conversion:
         if self.already:
             return _("{entry} is distributed already: it is only migrated", entry=self.entry)
         if self.reason:
-            failed = any(one.failed for one in self.files.values())
-            more = (
-                _("npumigrate.log has the details")
-                if failed
-                else _("manual_review.csv has the lines to write")
-            )
+            more = _("manual_review.csv has the lines to write")
+            if any(one.failed for one in self.files.values()):
+                more = _("npumigrate.log has the details")
             stays = N_("{entry} stays a program for one device: {reason} ({more})")
             return _(stays, entry=self.entry, reason=self.reason, more=more)
         changed = sum(bool(one.edits) for one in self.files.values())

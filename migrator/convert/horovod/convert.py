@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.horovod.branches import refuse_branches
-from migrator.convert.horovod.calls import Plan, plan_names, references
+from migrator.convert.horovod.calls import Plan, plan_names, references, refuse_branches
 from migrator.convert.horovod.optimizer import plan_optimizer, plan_synchronize
 from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
 from migrator.convert.load import UNREADABLE, load

@@ -14,13 +14,7 @@ PACKAGE = "horovod.torch"
 _HELPERS = "horovod_helpers.py"
 # A text that new code holds, and the import that it needs.
 _IMPORTS = (
-    ("gc.", "import gc"),
-    ("io.", "import io"),
-    ("json.", "import json"),
-    ("os.", "import os"),
-    ("subprocess.", "import subprocess"),
-    ("sys.", "import sys"),
-    ("torch.", "import torch"),
+    *((f"{name}.", f"import {name}") for name in ("gc", "io", "json", "os", "subprocess", "sys", "torch")),
     ("dist.", DIST),
     ("default_hooks.", "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks"),
     ("DistributedDataParallel(", "from torch.nn.parallel import DistributedDataParallel"),

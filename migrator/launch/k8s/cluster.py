@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import yaml
-
+from migrator.data_folders import reports_yaml
 from migrator.language import MessageError, _
-from migrator.launch.target import template
 
 DEFAULT_HARDWARE = "A2"
 DEFAULT_PLATFORM = "mindcluster"
@@ -117,8 +114,7 @@ def cluster(
     )
 
 
-@cache
 def tables() -> dict[str, Any]:
     """The content of ``k8s.yaml``."""
-    content: dict[str, Any] = yaml.safe_load(template("k8s.yaml"))
+    content: dict[str, Any] = reports_yaml("launcher/k8s.yaml")
     return content

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from migrator.api_support import env_vars
+from migrator.launch import mpi
 from migrator.launch.mpi import LAUNCHERS, MpiLineError, plan
 from migrator.launch.rank_table import RankTableError
 
@@ -87,7 +88,7 @@ def launched(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
             words = shlex.split(words[0])
         except ValueError:
             return None
-    if not words or words[0].rsplit("/", 1)[-1] not in LAUNCHERS:
+    if not words or not mpi.is_launcher(words[0]):
         return None
     try:
         found = plan(words, _no_file)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Callable, NamedTuple
 
-import yaml
-
+from migrator.data_folders import reports_yaml
 from migrator.language import _
 from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
-from migrator.launch.target import template
 
 KINDS = (PYTORCH_JOB, VOLCANO_JOB)
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
@@ -99,9 +96,10 @@ def read_job(text: str, file: str) -> Description:
         several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
         key = "env" if several else key
         if key not in _FIELD_OF:
-            raise ManifestError(
-                "{place}: there is no key {key!r}{key2}", place=place, key=key, key2=_hint(key)
-            )
+            near = _near(key, _FIELD_OF)
+            hint = _("; did you mean {near!r}?", near=near[0]) if near else ""
+            hint = hint or _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
+            raise ManifestError("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=hint)
         name = _FIELD_OF[key]
         if name == "memory" and value.isdigit():
             value = f"{value}Gi"
@@ -129,38 +127,23 @@ def read_job(text: str, file: str) -> Description:
 def _of_dlc(key: str, value: str) -> str:
     """Why a line of a parameter file for DLC is left out; empty for the others."""
     if key in ("worker_gpu", "worker_cpu", "worker_memory") and value == "0":
-        return _("0 leaves it to the kind of machine") + (
-            _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
-            if key == "worker_gpu"
-            else ""
-        )
-    return next((one["why"] for one in _dlc_keys() if key in one["keys"]), "")
+        assumed = _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
+        return _("0 leaves it to the kind of machine") + (assumed if key == "worker_gpu" else "")
+    return next((one["why"] for one in reports_yaml("launcher/dlc_keys.yaml") if key in one["keys"]), "")
 
 
-@cache
-def _dlc_keys() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load(template("dlc_keys.yaml"))
-    return found
-
-
-def _hint(key: str) -> str:
+def _near(word: str, known: Iterable[str]) -> list[str]:
+    """The known word that is most like one."""
     from difflib import get_close_matches
 
-    near = get_close_matches(key, _FIELD_OF, n=1)
-    return (
-        _("; did you mean {near!r}?", near=near[0])
-        if near
-        else _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
-    )
+    return get_close_matches(word, known, n=1)
 
 
 def _kind(value: str) -> str:
-    from difflib import get_close_matches
-
     if value in KINDS:
         return value
     lower = {kind.lower(): kind for kind in KINDS}
-    near = get_close_matches(value.lower(), lower, n=1)
+    near = _near(value.lower(), lower)
     hint = _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
     raise ManifestError(
         "{value!r} is not one of {kinds}{hint}", value=value, kinds=", ".join(KINDS), hint=hint

@@ -16,11 +16,9 @@ from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
 from migrator.launch.k8s.convert import PYTORCH_JOB, change
 from migrator.launch.k8s.description import Description
 from migrator.launch.k8s.yaml_text import dump
+from migrator.launch.mpi import PYTHON, PYTHON_FLAGS
 from migrator.launch.script import NAME, rank_options
 from migrator.launch.target import Launch, filled
-
-_PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
-_PYTHON_FLAGS = ("-u", "-B", "-O")
 
 
 def generate(job: Description) -> Launch:
@@ -44,9 +42,7 @@ def generate(job: Description) -> Launch:
         raise ManifestError(problem)
     notes: list[str] = []
     document = copy.deepcopy(tables()["jobs"][job.kind])
-    document["metadata"] = {"name": job.name}
-    if job.namespace:
-        document["metadata"]["namespace"] = job.namespace
+    document["metadata"] = _given(name=job.name, namespace=job.namespace)
     _fill(document, job, {"spec": _pod(job, cluster, notes)})
     draft = change(document, cluster, job.image)
     lines = [*job.notes, *_assumed(job), *notes, *(note for _, note in draft.notes)]
@@ -88,34 +84,29 @@ def _fill(document: dict[str, Any], job: Description, template: dict[str, Any]) 
 
 
 def _pod(job: Description, cluster: Cluster, notes: list[str]) -> dict[str, Any]:
-    resources: dict[str, Any] = {cluster.resource: job.npus}
-    if job.cpu:
-        resources["cpu"] = job.cpu
-    if job.memory:
-        resources["memory"] = job.memory
-    container: dict[str, Any] = {
+    resources = {cluster.resource: job.npus, **_given(cpu=job.cpu, memory=job.memory)}
+    volumes = [(f"volume-{number}", one) for number, one in enumerate(job.volumes)]
+    mounts = [
+        {"name": name, "mountPath": one.path, **_given(readOnly=one.read_only)} for name, one in volumes
+    ]
+    container = {
         "name": tables()["container"],
         "image": job.image,
         "command": _command(job, notes),
+        **_given(
+            workingDir=job.folder, env=[{"name": name, "value": value} for name, value in job.variables]
+        ),
+        "resources": {"limits": resources, "requests": dict(resources)},
+        **_given(volumeMounts=mounts),
     }
-    if job.folder:
-        container["workingDir"] = job.folder
-    if job.variables:
-        container["env"] = [{"name": name, "value": value} for name, value in job.variables]
-    container["resources"] = {"limits": resources, "requests": dict(resources)}
-    spec: dict[str, Any] = {"containers": [container]}
-    if job.volumes:
-        named = [(f"volume-{number}", one) for number, one in enumerate(job.volumes)]
-        container["volumeMounts"] = [
-            {"name": name, "mountPath": one.path, **({"readOnly": True} if one.read_only else {})}
-            for name, one in named
-        ]
-        spec["volumes"] = [{"name": name, **dict(one.source)} for name, one in named]
-    if job.scheduler and job.kind == PYTORCH_JOB:
-        spec["schedulerName"] = job.scheduler
-    if job.kind != PYTORCH_JOB:
-        spec["restartPolicy"] = "Never"
-    return spec
+    own = {"schedulerName": job.scheduler} if job.kind == PYTORCH_JOB else {"restartPolicy": "Never"}
+    sources = [{"name": name, **dict(one.source)} for name, one in volumes]
+    return {"containers": [container], **_given(volumes=sources, **own)}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """The entries of a mapping that hold something."""
+    return {name: value for name, value in values.items() if value}
 
 
 def _command(job: Description, notes: list[str]) -> list[str]:
@@ -123,7 +114,7 @@ def _command(job: Description, notes: list[str]) -> list[str]:
     words = list(job.command)
     if NAME in [word.rsplit("/", 1)[-1] for word in words[:2]]:
         return _own_launcher(job, words)
-    if not _PYTHON.match(words[0]):
+    if not PYTHON.match(words[0]):
         notes.append(
             _(
                 "assumed: {words} starts the {npus} ranks of a pod itself; RANK is the number of the pod",
@@ -133,7 +124,7 @@ def _command(job: Description, notes: list[str]) -> list[str]:
         )
         return words
     words.pop(0)
-    while words and words[0] in _PYTHON_FLAGS:
+    while words and words[0] in PYTHON_FLAGS:
         notes.append(_("left out: {value} (torchrun starts Python itself)", value=words.pop(0)))
     if not words or (words[0].startswith("-") and words[0] != "-m"):
         raise ManifestError(
@@ -147,12 +138,9 @@ def _command(job: Description, notes: list[str]) -> list[str]:
     notes.append(_("assumed: torchrun is in the image (torch 1.10 or newer)"))
     starter = ["torchrun", f"--nproc_per_node={job.npus}"]
     starter.insert(1, "--standalone" if job.workers == 1 else f"--nnodes={job.workers}")
-    own = (
-        []
-        if job.workers == 1
-        else ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
-    )
-    line = " ".join([*starter, *own, shlex.join(words)])
+    if job.workers > 1:
+        starter += ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
+    line = " ".join([*starter, shlex.join(words)])
     missing = shlex.quote(fault_texts()["set-env-missing"].line())
     return ["bash", "-c", filled("k8s_start.sh", {"@COMMAND@": line, "@SET_ENV_MISSING@": missing})]
 

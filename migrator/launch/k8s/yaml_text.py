@@ -250,12 +250,8 @@ def _entry(node: Any, key: str) -> Any:
 def _end(text: str, node: Any) -> int:
     """Where a node's last character ends; a block's own mark lies behind the comments that follow it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        if isinstance(last, tuple):
-            last = last[1] if last[1].start_mark.index > last[0].start_mark.index else last[0]
-        return max(
-            _end(text, last), _end(text, node.value[-1][0]) if isinstance(node.value[-1], tuple) else 0
-        )
+        last = node.value[-1]  # an alias has the place of its anchor, before its key
+        return max(_end(text, part) for part in (last if isinstance(last, tuple) else (last,)))
     end: int = node.end_mark.index
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
         end = len(text[:end].rstrip())

@@ -25,19 +25,7 @@ from migrator.names.statements import LEAVING
 from migrator.project.distributed_use import listed
 
 _DEPTH = 6
-_SHOWS = (
-    "print",
-    "info",
-    "debug",
-    "log",
-    "write",
-    "set_description",
-    "set_postfix",
-    "append",
-    "format",
-    "time",
-    "item",
-)
+_SHOWS = "print info debug log write set_description set_postfix append format time item".split()
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,8 +116,9 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
         given = [(where, node) for where, node in values if dotted(node) not in ("", home.text)]
         given = given if len({dotted(node) for _, node in given}) == 1 else []
     elif home.scope is not None:  # self.model = model
-        assigns = (_pairs(one) for one in file.nodes(ast.Assign) if file.function_of(one) is home.scope)
-        kept = {dotted(target): target for pairs in assigns for target, value in pairs if _is(value, home)}
+        assigns = (one for one in file.nodes(ast.Assign) if file.function_of(one) is home.scope)
+        pairs = (pair for one in assigns for pair in _pairs(one))
+        kept = {dotted(target): target for target, value in pairs if dotted(unmoved(value)) == home.text}
         given = [(file, target) for name, target in kept.items() if name.startswith("self.")]
     for where, node in given[:1] if depth else ():
         if dotted(node) not in ("", "self") or not home.is_parameter:
@@ -130,10 +131,6 @@ def _pairs(assign: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return list(zip(target.elts, value.elts))
     return [(one, value) for one in assign.targets]
-
-
-def _is(value: ast.expr, home: Home) -> bool:
-    return dotted(unmoved(value)) == home.text
 
 
 def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
