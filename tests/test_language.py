@@ -72,6 +72,12 @@ def test_messages_have_the_words_of_the_glossary(tool) -> None:
     assert not found, "\n".join(found)
 
 
+def test_an_error_speaks_the_language_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "_catalogue", {"no {thing} here": "这里没有 {thing}"})
+    assert str(language.MessageError("no {thing} here", thing="{x}")) == "这里没有 {x}"
+    assert str(language.MessageError("as it is: {x}")) == "as it is: {x}"
+
+
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
