@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from migrator.data_folders import data_folder, reports_yaml
 from migrator.findings.finding import Severity
@@ -27,14 +26,9 @@ class Text:
 
 def text(key: str, **values: object) -> Text:
     """One of the texts, with values in it."""
-    found = read("texts.yaml")[key]
+    found = reports_yaml("distributed/texts.yaml")[key]
     message, advice = (_(found[part]).format_map(values) for part in ("message", "advice"))
     return Text(message, advice, found.get("severity", "warning"))
-
-
-def read(file: str) -> Any:
-    """The tables of a file."""
-    return reports_yaml(f"distributed/{file}")
 
 
 @cache

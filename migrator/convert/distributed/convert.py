@@ -8,7 +8,7 @@ from pathlib import Path
 
 from migrator.convert.distributed.plan import plan
 from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.load import AlreadyDistributedError, load
+from migrator.convert.load import UNREADABLE, AlreadyDistributedError, load
 from migrator.convert.program import Program
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
@@ -41,7 +41,7 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
         program = load(entry, read, Definitions(root, folders) if root else None)
     except AlreadyDistributedError:
         return Conversion(entry, already=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return Conversion(entry, reason="it cannot be parsed")
     try:
         draft = plan(program, read, target, others)

@@ -6,7 +6,8 @@ import ast
 from typing import Any
 
 from migrator.convert.draft import DIST
-from migrator.convert.texts import functions, names_in, read, sources
+from migrator.convert.texts import functions, names_in, sources
+from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
 from migrator.names.tree import parse
 
@@ -23,7 +24,7 @@ _IMPORTS = (
 
 def table(name: str) -> Any:
     """One of the tables."""
-    return read("horovod.yaml")[name]
+    return reports_yaml("distributed/horovod.yaml")[name]
 
 
 def advice(name: str) -> str:
