@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from migrator.convert.program import read_file
-from migrator.convert.texts import read
 from migrator.convert.write import Changes, NotPlacedError, changed_arguments, first_argument, write
+from migrator.data_folders import reports_yaml
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
@@ -152,7 +152,7 @@ def test_a_statement_behind_another_on_its_line_has_no_place() -> None:
 
 def test_each_text_is_said_somewhere() -> None:
     code = "".join(file.read_text(encoding="utf-8") for file in CONVERT.rglob("*.py"))
-    for key in read("texts.yaml"):
+    for key in reports_yaml("distributed/texts.yaml"):
         assert f'"{key.removeprefix("hvd.")}"' in code, key
 
 
