@@ -69,10 +69,7 @@ class TorchNames(NamedTuple):
         if holds is None:
             other = self.stands_for(owner) if owner else ""
             return f"{other}.{member}" if other else ""
-        for base in holds.of if holds.kind in ("alias", "class") else ():
-            if base != _UNKNOWN and _seen(f"{base}.{member}", self.version) is _Seen.YES:
-                return f"{base}.{member}"
-        return ""
+        return _name_in_base(holds, member, self.version)
 
     def absent(self, name: str) -> bool:
         """Whether it is a fact that this version has not got a name, which another one has."""
@@ -224,6 +221,13 @@ def _of_bases(holds: _Row, member: str, version: tables.Version) -> _Seen:
     return seen
 
 
+def _name_in_base(holds: _Row, member: str, version: tables.Version) -> str:
+    """The name of a member in what an alias stands for, or in a base of a class; '' where none has it."""
+    others = (f"{base}.{member}" for base in holds.of if base != _UNKNOWN)
+    there = (other for other in others if _seen(other, version) is _Seen.YES)
+    return next(there, "") if holds.kind in ("alias", "class") else ""
+
+
 def listed() -> Iterator[str]:
     """The public names in the table, one spelling of each; a name stands before what lies in it."""
     last = ""
@@ -277,12 +281,8 @@ def _words(name: str, version: tables.Version) -> tuple[str, ...]:
     owner, _, member = name.rpartition(".")
     if row is None:
         holds = _row(owner, version) if owner else None
-        if holds is None or holds.kind not in ("alias", "class"):
-            return (_UNKNOWN,)
-        for base in holds.of:
-            if base != _UNKNOWN and _seen(f"{base}.{member}", version) is _Seen.YES:
-                return _words(f"{base}.{member}", version)
-        return (_UNKNOWN,)
+        other = _name_in_base(holds, member, version) if holds else ""
+        return _words(other, version) if other else (_UNKNOWN,)
     if row.kind == "alias":
         return _words(row.of[0], version)
     if row.kind not in ("class", "function"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Callable, NamedTuple
 
 from migrator.data_folders import reports_yaml
@@ -18,39 +18,11 @@ _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _QUANTITY = re.compile(r"\d+(?:\.\d+)?(?:m|[kMGTPE]|[KMGTPE]i)?\Z")
 _IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]*\Z")
+_FOLDER = re.compile(r"/.*\Z")
 _RESOURCE = re.compile(r"[a-z0-9.-]+/[A-Za-z0-9][\w.-]*\Z")
+_OF_RESOURCE = "name of a resource such as huawei.com/Ascend910"
 _LONGEST_NAME = 50  # a pod's name has the role and a number as well, 63 characters in all
 _MOST = 4096
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a job is to be. ``workers`` are all of its pods, ``npus`` those of each pod."""
-
-    kind: str = PYTORCH_JOB
-    name: str = ""
-    namespace: str = ""
-    workers: int = 1
-    npus: int = 8
-    image: str = ""
-    cpu: str = ""
-    memory: str = ""
-    queue: str = ""
-    scheduler: str = ""
-    folder: str = ""
-    variables: tuple[tuple[str, str], ...] = ()
-    volumes: tuple[Volume, ...] = ()
-    command: tuple[str, ...] = ()
-    platform: str = ""
-    hardware: str = ""
-    accelerator_type: str = ""
-    resource: str = ""
-    given: frozenset[str] = field(default=frozenset(), compare=False)
-    notes: tuple[str, ...] = field(default=(), compare=False)  # on the job file
-
-    def cluster(self) -> Cluster:
-        """What it runs on. Raises ManifestError where there is no such cluster."""
-        return cluster(self.platform, self.hardware, self.accelerator_type, self.resource)
 
 
 @dataclass(frozen=True)
@@ -60,76 +32,6 @@ class Volume:
     source: tuple[tuple[str, Any], ...]
     path: str
     read_only: bool = False
-
-
-def described(options: dict[str, Any], start: Description | None = None) -> Description:
-    """The description with those fields that are in ``options``, each checked by its value.
-
-    Texts become what the field holds. Raises ManifestError that says what is wrong with a value.
-    """
-    found = {name: FIELDS[name].value(value) for name, value in options.items()}
-    start = start or Description()
-    return replace(start, **found, given=start.given | set(found))
-
-
-def read_job(text: str, file: str) -> Description:
-    """The description in a job file: ``key=value`` lines, empty ones, and comments behind ``#``.
-
-    A parameter file for DLC is one: what of it means nothing here is named in ``notes``. Raises ManifestError
-    with file and line for a key that there is not, one that is given twice, and a bad value.
-    """
-    options: dict[str, Any] = {}
-    lines: dict[str, int] = {}
-    notes: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
-        key, sign, value = (part.strip() for part in line.partition("="))
-        place = f"{file}:{number}"
-        if not sign:
-            raise ManifestError("{place}: {line!r} is no key=value", place=place, line=line)
-        why = _of_dlc(key, value)
-        if why:
-            notes.append(_("{place}: left out: {line} ({why})", place=place, line=line, why=why))
-            continue
-        several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
-        key = "env" if several else key
-        if key not in _FIELD_OF:
-            near = _near(key, _FIELD_OF)
-            hint = _("; did you mean {near!r}?", near=near[0]) if near else ""
-            hint = hint or _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
-            raise ManifestError("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=hint)
-        name = _FIELD_OF[key]
-        if name == "memory" and value.isdigit():
-            value = f"{value}Gi"
-            notes.append(_("{place}: {line} is {value}, as DLC counts", place=place, line=line, value=value))
-        if name in _LISTS:
-            parts = re.split(r",(?=[A-Za-z_][\w.-]*=)", value) if several else [value]
-            options[name] = [*options.get(name, []), *parts]
-        elif name in options:
-            raise ManifestError(
-                "{place}: {key} is given twice, first on line {lines}",
-                place=place,
-                key=key,
-                lines=lines[name],
-            )
-        else:
-            options[name] = value
-        lines.setdefault(name, number)
-        try:
-            FIELDS[name].value(options[name])
-        except ManifestError as error:
-            raise ManifestError(f"{place}: {key}: {error}") from None
-    return replace(described(options), notes=tuple(notes))
-
-
-def _of_dlc(key: str, value: str) -> str:
-    """Why a line of a parameter file for DLC is left out; empty for the others."""
-    if key in ("worker_gpu", "worker_cpu", "worker_memory") and value == "0":
-        assumed = _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
-        return _("0 leaves it to the kind of machine") + (assumed if key == "worker_gpu" else "")
-    return next((one["why"] for one in reports_yaml("launcher/dlc_keys.yaml") if key in one["keys"]), "")
 
 
 def _near(word: str, known: Iterable[str]) -> list[str]:
@@ -226,39 +128,127 @@ def _command(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class Field(NamedTuple):
-    """A field of the description: what makes its value, and its names as an option and in a job file."""
+    """What makes a field's value, and its names as an option and in a job file."""
 
     value: Callable[[Any], Any]
     option: str
     keys: tuple[str, ...]
-    of_manifest: bool = False  # may be given for a manifest that is there, too
+    of_manifest: bool  # may be given for a manifest that is there, too
 
 
-# In the order in which a wrong value is reported.
+def _given(
+    default: object, value: Callable[[Any], Any], option: str, *keys: str, of_manifest: bool = False
+) -> Any:
+    return field(default=default, metadata={"given": Field(value, option, keys, of_manifest)})
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a job is to be. ``workers`` are all of its pods, ``npus`` those of each pod.
+
+    Wrong values are reported in the order of the fields.
+    """
+
+    kind: str = _given(PYTORCH_JOB, _kind, "--kind", "kind")
+    name: str = _given("", _label, "--name", "name")
+    namespace: str = _given("", _label, "--namespace", "namespace")
+    workers: int = _given(1, _number, "--workers", "worker_count")
+    npus: int = _given(8, _number, "--npus", "worker_gpu", "worker_npu")
+    cpu: str = _given("", _matching(_QUANTITY, "quantity such as 32 or 500m"), "--cpu", "worker_cpu")
+    memory: str = _given("", _matching(_QUANTITY, "quantity such as 256Gi"), "--memory", "worker_memory")
+    queue: str = _given("", _label, "--queue", "queue")
+    scheduler: str = _given("", _label, "--scheduler", "scheduler")
+    folder: str = _given("", _matching(_FOLDER, "full path"), "--folder", "folder")
+    variables: tuple[tuple[str, str], ...] = _given((), _variables, "--env", "env")
+    volumes: tuple[Volume, ...] = _given((), _volumes, "--volume", "volume")
+    command: tuple[str, ...] = _given((), _command, "-- COMMAND", "command")
+    image: str = _given(
+        "", _matching(_IMAGE, "name of an image"), "--image", "worker_image", of_manifest=True
+    )
+    hardware: str = _given("", str, "--hw", "hw", of_manifest=True)
+    platform: str = _given("", str, "--platform", "platform", of_manifest=True)
+    accelerator_type: str = _given("", str, "--accelerator-type", "accelerator_type", of_manifest=True)
+    resource: str = _given("", _matching(_RESOURCE, _OF_RESOURCE), "--resource", "resource", of_manifest=True)
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)  # on the job file
+
+    def cluster(self) -> Cluster:
+        """What it runs on. Raises ManifestError where there is no such cluster."""
+        return cluster(self.platform, self.hardware, self.accelerator_type, self.resource)
+
+
 FIELDS: dict[str, Field] = {
-    "kind": Field(_kind, "--kind", ("kind",)),
-    "name": Field(_label, "--name", ("name",)),
-    "namespace": Field(_label, "--namespace", ("namespace",)),
-    "workers": Field(_number, "--workers", ("worker_count",)),
-    "npus": Field(_number, "--npus", ("worker_gpu", "worker_npu")),
-    "cpu": Field(_matching(_QUANTITY, "quantity such as 32 or 500m"), "--cpu", ("worker_cpu",)),
-    "memory": Field(_matching(_QUANTITY, "quantity such as 256Gi"), "--memory", ("worker_memory",)),
-    "queue": Field(_label, "--queue", ("queue",)),
-    "scheduler": Field(_label, "--scheduler", ("scheduler",)),
-    "folder": Field(_matching(re.compile(r"/.*\Z"), "full path"), "--folder", ("folder",)),
-    "variables": Field(_variables, "--env", ("env",)),
-    "volumes": Field(_volumes, "--volume", ("volume",)),
-    "command": Field(_command, "-- COMMAND", ("command",)),
-    "image": Field(_matching(_IMAGE, "name of an image"), "--image", ("worker_image",), True),
-    "hardware": Field(str, "--hw", ("hw",), True),
-    "platform": Field(str, "--platform", ("platform",), True),
-    "accelerator_type": Field(str, "--accelerator-type", ("accelerator_type",), True),
-    "resource": Field(
-        _matching(_RESOURCE, "name of a resource such as huawei.com/Ascend910"),
-        "--resource",
-        ("resource",),
-        True,
-    ),
+    each.name: each.metadata["given"] for each in fields(Description) if each.metadata
 }
+_FIELD_OF = {key: name for name, each in FIELDS.items() for key in each.keys}
 _LISTS = ("variables", "volumes")
-_FIELD_OF = {key: name for name, field in FIELDS.items() for key in field.keys}
+
+
+def described(options: dict[str, Any], start: Description | None = None) -> Description:
+    """The description with those fields that are in ``options``, each checked by its value.
+
+    Texts become what the field holds. Raises ManifestError that says what is wrong with a value.
+    """
+    found = {name: FIELDS[name].value(value) for name, value in options.items()}
+    start = start or Description()
+    return replace(start, **found, given=start.given | set(found))
+
+
+def read_job(text: str, file: str) -> Description:
+    """The description in a job file: ``key=value`` lines, empty ones, and comments behind ``#``.
+
+    A parameter file for DLC is one: what of it means nothing here is named in ``notes``. Raises ManifestError
+    with file and line for a key that there is not, one that is given twice, and a bad value.
+    """
+    options: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    notes: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        key, sign, value = (part.strip() for part in line.partition("="))
+        place = f"{file}:{number}"
+        if not sign:
+            raise ManifestError("{place}: {line!r} is no key=value", place=place, line=line)
+        why = _of_dlc(key, value)
+        if why:
+            notes.append(_("{place}: left out: {line} ({why})", place=place, line=line, why=why))
+            continue
+        several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
+        key = "env" if several else key
+        if key not in _FIELD_OF:
+            near = _near(key, _FIELD_OF)
+            hint = _("; did you mean {near!r}?", near=near[0]) if near else ""
+            hint = hint or _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
+            raise ManifestError("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=hint)
+        name = _FIELD_OF[key]
+        if name == "memory" and value.isdigit():
+            value = f"{value}Gi"
+            notes.append(_("{place}: {line} is {value}, as DLC counts", place=place, line=line, value=value))
+        if name in _LISTS:
+            parts = re.split(r",(?=[A-Za-z_][\w.-]*=)", value) if several else [value]
+            options[name] = [*options.get(name, []), *parts]
+        elif name in options:
+            raise ManifestError(
+                "{place}: {key} is given twice, first on line {lines}",
+                place=place,
+                key=key,
+                lines=lines[name],
+            )
+        else:
+            options[name] = value
+        lines.setdefault(name, number)
+        try:
+            FIELDS[name].value(options[name])
+        except ManifestError as error:
+            raise ManifestError(f"{place}: {key}: {error}") from None
+    return replace(described(options), notes=tuple(notes))
+
+
+def _of_dlc(key: str, value: str) -> str:
+    """Why a line of a parameter file for DLC is left out; empty for the others."""
+    if key in ("worker_gpu", "worker_cpu", "worker_memory") and value == "0":
+        assumed = _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
+        return _("0 leaves it to the kind of machine") + (assumed if key == "worker_gpu" else "")
+    return next((one["why"] for one in reports_yaml("launcher/dlc_keys.yaml") if key in one["keys"]), "")

@@ -127,10 +127,8 @@ def feeds(
     """
     inside = list(_with_gradients(program, training.file, training.batches))
     if reduced is not None and training.epochs:
-        nodes = ast.walk(training.epochs.loop)
-        inside = [(training.epochs.file, one) for one in nodes if not _sets(one, reduced)] + [
-            (file, one) for file, one in inside if not _sets(one, reduced)
-        ]
+        every = [*((training.epochs.file, one) for one in ast.walk(training.epochs.loop)), *inside]
+        inside = [(file, one) for file, one in every if not _sets(one, reduced)]
     return fed_by(program, training.file, training.batches, training.drawn, inside)
 
 
