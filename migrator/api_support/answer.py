@@ -291,12 +291,10 @@ def _folded(values: dict[str, Value]) -> Iterable[tuple[str, str, Value]]:
 
 
 def _own(name: str) -> tuple[Own, ...]:
-    spelling = re.sub(r"^torch\.npu\.", "torch_npu.npu.", name)
+    rows = tables.grouped("custom_ops").get(re.sub(r"^torch\.npu\.", "torch_npu.npu.", name), ())
     return tuple(
         Own(first, last, replaces, source, instead, evidence)
-        for _, first, last, _, replaces, source, instead, evidence in tables.grouped("custom_ops").get(
-            spelling, ()
-        )
+        for _, first, last, _, replaces, source, instead, evidence in rows
     )
 
 
