@@ -6,19 +6,12 @@ import re
 from pathlib import PurePosixPath
 
 _SUFFIXES = {
-    ".sh": "shell",
-    ".bash": "shell",
-    ".zsh": "shell",
-    ".slurm": "shell",
-    ".sbatch": "shell",
-    ".pbs": "shell",
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs"), "shell"),
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".ini", ".cfg"), "ini"),
     ".env": "env",
-    ".yaml": "yaml",
-    ".yml": "yaml",
     ".json": "json",
     ".toml": "toml",
-    ".ini": "ini",
-    ".cfg": "ini",
     ".dockerfile": "dockerfile",
     ".mk": "makefile",
 }

@@ -235,15 +235,16 @@ def _python(
     goes_on = False
     for line in lines:
         match = _MAGIC.match(line)
-        if goes_on or match:
-            hidden.append(line)
-            target = (match["target"] or "") if match and not goes_on else ""
-            indent = match["indent"] if match and not goes_on else ""
-            word = "None" if target else ("pass" if not goes_on else "")
-            python.append(f"{indent}{target}{word} {mark}{len(hidden) - 1}".lstrip(" " if goes_on else ""))
-            goes_on = line.rstrip().endswith("\\")
-        else:
+        if not goes_on and not match:
             python.append(line)
+            continue
+        marked = f"{mark}{len(hidden)}"
+        hidden.append(line)
+        if match and not goes_on:
+            target = match["target"] or ""
+            marked = f"{match['indent']}{target}{'None' if target else 'pass'} {marked}"
+        python.append(marked)
+        goes_on = line.rstrip().endswith("\\")
     error = _error(python)
     if error is not None:
         del hidden[known:]

@@ -22,17 +22,11 @@ def matcher(patterns: Sequence[str]) -> Matcher:
     matches folders only. ``\\`` takes the next character as it is. Negation
     (``!``) is not supported. Raises SourceError for a pattern it cannot read.
     """
-    folders, files = [], []
-    for pattern in patterns:
-        regex = expression(pattern)
-        if regex is None:
-            continue
-        folders.append(regex)
-        if not pattern.endswith("/"):
-            files.append(regex)
-    if not folders:
+    known = [(pattern, regex) for pattern in patterns if (regex := expression(pattern)) is not None]
+    if not known:
         return lambda _name, _folder: False
-    is_folder = re.compile("|".join(folders), re.DOTALL)
+    is_folder = re.compile("|".join(regex for _pattern, regex in known), re.DOTALL)
+    files = (regex for pattern, regex in known if not pattern.endswith("/"))
     is_file = re.compile("|".join(files) or r"(?!)", re.DOTALL)
     return lambda name, folder: bool((is_folder if folder else is_file).fullmatch(name))
 

@@ -142,12 +142,11 @@ class ModuleIndex:
         """Names that stand for something that one of ``words`` names."""
         found: set[str] = set()
         for node in self.imports:
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
-                if alias.asname and words.intersection(
-                    f"{getattr(node, 'module', '') or ''}.{alias.name}".split(".")
-                ):
+                if alias.asname and words.intersection(f"{module}.{alias.name}".split(".")):
                     found.add(alias.asname)
-                elif isinstance(node, ast.ImportFrom) and words.intersection((node.module or "").split(".")):
+                elif module and words.intersection(module.split(".")):
                     found.add(alias.asname or alias.name)
         for scope in self.scopes:
             for name, bindings in scope.bindings.items():
@@ -515,13 +514,7 @@ def _named_last(value: ast.expr | None) -> list[str]:
     """What a value is looked up by: ``cuda`` of ``torch.cuda``, and of ``getattr(torch, "cuda")``."""
     if isinstance(value, ast.Attribute):
         return [value.attr]
-    named = (
-        value.args
-        if isinstance(value, ast.Call)
-        else [value.slice]
-        if isinstance(value, ast.Subscript)
-        else []
-    )
+    named = value.args if isinstance(value, ast.Call) else [getattr(value, "slice", None)]
     return [text for text in map(string_value, named) if text]
 
 

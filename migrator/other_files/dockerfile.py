@@ -88,17 +88,14 @@ def _value(node: Node) -> tuple[Optional[str], Optional[Span]]:
 
 
 def _commands(node: Node, data: bytes) -> Content:
-    for child in node.children:
-        if child.type == "json_string_array":
-            words = [part for part in child.children if part.type == "json_string"]
-            texts = tuple(
-                Word(text_of(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words
-            )
-            return listed(texts, span_of(child)) if texts else Content()
-    shell = next((child for child in node.children if child.type == "shell_command"), None)
+    parts = {child.type: child for child in reversed(node.children)}  # the first of each type
+    if array := parts.get("json_string_array"):
+        words = [part for part in array.children if part.type == "json_string"]
+        texts = [Word(text_of(word)[1:-1], (word.start_byte + 1, word.end_byte - 1)) for word in words]
+        return listed(texts, span_of(array)) if texts else Content()
+    shell, block = parts.get("shell_command"), parts.get("heredoc_block")
     if shell is None:
         return Content()
-    block = next((child for child in node.children if child.type == "heredoc_block"), None)
     if block is not None:
         lines = [part for part in block.children if part.type == "heredoc_line"]
         return read_shell(data, ((lines[0].start_byte, lines[-1].end_byte),)) if lines else Content()

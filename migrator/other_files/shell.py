@@ -264,7 +264,7 @@ class _Script:
 
     def _read_places(self, text: bytes, places: Sequence[int]) -> None:
         """Read the shell whose bytes, and its end, stand at some places."""
-        from migrator.other_files.embedded import read_at  # it reads by this module
+        from migrator.other_files.entries import read_at  # it reads by this module
 
         found = read_at(self._data, text, places, self._depth + 1)
         self._settings += found.behind(len(self._commands))

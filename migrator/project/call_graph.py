@@ -80,10 +80,8 @@ class CallGraph:
     def _module_or(self, module: str, depth: int) -> Meaning:
         """A module, or what its package binds to the same name: ``from .nms import nms``."""
         package, _, name = module.rpartition(".")
-        target = (
-            self.definition((package, "")).imports.get(name, module) if package in self.modules else module
-        )
-        if target != module:
+        imports = self.definition((package, "")).imports if package in self.modules else {}
+        if (target := imports.get(name, module)) != module:
             bound = self.meaning(target, depth + 1)
             if bound is not None and bound.kind in ("function", "class"):
                 return bound

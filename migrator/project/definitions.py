@@ -55,8 +55,6 @@ class Definitions:
             return []
         try:
             return list(_script(index.text, self.root / file, self).goto(*place, follow_imports=True))
-        except KeyboardInterrupt:
-            raise
         except Exception as error:  # jedi fails on some sources; that answers nothing
             _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
             return []

@@ -69,13 +69,7 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
     by_text = sum(weight for pattern, weight in _TRAINS if pattern.search(text))
     options = bool(_OPTIONS.search(text))
-    score = (
-        by_name
-        + by_text
-        + (5 if guarded else 0)
-        + (3 if options else 0)
-        - _PER_FOLDER * (len(path.parts) - 1)
-    )
+    score = by_name + by_text + 5 * guarded + 3 * options - _PER_FOLDER * (len(path.parts) - 1)
     if _ASIDE & set(path.parts[:-1]):
         score -= 12
     # A library's module may try itself out in a main block: only a name or options make a program of it.

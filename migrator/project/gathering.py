@@ -159,11 +159,8 @@ class _Graph:
         for where, function in self._reached(file, start):
             if function.cuda is not None:
                 line, word = function.cuda
-                what = (
-                    _("launches {word}", word=word[3:])
-                    if word.startswith("<<<")
-                    else _("uses {word}", word=word)
-                )
+                launched = word.startswith("<<<")
+                what = _("launches {word}", word=word[3:]) if launched else _("uses {word}", word=word)
                 by = f"{function.name} " if function is not start else ""
                 return f"{by}{what} ({where.name}:{line})"
             undefined = (name for name in function.mentions & self._declared if name not in self.by_name)

@@ -141,12 +141,9 @@ def _held_by_function(scope: Scope) -> dict[str, tuple[str, ...]]:
         if isinstance(target, ast.Name):
             values.setdefault(target.id, []).extend(_held(value))
     for loop in scope.statements:
-        if (
-            isinstance(loop, (ast.For, ast.AsyncFor))
-            and isinstance(loop.target, ast.Name)
-            and written(loop.iter)
-        ):
-            values.setdefault(loop.target.id, []).append(written(loop.iter) + "[]")
+        if isinstance(loop, (ast.For, ast.AsyncFor)) and isinstance(loop.target, ast.Name):
+            if iterated := written(loop.iter):
+                values.setdefault(loop.target.id, []).append(f"{iterated}[]")
     return _each_once(values)
 
 

@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Optional
 
@@ -181,10 +182,8 @@ class Programs:
         verdicts = self.looked_up(name, names_backend(value), True, vocabularies)
         if not verdicts:
             return None
-        vocabulary = vocabularies[names_backend(value)]
-        return Taken(
-            CERTAIN in verdicts or LIKELY in verdicts or vocabulary.says(name), verdicts == {CERTAIN}
-        )
+        said = vocabularies[names_backend(value)].says(name)
+        return Taken(CERTAIN in verdicts or LIKELY in verdicts or said, verdicts == {CERTAIN})
 
     def looked_up(
         self, name: str, is_backend: bool, in_environment: bool, vocabularies: Vocabularies
@@ -195,12 +194,9 @@ class Programs:
         """
         key = (name, is_backend, in_environment)
         if key not in self._looked_up:
-            vocabulary = vocabularies[is_backend]
             texts = (text for file in self.files if name in (text := self.text(file) or ""))
-            found = (
-                verdict for text in texts for verdict in verdicts_on(text, name, in_environment, vocabulary)
-            )
-            self._looked_up[key] = frozenset(found)
+            found = (verdicts_on(text, name, in_environment, vocabularies[is_backend]) for text in texts)
+            self._looked_up[key] = frozenset(chain.from_iterable(found))
         return self._looked_up[key]
 
     def text(self, name: str) -> Optional[str]:

@@ -82,9 +82,8 @@ class Project:
             return frozenset({"Tensor"} if self.program.cuda_default else ())
         if source == "reducers":
             kept = (each.partition(".")[2] for each in self.program.double_attributes)
-            return self.program.doubles.union(
-                (each.partition(":")[0] for each in self.program.reducers), kept
-            )
+            reducers = (each.partition(":")[0] for each in self.program.reducers)
+            return self.program.doubles.union(reducers, kept)
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     @property
@@ -189,14 +188,12 @@ def merge_facts(
         )
         operators = Catalog()
     program, names = merged(part.program for part in known), list(files)
-    packages, twins = packages_of(names), npu_twins(names)
-    frameworks = Counter(each.partition(":")[2] for each in program.foreign)
     return Project(
         *(classes_of(known), operators),
-        packages=packages,
-        twins=twins,
+        packages=packages_of(names),
+        twins=npu_twins(names),
         program=program,
-        frameworks=frameworks,
+        frameworks=Counter(each.partition(":")[2] for each in program.foreign),
         files=sum(name.endswith((".py", ".ipynb")) for name in names),
     )
 

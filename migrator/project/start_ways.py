@@ -164,9 +164,8 @@ def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Itera
     for child, up in index.way_up(call):
         if isinstance(up, ast.If) and any(child is each for each in up.body):
             wanted = up.test.values if isinstance(up.test, ast.BoolOp) else [up.test]
-            for test in (
-                wanted[:1] if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.Or) else wanted
-            ):
+            either = isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.Or)
+            for test in wanted[:1] if either else wanted:
                 name = bare_name(test)
                 if name in program.options and program.options[name].flag:
                     yield name, program.options[name]
@@ -213,16 +212,11 @@ def _multiplies(program: _Program, name: str) -> bool:
             same = isinstance(target, ast.Attribute) and target.attr == name
             of_all = isinstance(target, ast.Name) and name in target.id
             if (same or of_all) and isinstance(value, ast.BinOp):
-                products = (one for one in walk(value) if isinstance(one, ast.BinOp))
-                if any(
-                    isinstance(one.op, ast.Mult)
-                    and any(
-                        bare_name(each) == name and (same or isinstance(each, ast.Attribute))
-                        for each in (one.left, one.right)
-                    )
-                    for one in products
-                ):
-                    return True
+                inside = (each for each in walk(value) if isinstance(each, ast.BinOp))
+                products = (each for each in inside if isinstance(each.op, ast.Mult))
+                for factor in (side for each in products for side in (each.left, each.right)):
+                    if bare_name(factor) == name and (same or isinstance(factor, ast.Attribute)):
+                        return True
     return False
 
 
@@ -232,20 +226,13 @@ def _multiplies(program: _Program, name: str) -> bool:
 def _rank_options(
     program: _Program, joins: list[tuple[ModuleIndex, ast.Call]], mended: bool
 ) -> Iterator[str]:
-    launcher = program.options.get("launcher")
-    if (
-        launcher is not None
-        and _table("launcher") in launcher.choices
-        and launcher.default != _table("launcher")
-    ):
-        yield from (launcher.name, _table("launcher"))
+    launcher, kind = program.options.get("launcher"), _table("launcher")
+    if launcher is not None and kind in launcher.choices and launcher.default != kind:
+        yield from (launcher.name, kind)
     own = program.options.get("local_rank")
-    if (
-        own is not None
-        and not (mended and own.argparse and type(own.default) is int)
-        and not _reads(program, ["LOCAL_RANK"])
-    ):
-        yield from (own.name, _table("local_rank"))
+    if own is not None and not (mended and own.argparse and type(own.default) is int):
+        if not _reads(program, ["LOCAL_RANK"]):
+            yield from (own.name, _table("local_rank"))
     if _reads(program, ["RANK"]):
         return
     given: set[str] = set()

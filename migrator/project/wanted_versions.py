@@ -87,15 +87,8 @@ def _nearest(pin: Sequence[int]) -> TorchVersion:
 def _fits(version: tuple[int, ...], limit: tuple[str, tuple[int, ...]]) -> bool:
     sign, number = limit
     short = version[: len(number)]
-    if sign == ">=":
-        return short >= number
-    if sign == "<=":
-        return short <= number
-    if sign == ">":
-        return version > number
-    if sign == "<":
-        return version < number
-    return True  # != excludes one micro release
+    holds = {">=": short >= number, "<=": short <= number, ">": version > number, "<": version < number}
+    return holds.get(sign, True)  # != excludes one micro release
 
 
 def _requirements(folder: Path) -> Iterator[Requirement]:
