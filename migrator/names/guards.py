@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Binding
@@ -185,12 +185,7 @@ def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
 
 def _postpones(index: ModuleIndex) -> bool:
     """Whether annotations of a file are not evaluated."""
-    return any(
-        isinstance(node, ast.ImportFrom)
-        and node.module == "__future__"
-        and any(alias.name == "annotations" for alias in node.names)
-        for node in index.imports
-    )
+    return any("__future__.annotations" in imported(node) for node in index.imports)
 
 
 def _conditions(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:
@@ -295,12 +290,10 @@ class _Question:
             if not wanted.isdisjoint(self.index.neighbours.asked(known)):
                 return True
         if isinstance(node, ast.Name):
-            return any(self._is_flag(binding) for binding in self.index.bindings(node))
+            # It holds an answer: of a condition, of a function, or of what an import came to.
+            held = (_answering(self.index, binding) for binding in self.index.bindings(node))
+            return any(map(self.is_asked_by, chain.from_iterable(held)))
         return any(map(self.is_asked_by, self.index.stored_as(node)))
-
-    def _is_flag(self, binding: Binding) -> bool:
-        """Whether a name holds an answer: of a condition, of a function, or of what an import came to."""
-        return any(map(self.is_asked_by, _answering(self.index, binding)))
 
 
 def _answering(index: ModuleIndex, binding: Binding) -> Iterator[ast.AST]:

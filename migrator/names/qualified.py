@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.names.flow import given_by_each, parameter_of
 from migrator.names.scopes import Binding
-from migrator.names.tree import FUNCTIONS, attributes, bare_name, is_none, string_value
+from migrator.names.tree import FUNCTIONS, attributes, bare_name, elements, is_none, string_value
 
 if TYPE_CHECKING:
     from migrator.names.index import ModuleIndex
@@ -108,11 +108,10 @@ def _bound(index: ModuleIndex, name: str, bindings: Sequence[Binding], depth: in
 
 def _first_unpacked(statement: ast.AST, name: str) -> _Value:
     """The import in ``torch, has_torch = optional_import("torch")``, where ``name`` is the first name."""
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    if not isinstance(target, (ast.Tuple, ast.List)) or not target.elts:
+    if not isinstance(statement, ast.Assign) or not imports(statement.value):
         return None
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    return value if bare_name(target.elts[0]) == name and imports(value) else None
+    is_first = any(bare_name(each) == name for each in elements(statement.targets[0])[:1])
+    return statement.value if is_first else None
 
 
 def imports(node: ast.AST | None) -> bool:

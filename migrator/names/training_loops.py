@@ -7,7 +7,7 @@ import re
 from typing import Union
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, Function, called_name, last_name
+from migrator.names.tree import FUNCTIONS, Function, called_name, holder_of, last_name
 
 # What stands below such a condition is not done in every step.
 _NOW_AND_THEN = re.compile(
@@ -27,7 +27,7 @@ def training_regions(index: ModuleIndex) -> list[Region]:
     regions: dict[int, Region] = {}
     for call in index.calls:
         name = called_name(call)
-        if name == "backward" or (name == "step" and _is_optimizer(call)):
+        if name == "backward" or (name == "step" and _OPTIMIZER.search(last_name(holder_of(call)))):
             region = _region(index, call)
             if region is not None:
                 regions[id(region)] = region
@@ -36,10 +36,6 @@ def training_regions(index: ModuleIndex) -> list[Region]:
             regions[id(function)] = function
     # The larger one of two is enough: its steps are those of the smaller one as well.
     return [r for r in regions.values() if not any(id(up) in regions for up in index.above(r))]
-
-
-def _is_optimizer(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and bool(_OPTIMIZER.search(last_name(call.func.value)))
 
 
 def _region(index: ModuleIndex, node: ast.AST) -> Region | None:

@@ -65,13 +65,10 @@ def _commands(data: bytes, held: list[Span]) -> Iterator[tuple[Span, ...]]:
         if held:
             yield ((held[0][0], held[-1][1]),)
         return
-    command: list[Span] = []
-    for (start, end), prompt in lines:
-        goes_on = bool(command) and data[slice(*command[-1])].rstrip(b"\r\n").endswith(b"\\")
-        if command and not goes_on:
-            yield ((command[0][0], command[-1][1]),)
-            command = []
-        if prompt or goes_on:
-            command.append((prompt.end() if prompt else start, end))
-    if command:
-        yield ((command[0][0], command[-1][1]),)
+    commands: list[Span] = []
+    for (_start, end), prompt in lines:
+        if commands and data[slice(*commands[-1])].rstrip(b"\r\n").endswith(b"\\"):
+            commands[-1] = commands[-1][0], end
+        elif prompt:
+            commands.append((prompt.end(), end))
+    yield from ((span,) for span in commands)

@@ -48,7 +48,9 @@ def read(lines: Lines) -> Content:
             option = tuple(map(str, entries[-1].path))
             first, number = len(entries) - 1, 0
     for whole, end in wholes.items():
-        entries[whole] = _up_to(entries[whole], entries[whole + 1], lines, end)
+        begin = (entries[whole].value_span or entries[whole + 1].span)[0]
+        value = lines.data[begin:end].decode("utf-8")
+        entries[whole] = replace(entries[whole], value=value, value_span=(begin, end))
     return content_of(entries, lines, comments)
 
 
@@ -64,9 +66,3 @@ def _option(section: tuple[str, ...], body: bytes, place: int) -> Entry:
     if len(value) > 1 and value[:1] == value[-1:] and value[:1] in (b'"', b"'"):
         begin, value = begin + 1, value[1:-1]  # who reads a file with quotes strips them
     return Entry(path, span, value.decode("utf-8"), (begin, begin + len(value)))
-
-
-def _up_to(entry: Entry, line: Entry, lines: Lines, end: int) -> Entry:
-    """An option with all of its value, of which ``line`` is the first line below."""
-    begin = (entry.value_span or line.span)[0]
-    return replace(entry, value=lines.data[begin:end].decode("utf-8"), value_span=(begin, end))

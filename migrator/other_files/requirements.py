@@ -70,9 +70,8 @@ def _of_setting(index: TextIndex, setting: Setting) -> Iterator[Requirement]:
         line = whole if _ENTRY.fullmatch(index.text_of(whole)) else None
         yield Requirement(name, span, setting.value, span, by="poetry", group=_list_of(found[1]), line=line)
     elif known is not None and known.fullmatch(setting.name):
-        by: Literal["pip", "conda"] = "pip"
-        if index.type == "yaml" and ".pip." not in setting.name:
-            by = "conda"
+        of_conda = index.type == "yaml" and ".pip." not in setting.name
+        by: Literal["pip", "conda"] = "conda" if of_conda else "pip"
         start = setting.value_span[0]
         quoted = _with_quotes(index, setting.value_span)
         line = alone_on_line(index.lines, quoted)
@@ -208,10 +207,10 @@ def requirement_at(
     body, _, marker = text.partition(";")
     marker, locked = marker.partition(" --hash")[0].strip(), " --hash" in text
     body = body.partition(" --")[0]
+    behind = start + _size(body.rstrip())
+    item = Requirement("", whole, "", (behind, behind), marker, "", by, group, line, locked)
     if "://" in body.partition("@")[0]:  # git+https://… without a name
-        name = _name_of_address(body.strip())
-        behind = start + _size(body.rstrip())
-        return Requirement(name, whole, "", (behind, behind), marker, body.strip(), by, group, line, locked)
+        return item._replace(name=_name_of_address(body.strip()), address=body.strip())
     channel = _CHANNEL.match(body) if by == "conda" else None
     found = _NAME.match(body, channel.end() if channel else 0)
     if found is None:
@@ -222,16 +221,14 @@ def requirement_at(
     rest = body[end:]
     first = end + len(rest) - len(rest.lstrip())
     specifier = rest.strip()
-    name = normalized(found.group())
+    item = item._replace(name=normalized(found.group()))
     if specifier.startswith("@"):
-        behind = start + _size(body.rstrip())
-        address = specifier[1:].strip()
-        return Requirement(name, whole, "", (behind, behind), marker, address, by, group, line, locked)
+        return item._replace(address=specifier[1:].strip())
     if specifier and specifier[0] not in _SPECIFIER and not (by == "conda" and specifier[0].isdigit()):
         return None  # prose
     begin = start + _size(body[: first if specifier else end])
     place = begin, begin + _size(specifier)
-    return Requirement(name, whole, specifier.strip("() "), place, marker, "", by, group, line, locked)
+    return item._replace(specifier=specifier.strip("() "), specifier_span=place)
 
 
 def normalized(name: str) -> str:

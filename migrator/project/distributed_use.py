@@ -20,7 +20,7 @@ def is_distributed(text: str) -> bool:
 
     Comments, strings and names of its own say nothing; nor does a file that cannot be parsed.
     """
-    if not may_be_distributed(text):
+    if not _pattern().search(text):
         return False
     try:
         index = ModuleIndex(text, distributed_words())
@@ -29,11 +29,6 @@ def is_distributed(text: str) -> bool:
         )
     except Exception:  # a file that cannot be parsed, or a mistake of ours: the check of the file tells it
         return False
-
-
-def may_be_distributed(text: str) -> bool:
-    """A quick look: whether a file holds a word of which one that is distributed has one."""
-    return bool(_pattern().search(text))
 
 
 def imports_distributed(index: ModuleIndex) -> bool:

@@ -16,6 +16,7 @@ from migrator.project.extensions import Extension, may_build, scan_extensions
 from migrator.project.program import NOTHING, ProgramFacts, scan_program
 
 _MEMBERS = ("cuda", "is_cuda")
+# A class of a file may have a member with a CUDA name.
 # From a plain beginning a search is many times as fast as from a choice of them.
 _MAY_DEFINE = re.compile(
     r"cuda\b(?:(?<=def[ \t]cuda)|(?<=def[ \t]is_cuda)"
@@ -50,7 +51,7 @@ def scan_file(name: str, text: str) -> FileFacts:
     Never raises: a file that cannot be parsed has nothing to tell.
     """
     program = scan_program(name, text)
-    defines, builds = _may_define(text), may_build(text)
+    defines, builds = "cuda" in text and _MAY_DEFINE.search(text) is not None, may_build(text)
     if not defines and not builds:
         return FileFacts(program=program)
     try:
@@ -61,11 +62,6 @@ def scan_file(name: str, text: str) -> FileFacts:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
     return FileFacts(_classes(name, text, index.classes) if defines else (), extensions, program)
-
-
-def _may_define(text: str) -> bool:
-    """A quick look: whether a class of a file may have a member with a CUDA name."""
-    return "cuda" in text and bool(_MAY_DEFINE.search(text))
 
 
 def _classes(file: str, text: str, nodes: Iterable[ast.ClassDef]) -> tuple[ClassFacts, ...]:

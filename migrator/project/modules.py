@@ -64,11 +64,7 @@ def scan_module(file: str, index: ModuleIndex, package: str = "") -> ModuleFacts
             if binding.kind == "import"
         }
         definitions[name] = _definition(name, scope, imports, list(scopes.values()))
-    stars = [
-        absolute_name("." * node.level + (node.module or ""), file, package)
-        for node in index.imports
-        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-    ]
+    stars = [absolute_name(star, file, package) for star in index.stars]
     exported = None
     for target, value in _assigned(index.module_scope):
         if isinstance(target, ast.Name) and target.id == "__all__":
