@@ -202,13 +202,22 @@ class Beside(NamedTuple):
 
 
 def beside(siblings: Iterable[ast.expr]) -> Beside:
-    """What a value stands beside. The question for a device counts as one."""
+    """What a value stands beside. The question for a device counts as one.
+
+    Among many other words (the names of options) ``cpu`` is no device.
+    """
     asked = cpu = device = False
+    devices = others = 0
     for node in siblings:
         text = string_value(node)
         if text is None:
             asked = asked or asks_for_cuda(node)
         else:
             cpu = cpu or text == "cpu"
-            device = device or bool(_OTHER_DEVICE.match(text))
-    return Beside(asked, cpu, asked or device)
+            other_device = bool(_OTHER_DEVICE.match(text))
+            device = device or other_device
+            if other_device or _OF_CUDA.match(text):
+                devices += 1
+            else:
+                others += 1
+    return Beside(asked, cpu, asked or (device and others <= 2 * devices))
