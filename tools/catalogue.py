@@ -136,15 +136,14 @@ def _of_help() -> Iterator[tuple[str, str]]:
     from typer.main import get_command
 
     from migrator.cli import main, spoken
-    from migrator.lint.option_table import OPTIONS
+    from migrator.command_options import options_of
 
     for name in ("--help", *main.COMMANDS):
         for text in spoken.texts(get_command(main.parser(name))):
             yield text, f"help of {name}"
-    for title, options in OPTIONS.items():
-        for text in (title, *(option.help for option in options)):
-            if text:
-                yield text, "help of lint"
+    for option in (*options_of("lint"), *options_of("api")):
+        for text in filter(None, (option.group, option.help)):
+            yield text, f"help of {option.commands[0]}"
 
 
 def _yaml(file: Path) -> Any:

@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from migrator.lint.option_table import KEYS, OPTIONS, Option
+from migrator.command_options import Option
+from migrator.lint.option_table import KEYS, OPTIONS
 
 _DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA = _DOCS / "npumigrate.schema.json"
@@ -52,7 +53,7 @@ def _property(option: Option) -> dict[str, Any]:
 
 
 def _overrides() -> dict[str, Any]:
-    inner = {name: _property(option) for name, option in KEYS.items() if option.by_path}
+    inner = {name: _property(option) for name, option in KEYS.items() if "paths" in option.set_by}
     item = {
         "type": "object",
         "properties": {"paths": {**_TEXTS, "minItems": 1}, **inner},
@@ -71,18 +72,18 @@ def page_text() -> str:
 def _table() -> str:
     return "".join(
         f"| {_spelled(option)} | {f'`{option.name}`' if option.key else ''} | {_meaning(option)} |\n"
-        for options in OPTIONS.values()
-        for option in options
+        for option in OPTIONS
     )
 
 
 def _spelled(option: Option) -> str:
     """``-v``, ``--version VERSION``; nothing where the command line has no such option."""
-    if not option.help:
+    spelled = option.spelled.split()
+    if not spelled:
         return ""
     value = option.metavar or "|".join(option.choices)
-    long = f"`--{option.name} {value}`" if value else f"`--{option.name}`"
-    return (f"`{option.short}`, {long}" if option.short else long).replace("|", "\\|")
+    spelled[-1] += f" {value}" if value else ""
+    return ", ".join(f"`{each}`" for each in spelled).replace("|", "\\|")
 
 
 def _meaning(option: Option) -> str:

@@ -2,7 +2,6 @@
 
 ``lint`` and ``api`` read their options with argparse (``own_parser.py``), because a hook runs for each
 commit and a person who looks up a name waits: importing typer takes longer than all the rest of such a
-run. All other commands are typer's. An option that several of typer's commands have is stated in
-``options.py``; what can be said to ``lint``, in ``migrator/lint/option_table.py``, as configuration
-files can say it, too.
+run. All other commands are typer's. What can be said to any of them is in one table,
+``reports/options.json``; a command's function has the type and the default of each of its options.
 """

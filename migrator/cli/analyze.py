@@ -13,7 +13,7 @@ from migrator.cli import options
 from migrator.cli.ending import INTERRUPTED, lost_output, say, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
-from migrator.cli.values import Several, split
+from migrator.command_options import Several, split
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -23,43 +23,23 @@ _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
 def analyze(
-    words: options.Words = None,
-    source: options.Source = None,
-    output: Optional[str] = typer.Option(
-        None, "--output", "-o", metavar="OUT", help="Folder for the reports, OUT/<name>_analysis."
-    ),
-    version: options.Version = None,
-    hardware: options.Hardware = None,
-    mode: Several = typer.Option(
-        None,
-        "--mode",
-        "-m",
-        metavar="MODE",
-        help=f"{', '.join(_MODES)}; may be repeated, or several with commas. Default: torch_apis.",
-    ),
-    api_files: Several = typer.Option(
-        None,
-        "--api-files",
-        "-api",
-        metavar="CSV",
-        help="What third_party found in a library that the project uses; may be repeated.",
-    ),
-    deep: bool = typer.Option(
-        False, "--deep", help="Follow names into the project's other files (jedi): slower, fewer doubts."
-    ),
-    env_path: Several = typer.Option(
-        None, "--env-path", "-env", metavar="DIR", help="With --deep: where else imports are found."
-    ),
-    ignore: options.Ignore = None,
-    rules: options.Rules = None,
-    exclude: Several = typer.Option(
-        None, "--exclude", metavar="GLOB", help="Do not look at these paths; may be repeated."
-    ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing reports."),
-    formats: options.Formats = None,
-    jobs: options.Jobs = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    words: Several = None,
+    source: Optional[str] = None,
+    output: Optional[str] = None,
+    version: Optional[str] = None,
+    hardware: Optional[str] = None,
+    mode: Several = None,
+    api_files: Several = None,
+    deep: bool = False,
+    env_path: Several = None,
+    ignore: Several = None,
+    rules: Several = None,
+    exclude: Several = None,
+    overwrite: bool = False,
+    formats: Several = None,
+    jobs: Optional[int] = None,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> None:
     """List APIs unsupported or partly supported on NPUs, and faster alternatives.
 

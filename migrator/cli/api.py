@@ -9,6 +9,7 @@ from typing import Any
 
 from migrator.cli.ending import DONE, WRONG_USE, say
 from migrator.cli.own_parser import Parser, ended, fail
+from migrator.command_options import options_of
 from migrator.language import N_, _, english_for_programs
 
 _NOTHING_KNOWN = 1
@@ -27,10 +28,7 @@ def parser() -> Parser:
     """What reads the arguments of ``npumigrate api``."""
     parser = Parser("api", "[options] NAME", _DESCRIPTION, _EXIT_STATUS)
     parser.add_argument("name", metavar="NAME", help=_("torch.cuda.Event, Tensor.mode, 'torch.fft.*', …"))
-    parser.add_argument(
-        "-v", "--version", metavar="VERSION", help=_("only at this torch version: 2.6, 1.11.0, …")
-    )
-    parser.add_argument("--json", action="store_true", help=_("print JSON, for other programs"))
+    parser.add_options(options_of("api"))
     return parser
 
 

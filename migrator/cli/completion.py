@@ -41,8 +41,8 @@ complete -c npumigrate -a '(__npumigrate)'
 
 
 def completion(
-    shell: str = typer.Argument(..., metavar="SHELL", help="bash, zsh or fish."),
-    words: Optional[list[str]] = typer.Argument(None, hidden=True),
+    shell: str,
+    words: Optional[list[str]] = None,
 ) -> None:
     """Print the script that lets a shell complete commands, options and their values.
 

@@ -11,7 +11,8 @@ import typer
 from migrator.cli.ending import PROBLEMS, say, stop
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.values import Several
+from migrator.cli.options import described
+from migrator.command_options import Several
 from migrator.language import _, ngettext
 
 if TYPE_CHECKING:
@@ -36,20 +37,11 @@ db = typer.Typer(
 
 
 @db.command()
+@described("db build")
 def build(
-    wheel: Several = typer.Option(
-        None, "--wheel", metavar="FILE", help="A wheel of torch_npu, torch or torchvision; may be repeated."
-    ),
-    version: Several = typer.Option(
-        None,
-        "--version",
-        "-v",
-        metavar="RELEASE",
-        help="Fetch it with pip: 2.12, 2.12.0.post2; may be repeated.",
-    ),
-    out: Optional[Path] = typer.Option(
-        None, "--out", metavar="DIR", help="Put the tables there instead of where npumigrate uses them."
-    ),
+    wheel: Several = None,
+    version: Several = None,
+    out: Optional[Path] = None,
 ) -> None:
     """Add releases of torch_npu, torch and torchvision to the tables, from their wheels.
 
@@ -125,10 +117,11 @@ def _torch_of(version: str, place: Path) -> list[Wheel]:
 
 
 @db.command()
+@described("db diff")
 def diff(
-    older: str = typer.Argument(..., metavar="VERSION", help="A torch version: 2.12"),
-    newer: str = typer.Argument(..., metavar="VERSION", help="Another one: 2.13"),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+    older: str,
+    newer: str,
+    as_json: bool = False,
 ) -> None:
     """Show what differs between two torch versions: names, kernels, the documents' word.
 
@@ -192,9 +185,10 @@ def diff(
 
 
 @db.command()
+@described("db releases")
 def releases(
-    version: Optional[str] = typer.Argument(None, metavar="[TORCH]", help="Only those for this torch: 2.6"),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+    version: Optional[str] = None,
+    as_json: bool = False,
 ) -> None:
     """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
@@ -232,14 +226,11 @@ def releases(
 
 
 @db.command()
+@described("db answers")
 def answers(
-    version: Several = typer.Option(
-        None, "--version", "-v", metavar="VERSION", help="Only this torch version; may be repeated."
-    ),
-    unknown: bool = typer.Option(
-        False, "--unknown", help="List the names without an answer, with the reason."
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
+    version: Several = None,
+    unknown: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Show how many public names of torch, torchvision and torchaudio have an answer, and from what it
     is known.
@@ -273,13 +264,10 @@ def answers(
 
 
 @db.command()
+@described("db verify")
 def verify(
-    folder: Optional[Path] = typer.Argument(
-        None, metavar="[DIR]", help="Folder of tables (default: those in use)."
-    ),
-    live: Optional[bool] = typer.Option(
-        None, "--live/--no-live", help="Compare with the installed torch_npu; by default where there is one."
-    ),
+    folder: Optional[Path] = None,
+    live: Optional[bool] = None,
 ) -> None:
     """Check that the tables are consistent, and that they say what the installed torch_npu does.
 

@@ -18,17 +18,10 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    python: Optional[Path] = typer.Option(
-        None,
-        "--python",
-        metavar="PATH",
-        help="Check the packages of this environment or Python; default: those of npumigrate's Python.",
-    ),
-    root: Optional[Path] = typer.Option(
-        None, "--root", metavar="DIR", help="Look at the files of a machine, or of an image, below DIR."
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON, for other programs."),
-    brief: bool = typer.Option(False, "--brief", help="Print the first error in one line, and nothing else."),
+    python: Optional[Path] = None,
+    root: Optional[Path] = None,
+    as_json: bool = False,
+    brief: bool = False,
 ) -> None:
     """Check whether this machine can run programs on NPUs, and say what to do.
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
-from migrator.cli.options import Devices, Memory, Soc
-from migrator.cli.values import Several
+from migrator.command_options import Several
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -22,22 +21,14 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def emulate(
-    command: Several = typer.Argument(None, metavar="-- CMD…", help="The program, with its arguments."),
-    devices: Devices = 8,
-    soc: Soc = "Ascend910B2",
-    memory: Memory = "64GiB",
-    report: Optional[Path] = typer.Option(
-        None, "--report", metavar="DIR", help="Write what each process ran on the NPUs, and insight into it."
-    ),
-    cpu_random: bool = typer.Option(
-        False, "--cpu-random", help="Draw random numbers as a run on the CPU does, to compare with one."
-    ),
-    versions: bool = typer.Option(
-        False, "--versions", help="List the versions of torch and torch_npu that can be emulated."
-    ),
-    strict: bool = typer.Option(
-        False, "--strict", help="Refuse dtypes and operators that torch_npu's documents do not list, too."
-    ),
+    command: Several = None,
+    devices: int = 8,
+    soc: str = "Ascend910B2",
+    memory: str = "64GiB",
+    report: Optional[Path] = None,
+    cpu_random: bool = False,
+    versions: bool = False,
+    strict: bool = False,
 ) -> None:
     """Run a program, and all that it starts, on emulated Ascend NPUs.
 

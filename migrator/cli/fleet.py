@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 import typer
 
-from migrator.cli import options
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
+from migrator.command_options import Several
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -22,39 +22,18 @@ _COMMANDS = ("migrate", "analyze", "lint")
 
 
 def fleet(
-    repositories: Path = typer.Argument(
-        None,
-        metavar="REPOS.txt",
-        help="One a line: a folder, an archive, a package==version, a Git URL@revision.",
-    ),
-    output: Optional[Path] = typer.Option(
-        None, "--output", "-o", metavar="OUT", help="Folder for results and tables; every worker must see it."
-    ),
-    command: str = typer.Option("migrate", "--do", metavar="COMMAND", help="migrate, analyze or lint."),
-    version: options.Version = None,
-    scheduler: Optional[str] = typer.Option(
-        None, "--scheduler", metavar="ADDRESS", help="tcp://HOST:PORT of Dask; else threads on this machine."
-    ),
-    jobs: Optional[int] = typer.Option(
-        None,
-        "--jobs",
-        "-j",
-        metavar="N",
-        min=1,
-        help="Repositories at a time without a scheduler (default: CPUs).",
-    ),
-    timeout: float = typer.Option(
-        900.0, "--timeout", metavar="S", min=1.0, help="End a repository after S seconds."
-    ),
-    memory: str = typer.Option(
-        "4GiB", "--memory", metavar="SIZE", help="Memory of one repository: 512MiB, 4GiB, …"
-    ),
-    retries: int = typer.Option(1, "--retries", metavar="N", min=0, help="Try what failed N times more."),
-    index_url: Optional[str] = typer.Option(
-        None, "--index-url", metavar="URL", help="Package index; else that of PIP_INDEX_URL, or PyPI."
-    ),
-    rules: options.Rules = None,
-    quiet: options.Quiet = False,
+    repositories: Optional[Path] = None,
+    output: Optional[Path] = None,
+    command: str = "migrate",
+    version: Optional[str] = None,
+    scheduler: Optional[str] = None,
+    jobs: Optional[int] = None,
+    timeout: float = 900.0,
+    memory: str = "4GiB",
+    retries: int = 1,
+    index_url: Optional[str] = None,
+    rules: Several = None,
+    quiet: bool = False,
 ) -> None:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
 

@@ -17,7 +17,7 @@ from migrator.cli.launch_mindspore import mindspore
 from migrator.cli.launch_modelarts import modelarts
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.options import ToFile
+from migrator.cli.options import described
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
 rank_table = typer.Typer(rich_markup_mode=None)
 launch.add_typer(rank_table, name="rank-table")
-launch.command()(k8s)
-launch.command()(modelarts)
-launch.command()(mindspore)
+for target in (k8s, modelarts, mindspore):
+    launch.command()(described(f"launch {target.__name__}")(target))
 
 
 class Form(str, Enum):
@@ -42,23 +41,15 @@ _FORM = typer.Option(Form.current, "--format", help="current: version 1.0, serve
 
 
 @rank_table.callback(invoke_without_command=True)
+@described("launch rank-table")
 def make(
     context: typer.Context,
-    hosts: Optional[str] = typer.Option(None, "--hosts", metavar="A:8,B:8", help="Hosts and their NPUs."),
-    hostfile: Optional[Path] = typer.Option(
-        None, "--hostfile", metavar="FILE", help="OpenMPI host file: 'host slots=8' on each line."
-    ),
-    hccn: Optional[list[str]] = typer.Option(
-        None,
-        "--hccn",
-        metavar="[HOST=]FILE",
-        help="A host's /etc/hccn.conf, with the addresses of its NPUs; may be repeated.",
-    ),
-    devices: Optional[str] = typer.Option(
-        None, "--devices", metavar="0,1,4-7", help="Only these NPUs of each host."
-    ),
-    form: Form = _FORM,
-    output: ToFile = None,
+    hosts: Optional[str] = None,
+    hostfile: Optional[Path] = None,
+    hccn: Optional[list[str]] = None,
+    devices: Optional[str] = None,
+    form: Form = Form.current,
+    output: Optional[Path] = None,
 ) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
@@ -144,7 +135,8 @@ def _assumptions(hosts: list[Host]) -> list[str]:
 
 
 @rank_table.command()
-def check(file: Path = typer.Argument(..., help="A rank table in either format.")) -> None:
+@described("launch rank-table check")
+def check(file: Path) -> None:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
     from migrator.launch.rank_table import RankTableError, form_of, problems, read
 
@@ -172,10 +164,11 @@ def check(file: Path = typer.Argument(..., help="A rank table in either format."
 
 
 @rank_table.command()
+@described("launch rank-table convert")
 def convert(
-    file: Path = typer.Argument(..., help="A rank table in either format."),
-    form: Form = _FORM,
-    output: ToFile = None,
+    file: Path,
+    form: Form = Form.current,
+    output: Optional[Path] = None,
 ) -> None:
     """Write a rank table in the other format."""
     from migrator.launch.rank_table import RankTableError, dump, read
@@ -189,13 +182,10 @@ def convert(
 
 
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+@described("launch mpi")
 def mpi(
-    line: list[str] = typer.Argument(
-        ..., metavar="[--] mpirun …", help="The line, as words or as one string."
-    ),
-    table: Optional[Path] = typer.Option(
-        None, "--rank-table", metavar="FILE", help="Also write the rank table of these hosts."
-    ),
+    line: list[str],
+    table: Optional[Path] = None,
 ) -> None:
     """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
 

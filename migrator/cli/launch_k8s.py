@@ -12,7 +12,6 @@ from migrator.cli.ending import stop
 from migrator.cli.launch_files import give, text_of
 from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.options import ToFile
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.description import Description
@@ -21,50 +20,27 @@ if TYPE_CHECKING:
 
 def k8s(
     context: typer.Context,
-    command: Optional[list[str]] = typer.Argument(
-        None, metavar="-- COMMAND …", help="What each pod starts: python SCRIPT …"
-    ),
-    manifest: Optional[Path] = typer.Option(
-        None, "--from", metavar="FILE", help="Convert this manifest for GPUs: PyTorchJobs and Volcano Jobs."
-    ),
-    job: Optional[Path] = typer.Option(
-        None, "--job", metavar="FILE", help="A description of the job in key=value lines; options go first."
-    ),
-    kind: Optional[str] = typer.Option(None, help="PyTorchJob (the default) or VolcanoJob."),
-    name: Optional[str] = typer.Option(None, help="The job's name."),
-    namespace: Optional[str] = typer.Option(None, help="The job's namespace."),
-    workers: Optional[str] = typer.Option(None, metavar="N", help="All pods of the job (1)."),
-    npus: Optional[str] = typer.Option(None, metavar="N", help="The NPUs, and ranks, of each pod (8)."),
-    image: Optional[str] = typer.Option(None, help="An image with CANN and torch_npu."),
-    cpu: Optional[str] = typer.Option(None, metavar="QUANTITY", help="The CPU cores of each pod."),
-    memory: Optional[str] = typer.Option(None, metavar="QUANTITY", help="The memory of each pod."),
-    volumes: Optional[list[str]] = typer.Option(
-        None,
-        "--volume",
-        metavar="SOURCE:PATH[:ro]",
-        help="/on/the/node:/path, pvc:CLAIM:/path or nfs:SERVER:/exported:/path; may be repeated.",
-    ),
-    variables: Optional[list[str]] = typer.Option(
-        None, "--env", metavar="NAME=VALUE", help="A variable of the containers; may be repeated."
-    ),
-    folder: Optional[str] = typer.Option(None, metavar="PATH", help="Where the command starts in the image."),
-    queue: Optional[str] = typer.Option(None, help="Volcano's queue."),
-    scheduler: Optional[str] = typer.Option(None, help="The scheduler of the pods, such as volcano."),
-    hardware: Optional[str] = typer.Option(
-        None, "--hw", metavar="HW", help="The NPUs: A1, A2 (the default), A3 or 950DT."
-    ),
-    platform: Optional[str] = typer.Option(
-        None, help="mindcluster (the default), or cce: Huawei Cloud CCE and ModelArts Lite."
-    ),
-    accelerator_type: Optional[str] = typer.Option(
-        None, metavar="TYPE", help="Only nodes of this type, such as module-910b-8."
-    ),
-    resource: Optional[str] = typer.Option(
-        None,
-        metavar="NAME",
-        help="The cluster's resource name for NPUs, if not the platform's.",
-    ),
-    output: ToFile = None,
+    command: Optional[list[str]] = None,
+    manifest: Optional[Path] = None,
+    job: Optional[Path] = None,
+    kind: Optional[str] = None,
+    name: Optional[str] = None,
+    namespace: Optional[str] = None,
+    workers: Optional[str] = None,
+    npus: Optional[str] = None,
+    image: Optional[str] = None,
+    cpu: Optional[str] = None,
+    memory: Optional[str] = None,
+    volumes: Optional[list[str]] = None,
+    variables: Optional[list[str]] = None,
+    folder: Optional[str] = None,
+    queue: Optional[str] = None,
+    scheduler: Optional[str] = None,
+    hardware: Optional[str] = None,
+    platform: Optional[str] = None,
+    accelerator_type: Optional[str] = None,
+    resource: Optional[str] = None,
+    output: Optional[Path] = None,
 ) -> None:
     """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
 

@@ -12,13 +12,9 @@ from migrator.cli.launch_files import find_script, write_all
 
 
 def mindspore(
-    folder: Path = typer.Option(
-        ..., "--dir", "-o", metavar="DIR", help="The migrated project. The script is put there."
-    ),
-    main: Optional[str] = typer.Option(
-        None, "--main", "-m", metavar="FILE", help="The training script; else the likeliest one."
-    ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace the script of an earlier time."),
+    folder: Path,
+    main: Optional[str] = None,
+    overwrite: bool = False,
 ) -> None:
     """Make a script that starts a program of MindSpore by msrun or a rank table.
 

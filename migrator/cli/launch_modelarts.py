@@ -16,25 +16,11 @@ from migrator.language import _
 
 
 def modelarts(
-    folder: Path = typer.Option(
-        ..., "--dir", "-o", metavar="DIR", help="The migrated project. The boot file is put there."
-    ),
-    main: Optional[str] = typer.Option(
-        None, "--main", "-m", metavar="FILE", help="The training script; else the likeliest one."
-    ),
-    inputs: Optional[list[str]] = typer.Option(
-        None,
-        "--map",
-        metavar="REMOTE=LOCAL",
-        help="Download before the training: obs://bucket/data=/cache/data. May be repeated.",
-    ),
-    outputs: Optional[list[str]] = typer.Option(
-        None,
-        "--output",
-        metavar="LOCAL=REMOTE",
-        help="Upload after the training: /cache/out=obs://bucket/out. May be repeated.",
-    ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing files."),
+    folder: Path,
+    main: Optional[str] = None,
+    inputs: Optional[list[str]] = None,
+    outputs: Optional[list[str]] = None,
+    overwrite: bool = False,
 ) -> None:
     """Make a boot file for ModelArts that starts the training script as torch wants it.
 

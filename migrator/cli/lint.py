@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from migrator.cli.own_parser import Parser, UsageError, ended, fail
 from migrator.cli.progress import ProgressBar
-from migrator.cli.values import split
+from migrator.command_options import Option, split
 from migrator.language import N_, _
-from migrator.lint.option_table import OPTIONS, Option
+from migrator.lint.option_table import OPTIONS
 
 if TYPE_CHECKING:
     from migrator.lint.run import CommandLine
-
-_REPEATED = ("codes", "ignores", "paths", "patterns")
 
 _DESCRIPTION = N_("""\
 Find what keeps a project from running on Ascend NPUs.
@@ -34,32 +32,8 @@ def parser() -> Parser:
     parser = Parser("lint", "[options] [PATHS ...]", _DESCRIPTION, _EXIT_STATUS)
     paths = _("files and folders (default: the current one), or - for stdin")
     parser.add_argument("paths", nargs="*", metavar="PATHS", help=paths)
-    for title, options in OPTIONS.items():
-        group = parser.add_argument_group(_(title)) if title else parser
-        for option in options:
-            if option.help:
-                names = filter(None, (option.short, f"--{option.name}"))
-                group.add_argument(*names, help=_(option.help), **_taking(option))
+    parser.add_options(OPTIONS)
     return parser
-
-
-def _taking(option: Option) -> dict[str, Any]:
-    """What argparse is told of an option's value. Without one it gives None, or False for a flag."""
-    if option.kind == "flag":
-        return {"action": "store_true"}
-    if option.kind == "switch":
-        return {"action": argparse.BooleanOptionalAction}
-    if option.kind == "number":
-        return {"metavar": option.metavar, "type": _jobs}
-    if not option.metavar:
-        return {"choices": option.choices}
-    return {"metavar": option.metavar, "action": "append" if option.kind in _REPEATED else "store"}
-
-
-def _jobs(text: str) -> int:
-    if not text.isdigit() or text == "0":
-        raise argparse.ArgumentTypeError(_("{text!r} is not a number of processes", text=text))
-    return int(text)
 
 
 def lint(arguments: Sequence[str]) -> int:
@@ -91,20 +65,19 @@ def _command_line(given: argparse.Namespace) -> CommandLine:
     _refuse_empty(given)
     values: dict[str, Any] = {}
     keys: dict[str, Any] = {}
-    for options in OPTIONS.values():
-        for option in options:
-            value = _value(option, getattr(given, option.name.replace("-", "_"), None))
-            if value is not None and option.key:
-                keys[option.name] = value
-            elif value is not None:
-                values[option.name.replace("-", "_")] = value
+    for option in OPTIONS:
+        value = _value(option, getattr(given, option.name.replace("-", "_"), None))
+        if value is not None and option.key:
+            keys[option.name] = value
+        elif value is not None:
+            values[option.name.replace("-", "_")] = value
     paths = tuple(given.paths or ["-" if given.stdin_filename else "."])
     return CommandLine(paths, keys, **values)
 
 
 def _value(option: Option, value: Any) -> Any:
     """The value of an option as a configuration has it, or None where the command line says nothing."""
-    if value is None or option.kind not in _REPEATED or option.kind == "paths":
+    if value is None or not option.repeated or option.kind == "paths":
         return value
     parts = list(split(value))
     if option.kind == "ignores":

@@ -17,6 +17,7 @@ import typer
 
 from migrator import __version__
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, lost_output, say
+from migrator.cli.options import described
 from migrator.language import _, language
 
 # For the commands that read their options themselves.
@@ -51,10 +52,8 @@ _HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rul
 
 
 def frame(
-    show_version: bool = typer.Option(False, "-V", help="Show the version of npumigrate; also --version."),
-    lang: Optional[str] = typer.Option(
-        None, "--lang", metavar="LANG", help="Language: en or zh; for every command."
-    ),
+    show_version: bool = False,
+    lang: Optional[str] = None,
 ) -> None:
     """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
 
@@ -98,7 +97,7 @@ def parser(name: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     if name not in COMMANDS:
-        app.callback(invoke_without_command=True)(frame)
+        app.callback(invoke_without_command=True)(described("npumigrate")(frame))
         for each in COMMANDS:
             app.command(each)(_listed(each))
         return app
@@ -108,28 +107,8 @@ def parser(name: str) -> typer.Typer:
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
     else:
-        app.command(name, **COMMANDS[name])(command)
-    if sys.version_info < (3, 10):
-        _read_annotations(app)
+        app.command(name, **COMMANDS[name])(described(name)(command))
     return app
-
-
-def _read_annotations(app: typer.Typer) -> None:
-    """Give functions the types that their annotations name.
-
-    Before Python 3.10 typer takes annotations as they stand there, which is as strings, and so misses the
-    options that ``Annotated`` describes.
-    """
-    functions = [each.callback for each in (app.registered_callback, *app.registered_commands) if each]
-    for function in filter(None, functions):
-        known = getattr(function, "__globals__", {})
-        function.__annotations__ = {
-            name: eval(kind, known) if isinstance(kind, str) else kind  # nosec B307 # our own annotations
-            for name, kind in function.__annotations__.items()
-        }
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            _read_annotations(group.typer_instance)
 
 
 def _command(name: str) -> Any:

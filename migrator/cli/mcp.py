@@ -6,24 +6,16 @@ import os
 from pathlib import Path
 from typing import Optional
 
-import typer
-
 from migrator.cli.ending import stop
-from migrator.cli.options import Rules
+from migrator.command_options import Several
 from migrator.language import _, english_for_programs
 
 
 def mcp(
-    workspace: Optional[Path] = typer.Argument(
-        None, metavar="FOLDER", help="Files outside of it are not looked at; else the current folder."
-    ),
-    allow_verify: bool = typer.Option(
-        False, "--allow-verify", help="Offer verify, too: it runs the project's program."
-    ),
-    timeout: float = typer.Option(
-        120.0, "--timeout", metavar="S", min=1.0, help="End what a tool does after S seconds."
-    ),
-    rules: Rules = None,
+    workspace: Optional[Path] = None,
+    allow_verify: bool = False,
+    timeout: float = 120.0,
+    rules: Several = None,
 ) -> None:
     """Start a Model Context Protocol server, for agents: APIs, lint, rules, the diff of a migration.
 

@@ -14,7 +14,7 @@ from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, lost_output, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
-from migrator.cli.values import Several, split
+from migrator.command_options import Several, split
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -33,75 +33,32 @@ _DISTRIBUTED = "distributed"
 
 
 def migrate(
-    words: options.Words = None,
-    source: options.Source = None,
-    output: Optional[str] = typer.Option(
-        None, "--output", "-o", metavar="OUT", help="Folder for the result, OUT/<name>_msft."
-    ),
-    version: options.Version = None,
-    hardware: options.Hardware = None,
-    select: Several = typer.Option(
-        None, "--select", metavar="RULES", help="Only these rules: NPU101,NPU2 or ALL (the default)."
-    ),
-    extend_select: Several = typer.Option(
-        None,
-        "--extend-select",
-        metavar="RULES",
-        help="These rules as well, also those that are off: NPU7,NPU801.",
-    ),
-    ignore: options.Ignore = None,
-    safe_only: bool = typer.Option(False, "--safe-only", help="Make the safe changes only."),
-    docs: bool = typer.Option(
-        False, "--docs", help="Migrate the shell commands in Markdown and reStructuredText, too."
-    ),
-    show_left_alone: bool = typer.Option(
-        False,
-        "--show-left-alone",
-        help="List the strings that were left unchanged, with the reason: left_alone.csv.",
-    ),
-    rules: options.Rules = None,
-    exclude: Several = typer.Option(
-        None, "--exclude", metavar="GLOB", help="Copy these paths unchanged; may be repeated."
-    ),
-    main: Optional[str] = typer.Option(
-        None,
-        "--main",
-        "-m",
-        metavar="FILE",
-        help="The script that run_distributed_npu.sh starts; else found.",
-    ),
-    distributed: bool = typer.Option(
-        False,
-        "--distributed",
-        help="Make that script, written for one device, train on many: OUT/<name>_msft_multi.",
-    ),
-    target_model: str = typer.Option(
-        "", "--target-model", "-t", metavar="NAME", help="What that script calls the model; else found."
-    ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing result."),
-    diff: bool = typer.Option(
-        False, "--diff", help="Print the changes as a unified diff and write nothing; needs no -o."
-    ),
-    mode: Mode = typer.Option(
-        Mode.rewrite,
-        "--mode",
-        help="rewrite the sources, or only import torch_npu's transfer_to_npu in the entry files.",
-    ),
-    replace_unsupported: bool = typer.Option(
-        False,
-        "--replace-unsupported",
-        help="Call functions of ours for APIs that NPUs lack; the result gets the package ascend_function.",
-    ),
-    specify_device: bool = typer.Option(
-        False, "--specify-device", "-s", help="Let the variable DEVICE_ID choose the NPU of a single process."
-    ),
-    keep_cuda: bool = typer.Option(
-        False, "--keep-cuda", help="Write one source that runs on CUDA, NPUs and the CPU."
-    ),
-    formats: options.Formats = None,
-    jobs: options.Jobs = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    words: Several = None,
+    source: Optional[str] = None,
+    output: Optional[str] = None,
+    version: Optional[str] = None,
+    hardware: Optional[str] = None,
+    select: Several = None,
+    extend_select: Several = None,
+    ignore: Several = None,
+    safe_only: bool = False,
+    docs: bool = False,
+    show_left_alone: bool = False,
+    rules: Several = None,
+    exclude: Several = None,
+    main: Optional[str] = None,
+    distributed: bool = False,
+    target_model: str = "",
+    overwrite: bool = False,
+    diff: bool = False,
+    mode: Mode = Mode.rewrite,
+    replace_unsupported: bool = False,
+    specify_device: bool = False,
+    keep_cuda: bool = False,
+    formats: Several = None,
+    jobs: Optional[int] = None,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Migrate a project for Ascend NPUs.
 

@@ -1,64 +1,51 @@
-"""Options that several of typer's commands have, each stated once, and what the commands make of them."""
+"""The options of typer's commands, from their table, and what several commands make of them."""
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Any, Callable, Optional
 
 import typer
 
 from migrator.cli.ending import say, stop
-from migrator.cli.values import Several
+from migrator.command_options import Option, options_of
 from migrator.language import _
 
-Words = Annotated[
-    Optional[list[str]], typer.Argument(metavar="SRC", help="Project folder, or one Python file.")
-]
-Source = Annotated[Optional[str], typer.Option("--input", "-i", metavar="SRC", help="Same as SRC.")]
-Version = Annotated[
-    Optional[str],
-    typer.Option(
-        "--version",
-        "-v",
-        metavar="VERSION",
-        help="torch version to run on: 2.6, 1.11.0, …; else the one of its requirements, or the newest.",
-    ),
-]
-Hardware = Annotated[
-    Optional[str],
-    typer.Option("--hw", metavar="HW", help="Product line: A1, A2, A3 or 950DT; judge APIs for it, too."),
-]
-Ignore = Annotated[Several, typer.Option("--ignore", metavar="RULES", help="Not these rules.")]
-Rules = Annotated[
-    Several, typer.Option("--rules", "-r", metavar="FILE", help="A rule pack of your own; may be repeated.")
-]
-Jobs = Annotated[
-    Optional[int],
-    typer.Option(
-        "--jobs", "-j", metavar="N", min=1, help="Worker processes (default: one per CPU for large projects)."
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Print what becomes of each file (stderr).")]
-Formats = Annotated[
-    Several,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help="Build these reports, too: html, md, xlsx, csv, json.",
-    ),
-]
-# Of emulated NPUs.
-Devices = Annotated[int, typer.Option("--devices", metavar="N", min=1, max=32, help="Emulated NPUs.")]
-Soc = Annotated[str, typer.Option("--soc", metavar="NAME", help="Name that the NPUs report.")]
-Memory = Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory of each NPU: 512MiB, 64GiB, …")]
-# Of what is printed, or written to a file.
-ToFile = Annotated[
-    Optional[Path],
-    typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing."),
-]
+
+def described(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Tell typer of the options of a command what ``reports/options.json`` has.
+
+    The function's own parameters have their types and defaults.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        rows = {option.name: option for option in options_of(command)}
+        signature = inspect.signature(function)
+        parameters = [
+            each.replace(default=_told(rows[each.name], each.default)) if each.name in rows else each
+            for each in signature.parameters.values()
+        ]
+
+        @wraps(function)
+        def told(*given: Any, **named: Any) -> None:
+            function(*given, **named)
+
+        told.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return told
+
+    return decorate
+
+
+def _told(option: Option, default: Any) -> Any:
+    default = ... if default is inspect.Parameter.empty else default
+    about: dict[str, Any] = {"metavar": option.metavar or None, "min": option.least, "max": option.most}
+    if option.spelled:
+        return typer.Option(default, *option.spelled.split(), help=option.help, **about)
+    return typer.Argument(default, help=option.help or None, hidden=not option.help, **about)
 
 
 def one_source(words: Sequence[str], given: Optional[str]) -> Optional[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Callable, NoReturn
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any, Callable, NoReturn
 
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, lost_output, say
+from migrator.command_options import Option
 from migrator.language import _, language
 
 
@@ -38,6 +41,14 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def add_options(self, options: Iterable[Option]) -> None:
+        """Take these options, in the groups of the help that they name."""
+        for title, group in groupby(options, key=lambda option: option.group):
+            part = self.add_argument_group(_(title)) if title else self
+            for option in group:
+                if option.spelled:
+                    part.add_argument(*option.spelled.split(), help=_(option.help), **_taking(option))
+
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; with the option that may be meant by one that there is not."""
         what = message + self._hint(message)
@@ -59,6 +70,25 @@ class Parser(argparse.ArgumentParser):
 
         near = get_close_matches(unknown, self._option_string_actions, n=1)
         return _("; did you mean {near}?", near=near[0]) if near else ""
+
+
+def _taking(option: Option) -> dict[str, Any]:
+    """What argparse is told of an option's value. Without one it gives None, or False for a flag."""
+    if option.kind == "flag":
+        return {"action": "store_true"}
+    if option.kind == "switch":
+        return {"action": argparse.BooleanOptionalAction}
+    if option.kind == "number":
+        return {"metavar": option.metavar, "type": _jobs}
+    if not option.metavar:
+        return {"choices": option.choices}
+    return {"metavar": option.metavar, "action": "append" if option.repeated else "store"}
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or text == "0":
+        raise argparse.ArgumentTypeError(_("{text!r} is not a number of processes", text=text))
+    return int(text)
 
 
 def ended(work: Callable[[], int]) -> int:

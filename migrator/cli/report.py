@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli import options
 from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
-from migrator.cli.values import Several, split
+from migrator.command_options import Several, split
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -21,17 +20,11 @@ _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
 def report(
-    paths: list[Path] = typer.Argument(
-        None, metavar="DIR | diff A B", help="A result of migrate or analyze; diff: two of them."
-    ),
-    formats: Several = typer.Option(
-        None, "--format", metavar="FORMAT", help=f"{', '.join(_FORMATS)}; several with commas. Default: html."
-    ),
-    output: Optional[Path] = typer.Option(
-        None, "--output", "-o", metavar="OUT", help="Folder for the reports; without it, that of the tables."
-    ),
-    rules: options.Rules = None,
-    quiet: options.Quiet = False,
+    paths: Optional[list[Path]] = None,
+    formats: Several = None,
+    output: Optional[Path] = None,
+    rules: Several = None,
+    quiet: bool = False,
 ) -> None:
     """Build the reports of a result again from its tables, or compare two results.
 
@@ -41,17 +34,18 @@ def report(
     Exit status: 0 done; 1 diff found something new; 2 usage error, or reports that cannot be
     read or written.
     """
-    if paths and str(paths[0]) == "diff":
-        if len(paths) != 3:
+    given = paths or []
+    if given[:1] == [Path("diff")]:
+        if len(given) != 3:
             stop(_("diff takes two results: npumigrate report diff A B"))
-        raise typer.Exit(_diff(paths[1], paths[2], quiet))
-    if len(paths or ()) != 1:
+        raise typer.Exit(_diff(given[1], given[2], quiet))
+    if len(given) != 1:
         stop(_("give one result: npumigrate report DIR"))
-    files = write_reports(paths[0], chosen_formats(formats) or ("html",), rules, output)
+    files = write_reports(given[0], chosen_formats(formats) or ("html",), rules, output)
     if not quiet:
         for file in files:
             typer.echo(file)
-        say_next(*after_report(paths[0]))
+        say_next(*after_report(given[0]))
     raise typer.Exit(DONE)
 
 

@@ -12,9 +12,8 @@ import typer
 
 from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.options import Rules
 from migrator.cli.progress import ProgressBar
-from migrator.cli.values import Several
+from migrator.command_options import Several
 from migrator.language import _, english_for_programs
 
 if TYPE_CHECKING:
@@ -30,15 +29,11 @@ class Format(str, Enum):
 
 
 def rule(
-    codes: Several = typer.Argument(None, metavar="[CODE]...", help="Rules, such as NPU101, or their names."),
-    everything: bool = typer.Option(False, "--all", help="Every rule."),
-    output_format: Format = typer.Option(
-        Format.text, "--output-format", help="text: for reading, in colour on a terminal."
-    ),
-    packs: Rules = None,
-    check: Optional[Path] = typer.Option(
-        None, "--check", metavar="FILE", help="Test a pack by its examples."
-    ),
+    codes: Several = None,
+    everything: bool = False,
+    output_format: Format = Format.text,
+    packs: Several = None,
+    check: Optional[Path] = None,
 ) -> None:
     """Explain rules: why, before and after, versions, references. Or test a rule pack.
 

@@ -9,7 +9,7 @@ from migrator.language import _
 
 
 def server(
-    stdio: bool = typer.Option(True, "--stdio", help="Use the standard streams (always the case)."),
+    stdio: bool = True,
 ) -> None:
     """Start the language server, for editors: findings as you type, fixes, support of APIs.
 

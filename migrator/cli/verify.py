@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli import options
 from migrator.cli.emulate import checked_soc, prepare, size
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
-from migrator.cli.options import Devices, Memory, Soc
 from migrator.cli.report import chosen_formats, write_reports
-from migrator.cli.values import Several
+from migrator.command_options import Several
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -23,54 +21,24 @@ if TYPE_CHECKING:
 
 
 def verify(
-    migrated: Path = typer.Argument(..., metavar="MIGRATED_DIR", help="A result of npumigrate."),
-    command: Several = typer.Argument(
-        None,
-        metavar="-- CMD…",
-        help="The program; it runs in MIGRATED_DIR. Without it: what the launcher starts.",
-    ),
-    devices: Devices = 8,
-    soc: Soc = "Ascend910B2",
-    memory: Memory = "64GiB",
-    json_file: Optional[Path] = typer.Option(
-        None, "--json", metavar="FILE", help="Write the verdict, with all details, as JSON."
-    ),
-    timeout: Optional[float] = typer.Option(
-        None, "--timeout", metavar="S", min=0.1, help="End a run after S seconds."
-    ),
-    compare_cpu: bool = typer.Option(
-        False, "--compare-cpu", help="Run the original on the CPU as well, and compare what both print."
-    ),
-    original: Optional[Path] = typer.Option(
-        None, "--original", metavar="DIR", help="The original project, if it was moved."
-    ),
-    steps: Optional[int] = typer.Option(
-        None, "--steps", metavar="N", min=1, help="End every rank in order after N steps of its optimizers."
-    ),
-    shrink: bool = typer.Option(
-        False, "--shrink", help="Bound batch size and data workers by the program's own options."
-    ),
-    idle: float = typer.Option(
-        60.0, "--idle", metavar="S", min=1.0, help="End a program that does nothing for S seconds."
-    ),
-    insight: bool = typer.Option(
-        False, "--insight", help="Write what the run shows of each place: npu_insight.csv and .json."
-    ),
-    version: Optional[str] = typer.Option(
-        None,
-        "--version",
-        "-v",
-        metavar="VERSION",
-        help="Judge --insight for this torch, not the migration's.",
-    ),
-    repair: bool = typer.Option(
-        False, "--repair", help="Mend the result by what the runs show, and run it again (unsafe changes)."
-    ),
-    tolerance: float = typer.Option(
-        1e-3, "--tolerance", metavar="T", min=0.0, help="Largest relative difference of two numbers."
-    ),
-    formats: options.Formats = None,
-    seed: int = typer.Option(0, "--seed", metavar="N", help="For programs that set no seed (--compare-cpu)."),
+    migrated: Path,
+    command: Several = None,
+    devices: int = 8,
+    soc: str = "Ascend910B2",
+    memory: str = "64GiB",
+    json_file: Optional[Path] = None,
+    timeout: Optional[float] = None,
+    compare_cpu: bool = False,
+    original: Optional[Path] = None,
+    steps: Optional[int] = None,
+    shrink: bool = False,
+    idle: float = 60.0,
+    insight: bool = False,
+    version: Optional[str] = None,
+    repair: bool = False,
+    tolerance: float = 0.001,
+    formats: Several = None,
+    seed: int = 0,
 ) -> None:
     """Run a migrated project on emulated NPUs, and report what the run proves.
 

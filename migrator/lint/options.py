@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
+from migrator.command_options import Option
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
 from migrator.language import _
-from migrator.lint.option_table import KEYS, Option
+from migrator.lint.option_table import KEYS
 
 # Folders that hold nothing a person of the project wrote.
 EXCLUDED = tuple(
@@ -175,7 +176,7 @@ def _place(key: str, where: str) -> str:
 def _override(item: dict[str, Any], where: str, root: Path) -> Override:
     paths = item.get("paths")
     _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", _("a list of globs"), where)
-    allowed = {key: spec for key, spec in KEYS.items() if spec.by_path}
+    allowed = {key: spec for key, spec in KEYS.items() if "paths" in spec.set_by}
     values = {}
     for key, value in item.items():
         if key == "paths":

@@ -39,7 +39,7 @@ class Settings:
         for inner in ("settings", "npumigrate"):
             if isinstance(values.get(inner), Mapping):
                 values = values[inner]
-        known = {key: option for key, option in KEYS.items() if option.in_editor}
+        known = {key: option for key, option in KEYS.items() if "editor" in option.set_by}
         taken = {}
         for key, value in values.items():
             if key not in known:

@@ -1,0 +1,63 @@
+"""What can be said to each command: the rows of ``reports/options.json``, for argparse and typer alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, NamedTuple, Optional
+
+from migrator.data_folders import data_folder
+
+# An option that may be repeated. typer reads annotations at run time: for Python 3.9 it is not "... | None".
+Several = Optional[list[str]]
+Kind = Literal[
+    "choice", "codes", "flag", "ignores", "number", "overrides", "path", "paths", "patterns", "switch", "text"
+]
+
+
+class Option(NamedTuple):
+    """An option of some commands, or an argument: ``spelled`` is empty then, and where it is only a key.
+
+    ``name`` is that of the parameter in the command's function, which has its type and default.
+    ``help`` is its line in ``--help``; a number is from ``least`` to ``most``.
+
+    The rest is about commands that argparse reads: the ``kind`` of a value (a ``flag`` is given or not, a
+    ``switch`` may also be said no to), its ``choices``, the ``group`` in the help. Of lint ``name`` is also
+    the key in a configuration, and ``key`` says what it is there: empty where there is none. ``set_by``:
+    overrides may set it for some ``paths``, and an ``editor`` may in its settings.
+    """
+
+    commands: Sequence[str]
+    name: str
+    spelled: str = ""
+    metavar: str = ""
+    help: str = ""
+    least: Optional[float] = None
+    most: Optional[float] = None
+    kind: Kind = "text"
+    choices: tuple[str, ...] = ()
+    group: str = ""
+    key: str = ""
+    set_by: str = ""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it may be given several times."""
+        return self.kind in ("codes", "ignores", "paths", "patterns")
+
+
+@cache
+def _rows() -> list[Option]:
+    rows = json.loads((data_folder("reports") / "options.json").read_bytes())
+    return [Option(**row) for row in rows]
+
+
+def options_of(command: str) -> list[Option]:
+    """The options and arguments of a command such as ``launch k8s``, in the order of the table."""
+    return [option for option in _rows() if command in option.commands]
+
+
+def split(values: Several) -> tuple[str, ...]:
+    """The parts of values that may also be separated by commas: ``--select NPU1,NPU2 --select NPU3``."""
+    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
