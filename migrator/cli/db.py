@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, say, stop
-from migrator.cli.lines import wrapped
+from migrator.cli.ending import PROBLEMS, say, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
 from migrator.command_options import Several

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, stop
-from migrator.cli.lines import wrapped
+from migrator.cli.ending import PROBLEMS, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
 from migrator.language import _
 

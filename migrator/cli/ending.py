@@ -9,7 +9,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from migrator.language import _
 
@@ -24,12 +24,26 @@ INTERRUPTED = 130
 def say(line: str) -> None:
     """Print a line of npumigrate's own."""
     with suppress(OSError):  # nobody can be told, and the exit code says it too
-        text = f"npumigrate: {line}"
-        if sys.stderr.isatty():
-            from migrator.cli.lines import wrapped
+        note(f"npumigrate: {line}")
 
-            text = wrapped(text, stream=sys.stderr)
-        print(text, file=sys.stderr)
+
+def note(line: str) -> None:
+    """Print a line for people beside the output: on the standard error."""
+    print(wrapped(line, stream=sys.stderr), file=sys.stderr)
+
+
+def wrapped(text: str, indent: str = "", stream: TextIO | None = None) -> str:
+    """A line for people, on a terminal as many as its width asks for; names and paths stay whole.
+
+    ``stream`` is where it is printed, the standard output without one. In a pipe or a file it stays whole.
+    """
+    if not (stream or sys.stdout).isatty():
+        return indent + text
+    import shutil
+
+    from migrator.wrapping import wrap
+
+    return "\n".join(wrap(text, shutil.get_terminal_size().columns, indent, indent or "  "))
 
 
 def stop(line: str, code: int = WRONG_USE) -> NoReturn:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import socket
-import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.ending import PROBLEMS, note, stop, wrapped
 from migrator.cli.launch_files import give, text_of
 from migrator.cli.launch_k8s import k8s
 from migrator.cli.launch_mindspore import mindspore
 from migrator.cli.launch_modelarts import modelarts
-from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
 from migrator.language import _
@@ -65,7 +63,7 @@ def make(
     except RankTableError as error:
         stop(str(error))
     for line in _assumptions(described):
-        typer.echo(wrapped(f"assumed: {line}", stream=sys.stderr), err=True)
+        note(f"assumed: {line}")
     give(dump(build(described), form.value), output)
     _say_check(output)
 
@@ -207,8 +205,8 @@ def mpi(
             raise MpiLineError(why_not_started(harmless(found.entry), framework))
     except (MpiLineError, RankTableError) as error:
         stop(str(error))
-    for note in found.notes:
-        typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
+    for each in found.notes:
+        note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):
         typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if table:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import note, stop
 from migrator.cli.launch_files import give, text_of
-from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 
 if TYPE_CHECKING:
@@ -57,8 +55,8 @@ def k8s(
         found = _convert(manifest, given, job) if manifest else _generate(given, job)
     except ManifestError as error:
         stop(str(error))
-    for note in found.notes:
-        typer.echo(wrapped(harmless(note), stream=sys.stderr), err=True)
+    for line in found.notes:
+        note(harmless(line))
     give(found.text, output)
     if output:
         say_next(f"kubectl apply -f {shell_word(str(output))}")

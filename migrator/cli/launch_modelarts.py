@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Optional
 
 import typer
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import note, stop
 from migrator.cli.launch_files import find_start, write_all
-from migrator.cli.lines import wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.language import _
 
@@ -62,8 +60,8 @@ def modelarts(
                 entry=shown(start.entry),
             )
         )
-    for note in (*notes, *made.notes):
-        typer.echo(wrapped(f"assumed: {note}", stream=sys.stderr), err=True)
+    for line in (*notes, *made.notes):
+        note(f"assumed: {line}")
     for name in made.files:
         typer.echo(shown(folder / name))
     say_next(f"npumigrate verify {shell_word(str(folder))}")

@@ -90,8 +90,7 @@ def _diff(before: Path, after: Path, quiet: bool) -> int:
     from rich.console import Console
 
     from migrator.files.errors import SourceError
-    from migrator.report.views.compare import difference
-    from migrator.report.views.comparison import show_difference
+    from migrator.report.views.compare import difference, show_difference
     from migrator.report.views.run import read_run
 
     try:

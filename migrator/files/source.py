@@ -210,6 +210,11 @@ def lines_of(text: str) -> list[str]:
     return LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
+def whole_lines(text: str) -> list[str]:
+    """The lines of a text as Python counts them, with their ends; nothing behind the last end."""
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
+
+
 def line_starts(data: bytes) -> Sequence[int]:
     """The offset of each line of ``data``; those of a large one in little memory.
 

@@ -1,9 +1,12 @@
-"""A unified diff of one file, in the bytes of that file, so that ``patch -p1`` applies it."""
+"""Unified diffs, in the bytes of the files: one that ``patch -p1`` applies, and what one changes."""
 
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Iterator
 
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = b"\n\\ No newline at end of file\n"
 
 
@@ -26,3 +29,36 @@ def _lines(text: bytes) -> list[bytes]:
 def _label(path: bytes) -> bytes:
     # A tab ends the name for patch, so that names with spaces are read whole.
     return path + b"\t" if b" " in path else path
+
+
+def changed_files(diff: bytes) -> Iterator[tuple[bytes, list[int], int]]:
+    """Each file by its new name, as ``b/...``, with the rows that it gains and how many it loses.
+
+    There may be context: who asks git may want it between hunks.
+    """
+    name, rows, lost = b"", list[int](), 0
+    before = after = row = 0  # lines of the hunk that are still to come: they may look like anything
+    for line in diff.split(b"\n"):
+        if before or after:
+            kind = line[:1] or b" "
+            before -= kind in b"- "
+            after -= kind in b"+ "
+            lost += kind == b"-"
+            if kind == b"+":
+                rows.append(row)
+            row += kind in b"+ "
+        elif line.startswith(b"+++ "):
+            if name:
+                yield name, rows, lost
+            name, rows, lost = _unquoted(line[4:]), [], 0
+        elif match := _HUNK.match(line):
+            before, row, after = (int(part or 1) for part in match.groups())
+    if name:
+        yield name, rows, lost
+
+
+def _unquoted(name: bytes) -> bytes:
+    """A file's name as it is: git puts quotes around one with other than plain characters."""
+    if not name.startswith(b'"'):
+        return name.split(b"\t", 1)[0]
+    return name[1 : name.rindex(b'"')].decode("unicode_escape").encode("latin-1")

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
-from migrator.data_folders import data_folder
 from migrator.files.replacing import replace_file
 from migrator.fleet.job import Task
 from migrator.fleet.tables import blocking, cost, firing
 from migrator.language import N_, _, language
-from migrator.report.views.page import words
+from migrator.report.views.page import page_environment
 
 PAGE = "index.html"
 _SHOWN = 1000  # repositories on the page: the tables have all
@@ -27,17 +24,8 @@ def write_page(
     folder: Path, task: Task, table: pd.DataFrame, found: pd.DataFrame, summaries: Mapping[str, str]
 ) -> Path:
     """Write the page; ``summaries`` are those of the rules by code. Raises CannotWrite."""
-    environment = Environment(
-        loader=FileSystemLoader(data_folder("reports") / "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["_"] = _
-    environment.filters["words"] = words
-    style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
-    text = environment.get_template("fleet.html.j2").render(
+    template = page_environment(_=_).get_template("fleet.html.j2")
+    text = template.render(
         language=language(),
         task=task,
         total=len(table),
@@ -49,7 +37,6 @@ def write_page(
         firing=firing(found).head(_TOP).to_dict("records"),
         summaries=summaries,
         cost=cost(table),
-        style=Markup(style),  # nosec B704 # our own file
     )
     file = folder / PAGE
     replace_file(file, text.encode("utf-8", "backslashreplace"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Optional
 
@@ -28,22 +28,10 @@ def find(run: Run) -> Iterator[Row]:
     for fact in facts(run):
         call: Collective = fact["call"]
         kind = _named(call.kind)
-        yield _row(
-            "info",
-            call.place,
-            kind,
-            text(
-                KIND,
-                "calls",
-                collective=kind,
-                size=call.size,
-                often=often(fact["calls"], fact["per_step"]),
-                bytes=size(fact["bytes"] / fact["calls"]),
-            ),
-            "",
-            fact["ranks"],
-            (fact["calls"], fact["per_step"], fact["bytes"]),
-        )
+        amount = fact["bytes"]
+        times, each = often(fact["calls"], fact["per_step"]), size(amount / fact["calls"])
+        message = text(KIND, "calls", collective=kind, size=call.size, often=times, bytes=each)
+        yield _row("info", call, message, "", fact["ranks"], amount, fact["calls"], fact["per_step"])
 
 
 def facts(run: Run) -> list[dict[str, Any]]:
@@ -99,9 +87,7 @@ def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
             kind = _named(call.kind)
             message = text(KIND, "missing", rank=rank, collective=kind, other=missing, last=last)
             advice = text(KIND, "missing_advice")
-            yield _row(
-                "error", call.place, kind, message, advice, list(map(str, came)), (1, None, call.bytes)
-            )
+            yield _row("error", call, message, advice, map(str, came), call.bytes)
             return
         if len({_alike(call) for call in came.values()}) > 1:
             said = "; ".join(
@@ -118,15 +104,7 @@ def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
             odd = next(call for call in reversed(came.values()) if _alike(call) != usual)
             message = text(KIND, "differ", calls=said)
             advice = text(KIND, "differ_advice")
-            yield _row(
-                "error",
-                odd.place,
-                _named(odd.kind),
-                message,
-                advice,
-                list(map(str, came)),
-                (1, None, odd.bytes),
-            )
+            yield _row("error", odd, message, advice, map(str, came), odd.bytes)
             return
 
 
@@ -146,15 +124,8 @@ def _balance(run: Run) -> Iterator[Row]:
     waits = _most_frequent(work[least][1].collectives)
     if ratio < _UNBALANCED or waits is None:
         return
-    yield _row(
-        "warning",
-        waits.place,
-        _named(waits.kind),
-        text(KIND, "unbalanced", rank=least, other=most, ratio=ratio),
-        text(KIND, "unbalanced_advice"),
-        [least],
-        (1, None, 0),
-    )
+    message = text(KIND, "unbalanced", rank=least, other=most, ratio=ratio)
+    yield _row("warning", waits, message, text(KIND, "unbalanced_advice"), [least], 0)
 
 
 def _work(process: Recorded) -> float:
@@ -178,24 +149,16 @@ def _where(place: Optional[Place]) -> str:
 
 def _row(
     severity: str,
-    place: Optional[Place],
-    subject: str,
+    call: Collective,
     message: str,
     advice: str,
-    ranks: Sequence[str],
-    numbers: tuple[int, Optional[float], int],
+    ranks: Iterable[str],
+    amount: int,
+    calls: int = 1,
+    per_step: Optional[float] = None,
 ) -> Row:
-    calls, per_step, amount = numbers
     return Row(
-        KIND,
-        severity,
-        place or NOWHERE,
-        subject,
-        calls,
-        per_step,
-        amount,
-        message,
-        advice,
-        tuple(ranks),
+        *(KIND, severity, call.place or NOWHERE, _named(call.kind), calls, per_step, amount, message, advice),
+        ranks=tuple(ranks),
         effect=amount,
     )

@@ -36,17 +36,5 @@ def find(run: Run) -> Iterator[Row]:
             copies=2 * amount.calls,
             size=size(amount.bytes),
         )
-        yield Row(
-            KIND,
-            "warning",
-            tally.place,
-            api,
-            amount.calls,
-            tally.per_step,
-            amount.bytes,
-            message,
-            text(KIND, "advice"),
-            tuple(tally.ranks),
-            effect=amount.bytes,
-            more={"operator": operator, "copies": 2 * amount.calls},
-        )
+        advice = text(KIND, "advice")
+        yield tally.row(KIND, "warning", api, message, advice, operator=operator, copies=2 * amount.calls)

@@ -30,20 +30,9 @@ def find(run: Run) -> Iterator[Row]:
             "often": often(tally.amount.calls, tally.per_step),
             "size": size(tally.amount.bytes / max(1, tally.amount.calls)),
         }
-        yield Row(
-            KIND,
-            "info" if way == "to_npu" else "warning",
-            tally.place,
-            api,
-            tally.amount.calls,
-            tally.per_step,
-            tally.amount.bytes,
-            text(KIND, way, **words),
-            text(KIND, f"{way}_advice"),
-            tuple(tally.ranks),
-            effect=tally.per_step or tally.amount.calls,
-            more={"way": way},
-        )
+        severity, effect = "info" if way == "to_npu" else "warning", tally.per_step or tally.amount.calls
+        advice = text(KIND, f"{way}_advice")
+        yield tally.row(KIND, severity, api, text(KIND, way, **words), advice, effect, way=way)
 
 
 _SUBJECTS = {

@@ -62,21 +62,9 @@ def _row(run: Run, verdict: Verdict, limit: str, what: str, tally: Tally) -> Row
     }
     if limit == "left_out":
         words["line"] = run.hardware
-    amount = tally.amount
-    return Row(
-        KIND,
-        "info" if limit == "dtype" and not verdict.refuses(what) else "warning",  # not tried, perhaps
-        tally.place,
-        verdict.api,
-        amount.calls,
-        tally.per_step,
-        amount.bytes,
-        text(KIND, limit, **words),
-        text(KIND, f"{limit}_advice", **words),
-        tuple(tally.ranks),
-        effect=amount.bytes,
-        more={"limit": limit, "value": what},
-    )
+    severity = "info" if limit == "dtype" and not verdict.refuses(what) else "warning"  # not tried, perhaps
+    message, advice = text(KIND, limit, **words), text(KIND, f"{limit}_advice", **words)
+    return tally.row(KIND, severity, verdict.api, message, advice, limit=limit, value=what)
 
 
 def _allowed(verdict: Verdict) -> str:

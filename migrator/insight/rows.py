@@ -57,6 +57,25 @@ class Tally:
     ranks: list[str] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
 
+    def row(
+        self,
+        kind: str,
+        severity: str,
+        subject: str,
+        message: str,
+        advice: str,
+        effect: Optional[float] = None,
+        **more: Any,
+    ) -> Row:
+        """The row on this; the bytes are its effect, if it has no other."""
+        calls, amount = self.amount.calls, self.amount.bytes
+        return Row(
+            *(kind, severity, self.place, subject, calls, self.per_step, amount, message, advice),
+            ranks=tuple(self.ranks),
+            effect=amount if effect is None else effect,
+            more=more,
+        )
+
 
 Key = Callable[[Record], Optional[Sequence[str]]]
 

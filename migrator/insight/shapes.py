@@ -51,24 +51,17 @@ def find(run: Run) -> Iterator[Row]:
         )
         if behind:
             message += f"; {text(KIND, 'behind', count=behind)}"
-        yield Row(
+        yield tally.row(
             KIND,
             "warning",
-            tally.place,
             shown(operator, run.version),
-            tally.amount.calls,
-            tally.per_step,
-            tally.amount.bytes,
             message,
             text(KIND, f"advice_{origin}"),
-            tuple(tally.ranks),
-            effect=most.changed_in,
-            more={
-                "origin": origin,
-                "shapes": most.shapes,
-                "new_steps": most.changed_in,
-                "examples": most.examples[:8],
-            },
+            most.changed_in,
+            origin=origin,
+            shapes=most.shapes,
+            new_steps=most.changed_in,
+            examples=most.examples[:8],
         )
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.files.errors import reason
+from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import Finding
 from migrator.language import _
 from migrator.lint.options import ConfigError
 
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _COMMAND = (
     "diff --unified=0 --no-color --no-ext-diff --no-textconv --text --find-renames --ignore-submodules=all"
     " --src-prefix=a/ --dst-prefix=b/".split()
@@ -44,7 +44,7 @@ class Changed:
     """The rows that changed, by file, and all files that git knows, by their paths in ``top``."""
 
     top: Path
-    rows: Mapping[str, Sequence[tuple[int, int]]]
+    rows: Mapping[str, Sequence[int]]
     tracked: frozenset[str]
 
     def touches(self, item: Finding) -> bool:
@@ -58,7 +58,7 @@ class Changed:
             return not any(known.as_posix() in self.tracked for known in (name, *name.parents))
         if item.cell is not None:
             return bool(rows)
-        return any(first <= item.end_line and item.line <= last for first, last in rows)
+        return any(item.line <= row <= item.end_line for row in rows)
 
 
 def changed_lines(revision: str, folder: Path) -> Changed:
@@ -75,7 +75,7 @@ def changed_lines(revision: str, folder: Path) -> Changed:
     top = _top(folder)
     found = os.fsdecode(_git(["rev-parse", "--verify", revision], folder, revision).strip())
     commit = os.fsdecode(_git(["rev-parse", "--verify", f"{found}^{{commit}}"], folder, revision).strip())
-    rows: dict[str, Sequence[tuple[int, int]]] = {}
+    rows: dict[str, Sequence[int]] = {}
     tracked = _look(top, commit, "", rows)
     return Changed(top, rows, frozenset(tracked))
 
@@ -85,14 +85,15 @@ def _top(folder: Path, inner: bool = False) -> Path:
     return Path(os.path.realpath(os.fsdecode(output.rstrip(b"\n"))))
 
 
-def _look(top: Path, commit: str, prefix: str, rows: dict[str, Sequence[tuple[int, int]]]) -> list[str]:
+def _look(top: Path, commit: str, prefix: str, rows: dict[str, Sequence[int]]) -> list[str]:
     """Put the rows that changed since a commit or a tree into ``rows``; gives the names that git knows.
 
     git would look at submodules with what their own configurations name: so each is looked at like the
     repository itself.
     """
-    changed = _rows(_git([*_COMMAND, commit, "--"], top, inner=bool(prefix)))
-    rows.update((prefix + name, found) for name, found in changed.items())
+    for name, changed, _lost in changed_files(_git([*_COMMAND, commit, "--"], top, inner=bool(prefix))):
+        if name.startswith(b"b/"):
+            rows[prefix + os.fsdecode(name[2:])] = changed
     tracked = []
     for entry in filter(None, _git(["ls-files", "--stage", "-z"], top, inner=bool(prefix)).split(b"\0")):
         about, _, name = entry.partition(b"\t")
@@ -113,29 +114,6 @@ def _start(top: Path, commit: str, submodule: str, inner: bool) -> str:
         return entry[2].decode("ascii")
     empty = _git(["hash-object", "-t", "tree", os.devnull], top / submodule, inner=True)
     return empty.decode("ascii").strip()
-
-
-def _rows(diff: bytes) -> dict[str, list[tuple[int, int]]]:
-    """The added rows of each file. There may be context: the user may want it between hunks."""
-    result: dict[str, list[tuple[int, int]]] = {}
-    rows: list[tuple[int, int]] = []
-    before = after = row = 0  # lines of the hunk that are still to come: they may look like anything
-    for line in diff.split(b"\n"):
-        if before or after:
-            kind = line[:1] or b" "
-            before -= kind in b"- "
-            after -= kind in b"+ "
-            if kind == b"+":
-                rows.append((row, row))
-            row += kind in b"+ "
-        elif line.startswith(b"+++ "):
-            rows = []
-            name = _unquoted(line[4:])
-            if name.startswith(b"b/"):
-                result[os.fsdecode(name[2:])] = rows
-        elif match := _HUNK.match(line):
-            before, row, after = (int(part or 1) for part in match.groups())
-    return result
 
 
 def _git(arguments: list[str], folder: Path, revision: str = "", inner: bool = False) -> bytes:
@@ -176,10 +154,3 @@ def _run(arguments: list[str], folder: Path, inner: bool) -> tuple[int, bytes, b
     except OSError as error:
         raise ConfigError(_("--diff-base needs git: {error}", error=reason(error))) from None
     return done.returncode, done.stdout, done.stderr
-
-
-def _unquoted(name: bytes) -> bytes:
-    """A file's name as it is: git puts quotes around one with other than plain characters."""
-    if not name.startswith(b'"'):
-        return name.split(b"\t", 1)[0]
-    return name[1 : name.rindex(b'"')].decode("unicode_escape").encode("latin-1")

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrator.language import _, english_for_programs
-from migrator.lint.config_files import Configuration, inline_values
+from migrator.lint.config_files import Configuration, asked_folders, inline_values
 from migrator.lint.files import Target, excluded, targets
 from migrator.lint.options import ConfigError, Options, checked, for_file, severity_at_least, with_origin
 from migrator.lint.printing import FOR_PEOPLE, FOR_PROGRAMS, print_bytes, print_outcome, print_settings
-from migrator.lint.project_version import asked_folders
 from migrator.lint.rule_sets import rule_set, rules_of
 from migrator.lint.run import CommandLine, Outcome, run
 from migrator.run.cache import FOLDER, Cache, tool_digest

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from migrator.files.document import Document
+from migrator.files.source import whole_lines
 from migrator.findings.finding import Finding
-from migrator.lint.suppressions import UNUSED
+from migrator.lint.suppressions import wanted_codes
 from migrator.other_files.index import NotParsedError, TextIndex, has_reader, read
 
 _NOQA = re.compile(r"(#\s*noqa\s*:\s*)([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)")
 # Of these a comment behind something is a part of it, for some that read them.
 _ALONE = ("dockerfile", "env", "makefile")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 def added_to_text(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
@@ -22,12 +22,9 @@ def added_to_text(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
     It stands behind a line, or above it where it would belong to something else there. Where neither can be,
     as in JSON, there is none.
     """
-    wanted: dict[int, set[str]] = {}
-    for finding in found:
-        if finding.noqa_line is not None and finding.code != UNUSED:
-            wanted.setdefault(finding.noqa_line, set()).add(finding.code)
+    wanted = wanted_codes(found)
     index = _index(item, item.text) if has_reader(item.type) else None
-    lines, rows = _LINE.findall(item.text), 0
+    lines, rows = whole_lines(item.text), 0
     for row in sorted(wanted, reverse=True):  # a line above moves only what is done
         if index is None:
             break

@@ -1,10 +1,13 @@
-"""Finding and reading ``npumigrate.toml`` and ``pyproject.toml``: the nearest one to a file wins."""
+"""Finding and reading ``npumigrate.toml`` and ``pyproject.toml``: the nearest one to a file wins.
+
+Where none names the torch version, the one that the project's requirements ask for does.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
@@ -15,7 +18,6 @@ from migrator.files.source import read_settings
 from migrator.language import _
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
-from migrator.lint.project_version import with_version
 
 _PLACES = {"rules", "baseline", "cache-dir"}
 _OWN = (".npumigrate.toml", "npumigrate.toml")
@@ -61,7 +63,7 @@ class Configuration:
             options = replace(options, extended=tuple(str(layer) for layer in layers if layer != file))
             options = with_values(options, self.command_line)
             nearest = file is not None and file != self._file
-            self._of_file[file] = with_version(options, (root,) if nearest else self._projects)
+            self._of_file[file] = _with_version(options, (root,) if nearest else self._projects)
         return self._of_file[file]
 
     def _nearest(self, folder: Path) -> Optional[Path]:
@@ -197,3 +199,38 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         raise ConfigError(
             _("{where}: not readable TOML: its brackets are nested too deeply", where=where)
         ) from None
+
+
+def asked_folders(paths: Sequence[str]) -> tuple[Path, ...]:
+    """The folders whose requirements hold for the paths of a command line, the nearest first.
+
+    Those around the one path that is named, as far as its repository goes, and the current folder.
+    """
+    here = Path.cwd()
+    if len(paths) != 1 or paths[0] == "-":
+        return (here,)
+    place = Path(os.path.abspath(paths[0]))
+    return (*_around(place if place.is_dir() else place.parent), here)
+
+
+def _around(folder: Path) -> Iterator[Path]:
+    yield folder
+    top = repository(folder)
+    if top is not None:
+        yield from (each for each in folder.parents if each.is_relative_to(top))
+
+
+def _with_version(options: Options, folders: Iterable[Path]) -> Options:
+    """The options with the version that the first folder with requirements for torch asks for.
+
+    They stay where they name one, and where no requirements do.
+    """
+    if options.version:
+        return options
+    from migrator.project.wanted_versions import wanted_version
+
+    try:
+        wanted = next(filter(None, map(wanted_version, dict.fromkeys(folders))), None)
+    except FileNotFoundError:  # the folder that NPUMIGRATE_API_DB names: told where the rules are made
+        return options
+    return replace(options, version=wanted.version, version_why=wanted.why) if wanted else options

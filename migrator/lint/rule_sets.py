@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.core.settings import Settings
@@ -11,9 +13,11 @@ from migrator.files.source import read_settings
 from migrator.findings.finding import begins
 from migrator.lint.options import ConfigError, Options, torch_version
 from migrator.run.cache import Cache, digest
+from migrator.run.json_form import to_json
 
 if TYPE_CHECKING:
     from migrator.core.rules import Rules
+    from migrator.matchers.packs import Rule
 
 
 class RuleSet(NamedTuple):
@@ -49,14 +53,29 @@ def rules_of(chosen: RuleSet, cache: Optional[Cache] = None) -> Rules:
     Raises RuleError and UnknownVersion, as Rules does.
     """
     from migrator.core.rules import rules_for
-    from migrator.lint.known_packs import load_known
     from migrator.matchers.packs import choose, load, load_all
 
-    load_pack = partial(load_known, cache) if cache else load
+    load_pack = partial(_load_known, cache) if cache else load
     rules = rules_for(chosen.settings, load_pack)
     unknown = [code for code in chosen.mentioned if not any(begins(code, rule) for rule in rules.every)]
     if unknown:  # rules that are off, or none at all
         choose(load_all(chosen.settings.rule_files, unknown, load_pack), unknown, ())
+    return rules
+
+
+def _load_known(cache: Cache, path: Path) -> list[Rule]:
+    """What ``packs.load`` gives, from the cache: to read YAML takes longer than to lint a changed file."""
+    from migrator.matchers.packs import Rule, load
+
+    try:
+        key = digest(b"pack", str(path).encode("utf-8", "surrogatepass"), read_settings(path))
+    except Unreadable:
+        return load(path)  # which says what is wrong
+    known = cache.get(key, tuple[Rule, ...])
+    if known is not None:
+        return list(known)
+    rules = load(path)
+    cache.put(key, [to_json(replace(rule, examples=())) for rule in rules])
     return rules
 
 

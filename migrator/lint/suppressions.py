@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Callable, Optional
 
 from migrator.files.lines import Lines
-from migrator.files.source import LINE_END, lines_of
+from migrator.files.source import LINE_END, lines_of, whole_lines
 from migrator.findings.finding import Edit, Finding, Fix, begins
 from migrator.language import _
 
@@ -31,7 +31,6 @@ _TOKEN = r"""(?xs)\#[^\r\n]*
     | "[^\\"\r\n]*(?:\\(?:\r\n|.)[^\\"\r\n]*)*"
     | '[^\\'\r\n]*(?:\\(?:\r\n|.)[^\\'\r\n]*)*'
     | \\(?:\r\n|\r|\n)"""
-_WHOLE_LINE = r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z"
 _CODE = r"(?<![A-Za-z])[A-Za-z]+[0-9]+"
 
 
@@ -200,16 +199,13 @@ def added_noqa(text: str, found: Iterable[Finding], first_line: Callable[[Findin
 
     ``first_line`` is the line of the text in which the finding's file, or its cell, begins.
     """
-    wanted: dict[int, set[str]] = {}
-    for item in found:
-        if item.noqa_line is not None and item.code != UNUSED:
-            wanted.setdefault(first_line(item) + item.noqa_line - 1, set()).add(item.code)
+    wanted = wanted_codes(found, first_line)
     there = {
         comment.row: comment
         for comment in read(text, line_ends=True).comments
         if comment.noqa and comment.codes is not None
     }
-    lines = re.findall(_WHOLE_LINE, text)
+    lines = whole_lines(text)
     for row, codes in wanted.items():
         line = lines[row - 1]
         body = line.rstrip("\r\n")
@@ -221,3 +217,14 @@ def added_noqa(text: str, found: Iterable[Finding], first_line: Callable[[Findin
             body = f"{body.rstrip()}  # noqa: {', '.join(sorted(codes))}"
         lines[row - 1] = body + line[len(line.rstrip("\r\n")) :]
     return ("".join(lines) if wanted else text), len(wanted)
+
+
+def wanted_codes(
+    found: Iterable[Finding], first_line: Callable[[Finding], int] = lambda _: 1
+) -> dict[int, set[str]]:
+    """The codes that comments are to suppress, by the rows of the text in which these can stand."""
+    wanted: dict[int, set[str]] = {}
+    for item in found:
+        if item.noqa_line is not None and item.code != UNUSED:
+            wanted.setdefault(first_line(item) + item.noqa_line - 1, set()).add(item.code)
+    return wanted

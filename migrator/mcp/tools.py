@@ -19,10 +19,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
+from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import SEVERITIES
 from migrator.mcp import results
 from migrator.mcp.own_runs import Finished, run_own
-from migrator.mcp.unified import changed_files, cut
 from migrator.mcp.workspace import LARGEST, Refused, existing, name_in, place_in
 
 _ANSWERS = 30  # of a pattern
@@ -89,7 +89,7 @@ class Tools:
         answers = content["answers"]
         content.update(answers=answers[:_ANSWERS], not_shown=max(0, len(answers) - _ANSWERS))
         text = page.out or _said(page.err)
-        return _result(results.ApiAnswer(**content), cut(text, _LONGEST_DIFF)[0])
+        return _result(results.ApiAnswer(**content), _cut(text, _LONGEST_DIFF)[0])
 
     async def explain_rule(
         self, code: Annotated[str, Field(max_length=80, description="Such as NPU101, or the rule's name.")]
@@ -158,14 +158,12 @@ class Tools:
             if done.code not in (0, 1):
                 raise Refused(_said(done.err).replace(f"{scratch}/", ""))
             found, troubles = await self._findings(place, text, [*options, "--isolated", "--ignore-noqa"])
-        diff, complete = cut(done.out, _LONGEST_DIFF)
+        diff, complete = _cut(done.out, _LONGEST_DIFF)
         unsafe = [item for item in found if item.fix == "unsafe"]
         review = [item for item in found if item.fix is None]
         result = results.Preview(
             torch=torch,
-            files=[
-                results.ChangedFile(file=name, added=a, removed=r) for name, a, r in changed_files(done.out)
-            ],
+            files=list(_changed(done.out)),
             diff=diff,
             diff_complete=complete,
             unsafe=unsafe[:limit],
@@ -261,9 +259,8 @@ def _known(version: str) -> str:
 
 def _configured(place: Path) -> str:
     """The torch version that lint takes where nobody names one."""
-    from migrator.lint.config_files import Configuration
+    from migrator.lint.config_files import Configuration, asked_folders
     from migrator.lint.options import for_file, torch_version
-    from migrator.lint.project_version import asked_folders
 
     folder = place if place.is_dir() else place.parent
     try:
@@ -299,6 +296,19 @@ def _result(model: BaseModel, text: str) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=model.model_dump(mode="json")
     )
+
+
+def _changed(diff: str) -> Iterator[results.ChangedFile]:
+    for name, rows, lost in changed_files(diff.encode("utf-8")):
+        file = name.decode("utf-8").removeprefix("b/")
+        yield results.ChangedFile(file=file, added=len(rows), removed=lost)
+
+
+def _cut(text: str, most: int) -> tuple[str, bool]:
+    """The whole lines of the first ``most`` characters, and whether that is all."""
+    if len(text) <= most:
+        return text, True
+    return text[: text.rfind("\n", 0, most) + 1], False
 
 
 def _finding(item: dict[str, Any], name: str) -> results.Finding:

@@ -6,7 +6,6 @@ a form feed ends none. Columns count in the units that were agreed on with the e
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -14,10 +13,9 @@ from typing import Optional
 
 from lsprotocol import types
 
-from migrator.files.source import LINE_END
+from migrator.files.source import LINE_END, whole_lines
 from migrator.findings.finding import Place
 
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # with their ends
 UTF8, UTF16, UTF32 = "utf-8", "utf-16", "utf-32"
 
 
@@ -74,7 +72,7 @@ class Text:
 
     def edits_to(self, new: str) -> list[types.TextEdit]:
         """The replacements that make ``new`` of this text, one for each run of changed lines."""
-        old_lines, new_lines = _LINES.findall(self.text), _LINES.findall(new)
+        old_lines, new_lines = whole_lines(self.text), whole_lines(new)
         return [
             self._edit(self._start_of(first), self._start_of(last), "".join(new_lines[new_first:new_last]))
             for tag, first, last, new_first, new_last in SequenceMatcher(

@@ -15,6 +15,7 @@ from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
 from migrator.language import _
+from migrator.report.log_file import inputs
 from migrator.verify import processes
 from migrator.verify.diagnosis import read_failures, what_fails, what_waits
 from migrator.verify.numbers import compare
@@ -26,7 +27,6 @@ from migrator.verify.verdict import Course, Original, Verdict, judge
 
 _STILL = 5.0  # seconds without any work, after which a program waits, and does not compute
 _REPORTS = "migration_report"
-_INPUT = re.compile(r" INFO input (.+); Settings\(")
 
 
 class NoProgram(Exception):  # noqa: N818
@@ -58,7 +58,6 @@ def find_original(migrated: Path) -> Path:
 
     Raises OriginalError.
     """
-    reports = migrated / _REPORTS
     try:
         name = str(_summary(migrated)["options"]["input"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -69,13 +68,7 @@ def find_original(migrated: Path) -> Path:
                 reports=_REPORTS,
             )
         ) from None
-    candidates = [migrated.parent / name, migrated.parent.parent / name]
-    try:
-        paths = _INPUT.findall((reports / "npumigrate.log").read_text(encoding="utf-8"))
-        candidates = [Path(path) for path in reversed(paths)] + candidates
-    except OSError:
-        pass
-    for path in candidates:
+    for path in (*inputs(migrated / _REPORTS), migrated.parent / name, migrated.parent.parent / name):
         if path.exists() and path.resolve() != migrated.resolve():
             return path
     raise OriginalError(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.cli.lines import wrapped
+from migrator.cli.ending import wrapped
 from migrator.cli.main import run
 from migrator.cli.next_commands import own_command, shell_word
 

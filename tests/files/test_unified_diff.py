@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrator.files.unified_diff import unified_diff
+from migrator.files.unified_diff import changed_files, unified_diff
 
 LINES = st.lists(
     st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"d\re\n", b"f\x0cg\n", b"\n", b"\xe9\n"]), max_size=20
@@ -45,3 +46,14 @@ def test_patch_applies_it(tmp_path_factory, old, new, old_end, new_end) -> None:
         command = ["patch", "-p1", "--binary", "-s", "-d", str(folder)]
         subprocess.run(command, input=diff, check=True, capture_output=True)
     assert (folder / "a file.py").read_bytes() == after
+
+
+def test_lines_that_look_like_heads_are_lines(tmp_path: Path) -> None:
+    for folder, text in (("a", "x\n-- a/y\n"), ("b", "x\n++ b/z\ny")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "one.py").write_text(text)
+        (tmp_path / folder / "two.py").write_text(text)
+    command = ["diff", "-ru", "a", "b"]
+    diff = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).stdout
+    assert list(changed_files(diff)) == [(b"b/one.py", [2, 3], 1), (b"b/two.py", [2, 3], 1)]
+    assert list(changed_files(b"")) == []

@@ -15,7 +15,8 @@ import pytest
 
 from benchmarks.lint import CHANGED
 from migrator.data_folders import data_folder
-from migrator.lint import file, known_packs
+from migrator.lint import file
+from migrator.matchers import packs
 from migrator.matchers.packs import Rule
 from migrator.run import cache, loading
 from tests.lint.conftest import TRAIN
@@ -168,7 +169,7 @@ def test_rule_packs_come_from_the_cache(lint, train, looked_at, monkeypatch, tmp
     own = tmp_path / "own.yaml"
     own.write_text(rule.format("zeros", "{only_called: true, file_has: torch}"))
     lint("--rules=own.yaml")
-    monkeypatch.setattr(known_packs, "load", not_again)
+    monkeypatch.setattr(packs, "load", not_again)
     train.write_text(TRAIN + "\n")
     first = lint("--rules=own.yaml", "--output-format=sarif").out
     assert "ACME101" in first

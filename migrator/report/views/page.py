@@ -38,14 +38,13 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
     """The name and the text of each page of a run's report; one, however large, where that is asked for."""
     texts = Texts()
     view = view_of(run, texts, rules)
-    environment = _environment(texts)
+    environment = page_environment(t=texts, sides=_sides)
     macro = environment.get_template("file.html.j2").module.file_section  # type: ignore[attr-defined]
     sections = [(file, macro(file)) for file in view.files]
     parts = [sections] if one_page else _split(sections)
     names = page_names(len(parts))
     place = {file.name: name for name, part in zip(names, parts) for file, _ in part}
     script = (data_folder("reports") / "page" / "script.js").read_text(encoding="utf-8")
-    style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = environment.get_template("index.html.j2")
     for number, (name, part) in enumerate(zip(names, parts)):
@@ -58,7 +57,6 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
                 page=number,
                 pages=[(each, [file for file, _ in own]) for each, own in zip(names, parts)],
                 link=_Links(view, place, name),
-                style=Markup(style),  # nosec B704 # our own file
                 script=Markup(script),  # nosec B704 # our own file
                 digest=digest,
                 figures=reports_yaml("page/estimates.yaml"),
@@ -67,7 +65,7 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
         )
 
 
-def write_pages(run: Run, rules: Mapping[str, Rule], folder: Path, next_commands: Sequence[str] = ()) -> Path:
+def write_pages(run: Run, rules: Mapping[str, Rule], folder: Path) -> Path:
     """Write the pages into a folder, in place of older ones; gives the first. Raises CannotWrite."""
     from migrator.files.replacing import replace_file
 
@@ -116,7 +114,8 @@ def _split(sections: Sequence[tuple[FileView, str]]) -> list[list[tuple[FileView
     return parts
 
 
-def _environment(texts: Texts) -> Environment:
+def page_environment(**known: Any) -> Environment:
+    """The templates of ``reports/page/``, with our style and what is ``known`` in them."""
     environment = Environment(
         loader=FileSystemLoader(data_folder("reports") / "page"),
         autoescape=True,
@@ -124,7 +123,8 @@ def _environment(texts: Texts) -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(t=texts, sides=_sides)
+    style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
+    environment.globals.update(known, style=Markup(style))  # nosec B704 # our own file
     environment.filters.update(words=words, query=quote)
     return environment
 

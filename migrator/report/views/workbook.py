@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from migrator.files.errors import CannotWrite, SourceError, cannot_write
+from migrator.files.errors import SourceError, cannot_write
 from migrator.language import _
 from migrator.report.columns import load_tables
 from migrator.report.views.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 _NUMBERS = ("line", "end_line")
 _LONGEST = 32_000  # characters of a cell: 32,767 are the most
@@ -63,6 +59,3 @@ def write_workbook(run: Run, file: Path) -> None:
         book.save(file)
     except OSError as error:
         raise cannot_write(error, file) from error
-
-
-__all__ = ["CannotWrite", "write_workbook"]

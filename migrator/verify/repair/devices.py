@@ -23,10 +23,10 @@ def same_device(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
         cpu, npu = _operands(site)
         if not cpu:
             continue
-        other = f"{site.code.source(npu[0][0])}.device" if npu else _NPU
+        other = f"{site.code.segment(npu[0][0])}.device" if npu else _NPU
         stays = [node for node, _ in cpu if _is_changed(site, node)]
         if stays and npu:
-            home = f"{site.code.source(stays[0])}.device"
+            home = f"{site.code.segment(stays[0])}.device"
             moved = [(node, value) for node, value in npu if not _is_changed(site, node)]
             edits = tuple(_moved(site.code, node, value, home) for node, value in moved)
             if edits:
@@ -76,34 +76,31 @@ def _operands(site: Site) -> tuple[_Operands, _Operands]:
 
 def _is_part(site: Site, node: ast.expr) -> bool:
     """Whether only an attribute of a value is asked for, such as ``x.shape``: it takes no part itself."""
-    up = site.code.parents.get(node)
-    if not isinstance(up, ast.Attribute):
-        return False
-    call = site.code.parents.get(up)
-    return not (isinstance(call, ast.Call) and call.func is up)
+    up = site.code.parent(node)
+    return isinstance(up, ast.Attribute) and site.code.call_of(up) is None
 
 
 def _is_item(site: Site, node: ast.expr) -> bool:
-    return isinstance(site.code.parents.get(node), ast.Subscript)
+    return isinstance(site.code.parent(node), ast.Subscript)
 
 
 def _is_changed(site: Site, node: ast.expr) -> bool:
     """Whether an operand is changed in place: ``x.add_(y)``, ``x += y``."""
-    up = site.code.parents.get(node)
+    up = site.code.parent(node)
     if isinstance(up, ast.AugAssign) and up.target is node:
         return True
     while isinstance(up, ast.Attribute):
-        call = site.code.parents.get(up)
-        if not (isinstance(call, ast.Call) and call.func is up):
+        call = site.code.call_of(up)
+        if call is None:
             return False
         if up.attr.endswith("_") and not up.attr.startswith("_"):
             return True
-        up = site.code.parents.get(call)
+        up = site.code.parent(call)
     return False
 
 
 def _moved(code: Code, node: ast.expr, value: Mapping[str, Any], device: str) -> Edit:
-    source = code.source(node)
+    source = code.segment(node)
     if value["kind"] in ("list", "tuple"):
         return code.replaced(node, f"[each.to({device}) for each in {source}]")
     if value["kind"] == "dict":
@@ -149,7 +146,7 @@ def npu_condition(seen: Seen, options: Conditions) -> Iterator[Proposal]:
             if test is None:
                 continue
             for asked, line in _questions(code, test, seen):
-                said = _("{asked} decides, and is false on an NPU", asked=code.source(asked))
+                said = _("{asked} decides, and is false on an NPU", asked=code.segment(asked))
                 edits = (code.replaced(asked, options.test), *_import_of_torch(code))
                 yield Proposal(code, asked, edits, said, line)
 
@@ -180,7 +177,7 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
     """The parts of a condition that ask a function or the system, and a flag's own value."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     for part in parts:
-        text = code.source(part)
+        text = code.segment(part)
         if "npu" in text:
             continue
         if any(isinstance(node, ast.Call) for node in ast.walk(part)) or isinstance(part, ast.Compare):
@@ -189,7 +186,7 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
             name = bare_name(part)
             for each in ast.walk(code.tree):
                 if isinstance(each, ast.Assign) and any(bare_name(target) == name for target in each.targets):
-                    made = code.source(each.value)
+                    made = code.segment(each.value)
                     if "npu" not in made and isinstance(each.value, (ast.Call, ast.Compare, ast.BoolOp)):
                         if "args" not in made:
                             yield each.value, code.place(each)

@@ -55,7 +55,7 @@ def _renamed(seen: Seen, options: Renaming) -> Iterator[Proposal]:
                 continue
             made = origin(site, node, seen.sources)
             for code, where in dict.fromkeys(((made.code, made.node), (site.code, node))):
-                edit = code.replaced(where, _with(code.source(where), where, value["kind"], pair))
+                edit = code.replaced(where, _with(code.segment(where), where, value["kind"], pair))
                 yield Proposal(code, where, (edit,), _said(node, value), made.line)
         yield from _constants(site, options)
         yield from _computed(site, options)
@@ -67,7 +67,7 @@ def _constants(site: Site, options: Renaming) -> Iterator[Proposal]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for old, new in options.values.items():
                 if re.match(rf"(?:torch\.)?{old}\b", node.value):
-                    text = site.code.source(node).replace(old, new)
+                    text = site.code.segment(node).replace(old, new)
                     yield Proposal(
                         site.code,
                         node,
@@ -85,7 +85,7 @@ def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
         given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("device", "backend"))]
         for node in given:
             if id(node) not in known and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
-                text = f"str({site.code.source(node)})"
+                text = f"str({site.code.segment(node)})"
                 text += "".join(f'.replace("{old}", "{new}")' for old, new in options.values.items())
                 said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
                 yield Proposal(site.code, node, (site.code.replaced(node, text),), said)
@@ -120,7 +120,7 @@ def _without_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
                 continue
             code = site.code
             if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
-                edit = code.replaced(call, code.source(call.func.value))
+                edit = code.replaced(call, code.segment(call.func.value))
             else:
                 edit = Edit(*_argument_span(code, call, keyword), "")
             said = next(
@@ -162,7 +162,7 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
                 continue
             made = origin(site, call.func, seen.sources)
             if made.node is not call.func and any(
-                name in made.code.source(made.node) for name in options.calls
+                name in made.code.segment(made.node) for name in options.calls
             ):
                 at = site.code.end(max([*call.args, *call.keywords], key=site.code.end))
                 text = f", {options.name}={options.value}"
@@ -188,10 +188,10 @@ def _instead_of_none(seen: Seen, options: Default) -> Iterator[Proposal]:
             if isinstance(node, ast.BoolOp):
                 continue
             made = origin(site, node, seen.sources)
-            texts = [site.code.source(node), made.code.source(made.node), *_bodies(node, made.node, seen)]
+            texts = [site.code.segment(node), made.code.segment(made.node), *_bodies(node, made.node, seen)]
             for pattern, value in options.values.items():
                 if any(re.search(pattern, text) for text in texts):
-                    edit = site.code.replaced(node, f"({site.code.source(node)} or {value})")
+                    edit = site.code.replaced(node, f"({site.code.segment(node)} or {value})")
                     said = _("{node} was None", node=ast.unparse(node))
                     yield Proposal(site.code, node, (edit,), said, made.line)
                     break
@@ -209,7 +209,7 @@ def _bodies(node: ast.expr, made: ast.expr, seen: Seen) -> Iterator[str]:
     for code in seen.sources.every():
         for function in ast.walk(code.tree):
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in names:
-                yield code.source(function)
+                yield code.segment(function)
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _on_cpu(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
             edits = [Edit(site.code.end(node), site.code.end(node), ".cpu()") for node in _outermost(tensors)]
             begin, end = site.code.start(outer), site.code.end(outer)
             opening, closing = ("(", ")") if not isinstance(outer, ast.Call) else ("", "")
-            first = site.code.source(tensors[0])
+            first = site.code.segment(tensors[0])
             edits += [Edit(end, end, f"{closing}.to({first}.device)")]
             edits += [Edit(begin, begin, opening)] if opening else []
             yield Proposal(

@@ -30,7 +30,7 @@ def origin(site: Site, node: ast.expr, sources: Sources) -> Origin:
     """Where the value of an expression at a site was made, as far back as its way is clear."""
     here = Origin(site.code, node)
     frames = list(site.above)
-    function = site.code.function_of(site.statement)
+    function = site.code.owner_of(site.statement)
     for _ in range(_DEPTH):
         following = _assigned(here, function, site.statement, sources)
         if following is None and isinstance(here.node, ast.Name) and isinstance(function, FUNCTIONS):
@@ -39,17 +39,17 @@ def origin(site: Site, node: ast.expr, sources: Sources) -> Origin:
                 break
             caller, following = passed
             frames = list(caller.above)
-            function, site = caller.code.function_of(caller.statement), caller
+            function, site = caller.code.owner_of(caller.statement), caller
         if following is None or following == here:
             break
         if following.code != here.code or not _inside(following, function):
-            function = following.code.function_of(following.node)
+            function = following.code.owner_of(following.node)
         here = following
     return here
 
 
 def _inside(found: Origin, function: ast.AST) -> bool:
-    return found.code.function_of(found.node) is function
+    return found.code.owner_of(found.node) is function
 
 
 def _assigned(here: Origin, function: ast.AST, statement: ast.stmt, sources: Sources) -> Origin | None:
@@ -60,8 +60,7 @@ def _assigned(here: Origin, function: ast.AST, statement: ast.stmt, sources: Sou
             values = [
                 value
                 for value in _values_of(scope, node.id)
-                if here.code.function_of(value) is scope
-                and value.lineno <= max(statement.lineno, node.lineno)
+                if here.code.owner_of(value) is scope and value.lineno <= max(statement.lineno, node.lineno)
             ]
             if values:
                 return Origin(here.code, values[-1])

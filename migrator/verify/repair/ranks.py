@@ -40,7 +40,7 @@ def copied_collective(seen: Seen, options: Copied) -> Iterator[Proposal]:
         convert = options.dtypes.get(value["dtype"]) if value and value["kind"] == "tensor" else None
         if convert is None or not site.code.stands_alone(statement):
             continue
-        name, tensor = "reduced", site.code.source(call.args[0])
+        name, tensor = "reduced", site.code.segment(call.args[0])
         begin, end = site.code.start(statement), site.code.end(statement)
         indent = site.code.indent(statement)
         edits = (
@@ -65,7 +65,7 @@ def npu_of_rank(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
         for node in ast.walk(code.tree):
             if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
                 edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
-                said = _("set_device is given {args}", args=code.source(node.args[0]))
+                said = _("set_device is given {args}", args=code.segment(node.args[0]))
                 yield Proposal(code, node, (edit,), said)
 
 
@@ -88,7 +88,7 @@ def all_ranks(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
             if last is None or last.lineno != line or not isinstance(last, ast.Expr):
                 continue
             assert isinstance(node, ast.If)
-            if "rank" not in code.source(node.test).lower() or len(node.body) < 2:
+            if "rank" not in code.segment(node.test).lower() or len(node.body) < 2:
                 continue
             begin = code.lines.starts[last.lineno - 1]
             edit = Edit(begin, code.start(last), code.indent(node))

@@ -5,74 +5,41 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from migrator.files.discover import discover
 from migrator.files.errors import Unreadable
-from migrator.files.lines import Lines
 from migrator.files.source import Source, read
 from migrator.findings.finding import Edit
-from migrator.names.tree import FUNCTIONS
+from migrator.names.index import ModuleIndex
 from migrator.verify.diagnosis import Frame
 from migrator.verify.stacks import is_own
 
 
-@dataclass(frozen=True)
-class Code:
-    """A Python file of the project. Offsets are those of its UTF-8 text."""
+class Code(ModuleIndex):
+    """A Python file of the project, with all of its expressions. Offsets are those of its UTF-8 text.
 
-    name: str  # below the project's folder
-    path: Path
-    origin: Source
+    ``name`` is its path below the project's folder. Raises as ``names.tree.parse`` does.
+    """
 
-    @property
-    def text(self) -> str:
-        """Its text."""
-        return self.origin.text
+    def __init__(self, name: str, path: Path, origin: Source) -> None:
+        super().__init__(origin.text, ())
+        self.name, self.path, self.origin = name, path, origin
+        for statement in self.statements:
+            self.expand(statement)
 
-    @cached_property
-    def lines(self) -> Lines:
-        """Its lines."""
-        return Lines(self.text)
-
-    @cached_property
-    def tree(self) -> ast.Module:
-        """Its syntax tree."""
-        return ast.parse(self.text)
-
-    @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        """What each node is in."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
-
-    def start(self, node: Any) -> int:
-        """Where a node begins."""
-        return int(self.lines.starts[node.lineno - 1] + node.col_offset)
-
-    def end(self, node: Any) -> int:
-        """Where a node ends."""
-        return int(self.lines.starts[node.end_lineno - 1] + node.end_col_offset)
-
-    def source(self, node: Any) -> str:
-        """The text of a node."""
-        return self.lines.data[self.start(node) : self.end(node)].decode("utf-8")
-
-    def replaced(self, node: Any, text: str) -> Edit:
+    def replaced(self, node: ast.AST, text: str) -> Edit:
         """An edit that puts a text in the place of a node."""
-        return Edit(self.start(node), self.end(node), text)
+        return Edit(*self.span(node), text)
 
-    def place(self, node: Any) -> str:
+    def place(self, node: ast.expr | ast.stmt) -> str:
         """File, line and the line's text."""
         return f"{self.name}:{node.lineno}: {self.text.splitlines()[node.lineno - 1].strip()}"
 
-    def function_of(self, node: ast.AST) -> ast.AST:
+    def owner_of(self, node: ast.AST) -> ast.AST:
         """The function that a node is in, or the module."""
-        up = self.parents.get(node)
-        while up is not None and not isinstance(up, FUNCTIONS):
-            up = self.parents.get(up)
-        return up or self.tree
+        return self.function_of(node) or self.tree
 
     def indent(self, statement: ast.stmt) -> str:
         """What stands before a statement on its line."""
@@ -81,9 +48,7 @@ class Code:
 
     def stands_alone(self, statement: ast.stmt) -> bool:
         """Whether a statement begins its line, and nothing follows on its last one."""
-        begin = self.lines.starts[statement.lineno - 1]
-        before = self.lines.data[begin : self.start(statement)]
-        behind = self.lines.data[self.end(statement) : self.lines.content_end(statement.end_lineno or 0)]
+        before, behind = self.lines.beside(self.span(statement))
         return not before.strip() and behind.strip()[:1] in (b"", b"#")
 
 
@@ -133,11 +98,9 @@ class Sources:
         if not is_own(str(path), self.folder):
             return None
         try:
-            code = Code(path.relative_to(self.folder).as_posix(), path, read(path, path.name))
-            code.tree  # noqa: B018 (whether it can be parsed)
+            return Code(path.relative_to(self.folder).as_posix(), path, read(path, path.name))
         except (Unreadable, SyntaxError, ValueError, RecursionError):
             return None
-        return code
 
     def every(self) -> Iterator[Code]:
         """All that can be parsed."""
