@@ -20,10 +20,11 @@ class Option(NamedTuple):
     """An option of some commands, or an argument: ``spelled`` is empty then, and where it is only a key.
 
     ``name`` is that of the parameter in the command's function, which has its type and default.
-    ``help`` is its line in ``--help``; a number is from ``least`` to ``most``.
+    ``help`` is its line in ``--help``; its value is one of the ``choices``, or from
+    ``least`` to ``most``.
 
     The rest is about commands that argparse reads: the ``kind`` of a value (a ``flag`` is given or not, a
-    ``switch`` may also be said no to), its ``choices``, the ``group`` in the help. Of lint ``name`` is also
+    ``switch`` may also be said no to), the ``group`` in the help. Of lint ``name`` is also
     the key in a configuration, and ``key`` says what it is there: empty where there is none. ``set_by``:
     overrides may set it for some ``paths``, and an ``editor`` may in its settings.
     """
@@ -36,7 +37,7 @@ class Option(NamedTuple):
     least: Optional[float] = None
     most: Optional[float] = None
     kind: Kind = "text"
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
     group: str = ""
     key: str = ""
     set_by: str = ""
@@ -48,14 +49,15 @@ class Option(NamedTuple):
 
 
 @cache
-def _rows() -> list[Option]:
+def every_option() -> list[Option]:
+    """The whole table."""
     rows = json.loads((data_folder("reports") / "options.json").read_bytes())
     return [Option(**row) for row in rows]
 
 
 def options_of(command: str) -> list[Option]:
     """The options and arguments of a command such as ``launch k8s``, in the order of the table."""
-    return [option for option in _rows() if command in option.commands]
+    return [option for option in every_option() if command in option.commands]
 
 
 def split(values: Several) -> tuple[str, ...]:

@@ -1,18 +1,18 @@
 """``npumigrate completion``: what a shell offers behind ``npumigrate``, and the scripts that make it ask.
 
-The scripts hand over the words of the line, and get one candidate a line. They are asked of the parsers
-themselves, so they are always those of ``--help``.
+The scripts hand over the words of the line, and get one candidate a line. They are those of the table that
+``--help`` shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from enum import Enum
-from typing import Any, Optional
+from collections.abc import Sequence
+from typing import Optional
 
 import typer
 
 from migrator.cli.ending import DONE, stop
+from migrator.command_options import every_option, options_of
 
 _SCRIPTS = {
     "bash": """\
@@ -80,44 +80,15 @@ def candidates(words: list[str]) -> list[str]:
     return sorted(each for each in below if each.startswith(last))
 
 
-_Option = tuple[tuple[str, ...], tuple[str, ...]]  # its spellings, and its values where they are known
-
-
-def _parts(name: str, words: list[str]) -> tuple[list[_Option], list[str]]:
-    """The options of a command, and the commands below it."""
-    if name in ("lint", "check", "api"):
-        return list(_of_argparse(name)), []
-    from typer.main import get_command
-
-    from migrator.cli.main import parser
-
-    command: Any = get_command(parser(name))
-    command = command.commands[name]
+def _parts(name: str, words: list[str]) -> tuple[list[tuple[list[str], Sequence[str]]], list[str]]:
+    """The options of a command, by their spellings, with the values that some have; the commands below it."""
+    known = {command for option in every_option() for command in option.commands}
+    name = "lint" if name == "check" else name
     for word in words:
-        command = getattr(command, "commands", {}).get(word, command)
-    return list(_of_typer(command)), list(getattr(command, "commands", ()))
-
-
-def _of_typer(command: Any) -> Iterator[_Option]:
-    for each in command.params:
-        if getattr(each, "param_type_name", "") == "option":
-            yield (*each.opts, *each.secondary_opts), _values(each)
-    yield ("--help", "-h"), ()
-
-
-def _values(option: Any) -> tuple[str, ...]:
-    """The values of an option that has a few: typer tells them in one way or another, by its version."""
-    kind = getattr(getattr(option, "type_descriptor", None), "annotation", None)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return tuple(str(each.value) for each in kind)
-    return tuple(map(str, getattr(getattr(option, "type", None), "choices", ())))
-
-
-def _of_argparse(name: str) -> Iterator[_Option]:
-    if name == "api":
-        from migrator.cli.api import parser
-    else:
-        from migrator.cli.lint import parser
-    for action in parser()._actions:
-        if action.option_strings:
-            yield tuple(action.option_strings), tuple(map(str, action.choices or ()))
+        name = f"{name} {word}" if f"{name} {word}" in known else name
+    options: list[tuple[list[str], Sequence[str]]] = [(["--help", "-h"], ())]
+    for option in options_of(name):
+        spelled = option.spelled.replace("/", " ").split()
+        spelled += [f"--no-{option.name}"] if option.kind == "switch" else []
+        options.append((spelled, option.choices))
+    return options, [each.rpartition(" ")[2] for each in known if each.rpartition(" ")[0] == name]

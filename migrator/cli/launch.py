@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -28,16 +27,6 @@ for target in (k8s, modelarts, mindspore):
     launch.command()(described(f"launch {target.__name__}")(target))
 
 
-class Form(str, Enum):
-    """The two forms of a rank table."""
-
-    current = "current"
-    older = "older"
-
-
-_FORM = typer.Option(Form.current, "--format", help="current: version 1.0, server_list; older: group_list.")
-
-
 @rank_table.callback(invoke_without_command=True)
 @described("launch rank-table")
 def make(
@@ -46,7 +35,7 @@ def make(
     hostfile: Optional[Path] = None,
     hccn: Optional[list[str]] = None,
     devices: Optional[str] = None,
-    form: Form = Form.current,
+    form: str = "current",
     output: Optional[Path] = None,
 ) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
@@ -64,7 +53,7 @@ def make(
         stop(str(error))
     for line in _assumptions(described):
         note(f"assumed: {line}")
-    give(dump(build(described), form.value), output)
+    give(dump(build(described), form), output)
     _say_check(output)
 
 
@@ -165,7 +154,7 @@ def check(file: Path) -> None:
 @described("launch rank-table convert")
 def convert(
     file: Path,
-    form: Form = Form.current,
+    form: str = "current",
     output: Optional[Path] = None,
 ) -> None:
     """Write a rank table in the other format."""
@@ -175,7 +164,7 @@ def convert(
         servers = read(_content(file))
     except RankTableError as error:
         stop(f"{file}: {error}")
-    give(dump(servers, form.value), output)
+    give(dump(servers, form), output)
     _say_check(output)
 
 

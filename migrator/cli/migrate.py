@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -19,13 +18,6 @@ from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.migrate.run import Outcome, Plan
-
-
-class Mode(str, Enum):
-    """How the project is to use the NPU."""
-
-    rewrite = "rewrite"
-    transfer = "transfer"
 
 
 # This word behind SRC means --distributed.
@@ -51,7 +43,7 @@ def migrate(
     target_model: str = "",
     overwrite: bool = False,
     diff: bool = False,
-    mode: Mode = Mode.rewrite,
+    mode: str = "rewrite",
     replace_unsupported: bool = False,
     specify_device: bool = False,
     keep_cuda: bool = False,
@@ -79,14 +71,14 @@ def migrate(
     options.refuse_missing(needed, "npumigrate")
     if target_model and not distributed:
         stop(_("-t/--target-model needs --distributed"))
-    if distributed and mode is Mode.transfer:
+    if distributed and mode == "transfer":
         stop(_("--distributed and --mode transfer exclude each other"))
-    if replace_unsupported and (safe_only or mode is Mode.transfer):
+    if replace_unsupported and (safe_only or mode == "transfer"):
         other = "--safe-only" if safe_only else "--mode transfer"
         stop(_("--replace-unsupported and {other} exclude each other", other=other))
     others = {
         "--distributed": distributed,
-        "--mode transfer": mode is Mode.transfer,
+        "--mode transfer": mode == "transfer",
         "--replace-unsupported": replace_unsupported,
     }
     if keep_cuda and (other := next((name for name, given in others.items() if given), "")):
@@ -115,7 +107,7 @@ def migrate(
             + (REPLACED if replace_unsupported else ()),
             ignore=split(ignore),
             rule_files=tuple(rules or ()),
-            transfer=mode is Mode.transfer,
+            transfer=mode == "transfer",
             keep_cuda=keep_cuda,
             specify_device=specify_device,
         )

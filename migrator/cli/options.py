@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from functools import wraps
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -31,9 +32,15 @@ def described(command: str) -> Callable[[Callable[..., None]], Callable[..., Non
         ]
 
         @wraps(function)
-        def told(*given: Any, **named: Any) -> None:
-            function(*given, **named)
+        def told(**given: Any) -> None:
+            function(**{name: getattr(each, "value", each) for name, each in given.items()})
 
+        # typer knows choices as the values of an Enum; the function gets these as strings.
+        kinds = {row.name: Enum(row.name, [(c, c) for c in row.choices], type=str) for row in rows.values()}
+        told.__annotations__ = {
+            **function.__annotations__,
+            **{name: kind for name, kind in kinds.items() if len(kind)},
+        }
         told.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return told
 

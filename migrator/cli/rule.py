@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -20,18 +19,10 @@ if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
 
-class Format(str, Enum):
-    """How rules are written."""
-
-    text = "text"
-    markdown = "markdown"
-    json = "json"
-
-
 def rule(
     codes: Several = None,
     everything: bool = False,
-    output_format: Format = Format.text,
+    output_format: str = "text",
     packs: Several = None,
     check: Optional[Path] = None,
 ) -> None:
@@ -50,18 +41,18 @@ def rule(
         return
     if bool(codes) == everything:
         stop(_("no rule given: name one or more, such as NPU101, or use --all"))
-    if output_format is Format.json:
+    if output_format == "json":
         english_for_programs()
     try:
         known = load_all(packs or ())
     except RuleError as error:
         stop(str(error))
     chosen = known if everything else [_find(code, known) for code in codes or ()]
-    if output_format is Format.json:
+    if output_format == "json":
         typer.echo(as_json(chosen), nl=False)
         return
     text = all_as_markdown(chosen) if everything else "\n".join(map(as_markdown, chosen))
-    if output_format is Format.text and sys.stdout.isatty():
+    if output_format == "text" and sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown
 

@@ -17,7 +17,8 @@ _CHOICES = {
     "severity": SEVERITIES[::-1],
     "fail-on": SEVERITIES[::-1],
     "output-format": FORMATS,
-    "color": ("auto", "always", "never"),
 }
-OPTIONS = [option._replace(choices=_CHOICES.get(option.name, ())) for option in options_of("lint")]
+OPTIONS = [
+    option._replace(choices=_CHOICES.get(option.name, option.choices)) for option in options_of("lint")
+]
 KEYS = {option.name: option for option in OPTIONS if option.key}
