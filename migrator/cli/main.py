@@ -20,32 +20,18 @@ from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable
 from migrator.cli.options import described
 from migrator.language import _, language
 
-# For the commands that read their options themselves.
-_OWN_PARSER: dict[str, Any] = {
-    "context_settings": {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
-    "add_help_option": False,
+# What the list of all commands says of those that read their options themselves.
+_OWN_PARSER = {
+    "lint": "Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors.",
+    "check": "Another name for lint.",
+    "api": "Show how a torch API, a torch.cuda name or an environment variable works on NPUs.",
 }
-# Each command, in the order of the help, with what its parser is told; it is migrator.cli.NAME.NAME. Only the
-# one that is asked for is imported and gets a parser: making one of each takes longer than most commands.
-COMMANDS: dict[str, dict[str, Any]] = {
-    "migrate": {},
-    "analyze": {},
-    "lint": _OWN_PARSER,
-    "check": _OWN_PARSER,
-    "verify": {},
-    "emulate": {"context_settings": {"allow_interspersed_args": False}},  # what follows is the program's
-    "report": {},
-    "launch": {},
-    "doctor": {},
-    "fleet": {},
-    "api": _OWN_PARSER,
-    "rule": {},
-    "db": {},
-    "server": {},
-    "mcp": {},
-    "completion": {},
-    "version": {},
-}
+# Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
+# imported and gets a parser: making one of each takes longer than most commands.
+COMMANDS = (
+    *("migrate", "analyze", "lint", "check", "verify", "emulate", "report", "launch", "doctor", "fleet"),
+    *("api", "rule", "db", "server", "mcp", "completion", "version"),
+)
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 # By themselves these can do nothing: they show their help.
 _HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rule", "db", "completion")
@@ -64,25 +50,6 @@ def frame(
         raise typer.Exit(DONE)
 
 
-def lint_command(context: typer.Context) -> None:
-    """Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors."""
-    from migrator.cli.lint import lint
-
-    raise typer.Exit(lint(context.args))
-
-
-def check_command(context: typer.Context) -> None:
-    """Another name for lint."""
-    lint_command(context)
-
-
-def api_command(context: typer.Context) -> None:
-    """Show how a torch API, a torch.cuda name or an environment variable works on NPUs."""
-    from migrator.cli.api import api
-
-    raise typer.Exit(api(context.args))
-
-
 def version() -> None:
     """Show the version of npumigrate."""
     typer.echo(f"npumigrate {__version__}")
@@ -96,7 +63,7 @@ def parser(name: str) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    if name not in COMMANDS:
+    if name not in COMMANDS or name in _OWN_PARSER:
         app.callback(invoke_without_command=True)(described("npumigrate")(frame))
         for each in COMMANDS:
             app.command(each)(_listed(each))
@@ -107,24 +74,28 @@ def parser(name: str) -> typer.Typer:
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
     else:
-        app.command(name, **COMMANDS[name])(described(name)(command))
+        # What follows emulate's first word is the program's.
+        settings = {"allow_interspersed_args": False} if name == "emulate" else None
+        app.command(name, context_settings=settings)(described(name)(command))
     return app
 
 
 def _command(name: str) -> Any:
     """A command's function, or the typer.Typer of the commands below it."""
-    own = {"lint": lint_command, "check": check_command, "api": api_command, "version": version}
-    return own.get(name) or getattr(import_module(f"migrator.cli.{name}"), name)
+    return version if name == "version" else getattr(import_module(f"migrator.cli.{name}"), name)
 
 
 def _listed(name: str) -> Callable[[], None]:
     """What stands for a command in the list of all: its name and its help."""
-    command = _command(name)
 
     def stub() -> None:
         """Never called: a line that starts with a command gets the command's own parser."""
 
-    stub.__doc__ = command.info.help if isinstance(command, typer.Typer) else command.__doc__
+    if name in _OWN_PARSER:
+        stub.__doc__ = _OWN_PARSER[name]
+    else:
+        command = _command(name)
+        stub.__doc__ = command.info.help if isinstance(command, typer.Typer) else command.__doc__
     return stub
 
 
@@ -144,6 +115,10 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         if alone:
             return _run_app(given) or WRONG_USE
+        if given[0] in _OWN_PARSER:
+            from migrator.cli.start import run_own
+
+            return run_own(*given)
         if given in (["-h"], ["--help"]):
             _run_app(given)
             typer.echo()

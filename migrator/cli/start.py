@@ -70,17 +70,22 @@ def run() -> int:
 
     escape_unprintable()
     try:
-        if name in ("lint", "check"):
-            from migrator.cli.lint import lint
-
-            return lint(arguments)
-        from migrator.cli.api import api
-
-        return api(arguments)
+        return run_own(name, *arguments)
     except Exception as error:
         from migrator.cli.main import internal_error
 
         return internal_error(error)
+
+
+def run_own(name: str, *arguments: str) -> int:
+    """Run a command that reads its options itself: ``lint``, which ``check`` is, too, or ``api``."""
+    if name == "api":
+        from migrator.cli.api import api
+
+        return api(arguments)
+    from migrator.cli.lint import lint
+
+    return lint(arguments)
 
 
 def split_language(arguments: list[str]) -> tuple[list[str], Optional[str]]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Callable, Optional
 
-from migrator.fleet.job import Outcome, Task, examine
+from migrator.fleet.job import Outcome, Task, examine, outcome_of
 from migrator.fleet.repositories import Repository
 
 _AHEAD = 4  # jobs that wait for each thread of the cluster
@@ -132,12 +132,5 @@ def _outcome(item: Repository, future: Any) -> Outcome:
         return outcome
     if future.status == "cancelled":
         raise error
-    return {
-        "name": item.name,
-        "source": item.source,
-        "revision": item.revision,
-        "state": "failed",
-        "reason": f"its worker: {type(error).__name__}: {' '.join(str(error).split())[:300]}",
-        "seconds": 0.0,
-        "known": False,
-    }
+    why = f"its worker: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return outcome_of(item, "failed", why, time.monotonic())

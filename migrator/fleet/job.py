@@ -85,7 +85,7 @@ def examine(repository: Repository, task: Task) -> Outcome:
                 key = _key(task, _content(source))
                 known = _known(repository, task, key)
         except (NotObtainedError, OSError) as error:
-            return _outcome(repository, "not obtained", str(error), started)
+            return outcome_of(repository, "not obtained", str(error), started)
         if known:
             return known
         outcome = _run(repository, task, source, scratch, started, key)
@@ -149,7 +149,8 @@ def _named(repository: Repository) -> Outcome:
     return {"name": repository.name, "source": repository.source, "revision": repository.revision}
 
 
-def _outcome(repository: Repository, state: State, why: str, started: float, **more: Any) -> Outcome:
+def outcome_of(repository: Repository, state: State, why: str, started: float, **more: Any) -> Outcome:
+    """What came of a repository, for which the work started then (``time.monotonic``)."""
     seconds = round(time.monotonic() - started, 3)
     return {**_named(repository), "state": state, "reason": why, "seconds": seconds, "known": False, **more}
 
@@ -171,11 +172,11 @@ def _run(
     code, cpu = _limited(command, task, scratch, printed, errors)
     measured = {"cpu_seconds": round(cpu, 3), "bytes": _python_bytes(source)}
     if code is None:
-        return _outcome(repository, "timeout", f"not done after {task.seconds:.0f} s", started, **measured)
+        return outcome_of(repository, "timeout", f"not done after {task.seconds:.0f} s", started, **measured)
     if code not in (0, 1):
         lines = errors.read_text("utf-8", "replace").strip().splitlines()
         why = lines[-1] if lines else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-        return _outcome(repository, "failed", why, started, **measured)
+        return outcome_of(repository, "failed", why, started, **measured)
     if task.command == "lint":
         found = of_lint(json.loads(printed.read_bytes()))
     else:
@@ -185,7 +186,7 @@ def _run(
         if task.command == "migrate":
             found["readiness"] = json.loads(report.read_bytes())["readiness"]
             _keep(result, _result(task, repository), _kept_file(task, repository), key)
-    return _outcome(repository, "done", "", started, **measured, **found)
+    return outcome_of(repository, "done", "", started, **measured, **found)
 
 
 def _limited(

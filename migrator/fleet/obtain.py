@@ -93,12 +93,8 @@ def _from_git(repository: Repository, scratch: Path, target: Path, seconds: floa
 
 
 def _git(git: str, arguments: list[str], folder: Path, seconds: float) -> tuple[int, str]:
-    return _run([git, *_GIT, *arguments], folder, seconds)
-
-
-def _run(command: list[str], folder: Path, seconds: float) -> tuple[int, str]:
     """The exit code, and the line that says what went wrong."""
-    done = _ran(command, folder, seconds)
+    done = _ran([git, *_GIT, *arguments], folder, seconds)
     return done.returncode, _last_line(done)
 
 

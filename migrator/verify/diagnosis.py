@@ -123,14 +123,15 @@ def _wait_of(stack: Stack, folder: Path) -> Mapping[str, Any] | None:
     place, call = own
     inside = stack.calls[:place]
     source = linecache.getline(call.file, call.line)
-    for entry in reports_yaml("waiting.yaml")["waits"]:
-        if "source" in entry and not inside and re.search(entry["source"], source):
-            return entry  # type: ignore[no-any-return]  # it is data
-        if {one.function for one in inside} & set(entry.get("calls", ())):
-            return entry  # type: ignore[no-any-return]  # it is data
-        if "files" in entry and any(re.search(entry["files"], one.file) for one in inside):
-            return entry  # type: ignore[no-any-return]  # it is data
-    return _ELSEWHERE
+
+    def fits(entry: Mapping[str, Any]) -> bool:
+        return bool(
+            ("source" in entry and not inside and re.search(entry["source"], source))
+            or {one.function for one in inside}.intersection(entry.get("calls", ()))
+            or ("files" in entry and any(re.search(entry["files"], one.file) for one in inside))
+        )
+
+    return next(filter(fits, reports_yaml("waiting.yaml")["waits"]), _ELSEWHERE)
 
 
 def _where(stack: Stack, folder: Path) -> str:

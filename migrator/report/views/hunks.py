@@ -267,8 +267,4 @@ def _cut(line: str) -> str:
 
 def place_of(row: Any, change: bool) -> Place:
     """The place of a row of ``Run.places``."""
-    return Place(
-        change,
-        *(row[name] for name in ("line", "end_line", "code", "severity", "api", "message", "advice")),
-        *(row[name] for name in ("safety", "before", "after", "operation", "status")),
-    )
+    return Place(change, *(row[name] for name in Place._fields[1:]))

@@ -79,7 +79,7 @@ def _constants(site: Site, options: Renaming) -> Iterator[Proposal]:
 def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
     """What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA."""
     known = {id(node) for node, _ in site.values()}
-    for call in _calls(site):
+    for call in site.calls():
         if called_name(call) not in options.calls:
             continue
         given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("device", "backend"))]
@@ -114,7 +114,7 @@ class Argument:
 
 def _without_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
     for site in seen.sites:
-        for call in _calls(site):
+        for call in site.calls():
             keyword = next((one for one in call.keywords if one.arg == options.name), None)
             if keyword is None or (options.calls and called_name(call) not in options.calls):
                 continue
@@ -141,7 +141,7 @@ def _argument_span(code: Code, call: ast.Call, keyword: ast.keyword) -> tuple[in
 
 def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
     for site in seen.sites:
-        for call in _calls(site):
+        for call in site.calls():
             given = {one.arg for one in call.keywords}
             if called_name(call) not in options.calls or options.name in given:
                 continue
@@ -157,7 +157,7 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
                 _("{call} is not given {name}", call=called_name(call), name=options.name),
             )
         # torch.load under another name, such as that of a partial: its value was seen.
-        for call in _calls(site):
+        for call in site.calls():
             if not options.calls or not isinstance(call.func, ast.Name) or not call.args:
                 continue
             made = origin(site, call.func, seen.sources)
@@ -180,8 +180,10 @@ class Default:
 
 def _instead_of_none(seen: Seen, options: Default) -> Iterator[Proposal]:
     for site in seen.sites:
-        nodes: list[ast.expr] = [node for node, value in site.of_kind("NoneType") if not _is_none(node)]
-        nodes += _calls(site)
+        nodes: list[ast.expr] = [
+            node for node, value in site.of_kind("NoneType") if not isinstance(node, ast.Constant)
+        ]
+        nodes += site.calls()
         if isinstance(site.statement, ast.Assign):  # what it unpacks
             nodes.append(site.statement.value)
         for node in dict.fromkeys(nodes):
@@ -195,10 +197,6 @@ def _instead_of_none(seen: Seen, options: Default) -> Iterator[Proposal]:
                     said = _("{node} was None", node=ast.unparse(node))
                     yield Proposal(site.code, node, (edit,), said, made.line)
                     break
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant)
 
 
 def _bodies(node: ast.expr, made: ast.expr, seen: Seen) -> Iterator[str]:
@@ -243,7 +241,7 @@ def _on_cpu(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
     """An operator that there is none of on NPUs, computed on the CPU, and its result brought back."""
     for site in seen.sites:
         tensors = [node for node, value in site.of_kind("tensor") if value["device"] == "npu"]
-        call = next(iter(_calls(site)), None)
+        call = next(iter(site.calls()), None)
         outer: ast.AST | None = call if call is not None else site.expression
         if isinstance(outer, ast.expr) and tensors:
             edits = [Edit(site.code.end(node), site.code.end(node), ".cpu()") for node in _outermost(tensors)]
@@ -260,11 +258,6 @@ def _on_cpu(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
 def _outermost(nodes: list[ast.expr]) -> list[ast.expr]:
     inside = {id(child) for node in nodes for child in ast.walk(node) if child is not node}
     return [node for node in nodes if id(node) not in inside]
-
-
-def _calls(site: Site) -> list[ast.Call]:
-    """The calls in what failed, that which failed first."""
-    return [node for node in ast.walk(site.expression) if isinstance(node, ast.Call)]
 
 
 FIXES: dict[str, Fixer] = {

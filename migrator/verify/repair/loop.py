@@ -16,6 +16,7 @@ from migrator.language import _
 from migrator.matchers.options import typed
 from migrator.verify.diagnosis import Failure
 from migrator.verify.repair.fixes import FIXES
+from migrator.verify.repair.origins import origin
 from migrator.verify.repair.proposal import Proposal, Seen
 from migrator.verify.repair.rules import RuntimeRule, load_all
 from migrator.verify.repair.site import Sources
@@ -250,8 +251,6 @@ def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trou
 
 def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path) -> Iterator[str]:
     """What was seen, where, what the values were, where these came from, what to write."""
-    from migrator.verify.repair.origins import origin
-
     yield f"saw:    {trouble.saw}"
     failure = trouble.failure
     sources = Sources(folder)

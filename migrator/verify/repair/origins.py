@@ -42,14 +42,10 @@ def origin(site: Site, node: ast.expr, sources: Sources) -> Origin:
             function, site = caller.code.owner_of(caller.statement), caller
         if following is None or following == here:
             break
-        if following.code != here.code or not _inside(following, function):
+        if following.code != here.code or following.code.owner_of(following.node) is not function:
             function = following.code.owner_of(following.node)
         here = following
     return here
-
-
-def _inside(found: Origin, function: ast.AST) -> bool:
-    return found.code.owner_of(found.node) is function
 
 
 def _assigned(here: Origin, function: ast.AST, statement: ast.stmt, sources: Sources) -> Origin | None:
@@ -111,7 +107,7 @@ def _passed(
     caller = sites[0] if sites else None
     if caller is None:
         return None
-    calls = [node for node in ast.walk(caller.expression) if isinstance(node, ast.Call)]
+    calls = caller.calls()
     wanted = [call for call in calls if called_name(call) in (function.name, "")] or calls[:1]
     if not wanted:
         return None

@@ -25,14 +25,7 @@ class Copied:
 def copied_collective(seen: Seen, options: Copied) -> Iterator[Proposal]:
     """A collective on a copy of another type, the result of which is copied back: the tensor stays itself."""
     for site in seen.sites:
-        call = next(
-            (
-                node
-                for node in ast.walk(site.expression)
-                if isinstance(node, ast.Call) and called_name(node) in options.calls and node.args
-            ),
-            None,
-        )
+        call = next((each for each in site.calls() if called_name(each) in options.calls and each.args), None)
         statement = site.statement
         if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
             continue

@@ -75,6 +75,10 @@ class Site:
             if not (isinstance(node, ast.stmt) and node is not self.statement):
                 waiting += ast.iter_child_nodes(node)
 
+    def calls(self) -> list[ast.Call]:
+        """The calls in what failed, that which failed first."""
+        return [node for node in ast.walk(self.expression) if isinstance(node, ast.Call)]
+
     def of_kind(self, *kinds: str) -> list[tuple[ast.expr, Mapping[str, Any]]]:
         """The expressions whose values are of some kinds."""
         return [(node, value) for node, value in self.values() if value["kind"] in kinds]
