@@ -34,12 +34,10 @@ from migrator.matchers.other_files import is_candidate
 from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
 from migrator.project.project import Project
-from migrator.report.csv_tables import CsvTables
+from migrator.report.csv_tables import CsvTables, run_reports
 from migrator.report.log_file import log_trace
 from migrator.report.rows import SKIPPED
-from migrator.report.run_reports import run_reports
-from migrator.report.summary import summary_text
-from migrator.report.tally import Tally
+from migrator.report.tally import Tally, summary_text
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
 from migrator.run.project_files import check_files, refuse_without_python

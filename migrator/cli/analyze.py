@@ -151,7 +151,7 @@ def _folder(source: str) -> Path:
 def _show(outcome: Outcome, head: str, files: Sequence[Path], commands: Sequence[str]) -> None:
     from rich.console import Console
 
-    from migrator.report.columns import load_tables
+    from migrator.report.rows import load_tables
     from migrator.report.terminal import show_next, show_summary
 
     console = Console(highlight=False)

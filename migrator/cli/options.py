@@ -36,11 +36,12 @@ def described(command: str) -> Callable[[Callable[..., None]], Callable[..., Non
             function(**{name: getattr(each, "value", each) for name, each in given.items()})
 
         # typer knows choices as the values of an Enum; the function gets these as strings.
-        kinds = {row.name: Enum(row.name, [(c, c) for c in row.choices], type=str) for row in rows.values()}
-        told.__annotations__ = {
-            **function.__annotations__,
-            **{name: kind for name, kind in kinds.items() if len(kind)},
+        kinds = {
+            row.name: Enum(row.name, [(each, each) for each in row.choices], type=str)
+            for row in rows.values()
+            if row.choices
         }
+        told.__annotations__ = {**function.__annotations__, **kinds}
         told.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return told
 

@@ -35,10 +35,9 @@ from migrator.project.added_package import Place, places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.programs import Programs
 from migrator.project.project import Project
+from migrator.report.csv_tables import run_reports
 from migrator.report.log_file import log_trace
-from migrator.report.run_reports import run_reports
-from migrator.report.summary import summary_text
-from migrator.report.tally import Tally
+from migrator.report.tally import Tally, summary_text
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
 from migrator.run.project_files import Done, check_files, refuse_without_python

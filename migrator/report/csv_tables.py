@@ -7,16 +7,20 @@ memory, and after Ctrl-C the reports list what was finished.
 from __future__ import annotations
 
 import csv
+import logging
+import os
+import sys
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from migrator.files.errors import harmless
+from migrator import __version__
+from migrator.files.errors import cannot_write, harmless, shown
 from migrator.findings.finding import Result
-from migrator.report.columns import Table, tables_of
-from migrator.report.rows import SKIPPED, report_of, row_of
+from migrator.report.log_file import log_to
+from migrator.report.rows import SKIPPED, Table, report_of, row_of, tables_of
 
 # What a spreadsheet takes for the beginning of a formula, and the values that are source text: a decorator is
 # none, and programs compare it with the files.
@@ -100,3 +104,22 @@ def as_written(value: str, text: str) -> str:
     """The text of a cell as it was before ``cell`` marked it."""
     marked = text.startswith("'") and text[1:].startswith(_FORMULA) and value not in _SOURCE
     return text[1:] if marked else text
+
+
+@contextmanager
+def run_reports(
+    folder: Path, place: Path, runs: tuple[str, ...], source: Path, torch: str, how: str
+) -> Iterator[CsvTables]:
+    """The tables of some runs in a folder, with the log beside them; ``how`` is what the log says of the run.
+
+    Raises CannotWrite, which names the folder by its later ``place``.
+    """
+    logger = logging.getLogger("npumigrate")
+    try:
+        with log_to(folder), CsvTables(folder, runs) as tables:
+            python = ".".join(map(str, sys.version_info[:3]))
+            logger.info("npumigrate %s, Python %s, torch %s", __version__, python, torch)
+            logger.info("input %s; %s", shown(os.path.abspath(source)), how)
+            yield tables
+    except OSError as error:
+        raise cannot_write(error, place) from error

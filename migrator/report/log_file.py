@@ -19,7 +19,7 @@ from migrator.findings.finding import Result
 LOG_NAME = "npumigrate.log"
 _ONE_MEGABYTE = 1024 * 1024
 _OLD_FILES = 9  # ten with the current one
-# As run_reports.py writes it.
+# As run_reports in csv_tables.py writes it.
 _INPUT = re.compile(r" INFO input (.+); (?:Settings\(|modes )")
 
 

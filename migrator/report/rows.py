@@ -1,11 +1,13 @@
-"""Which report a finding goes to, and what stands in its row."""
+"""The CSV reports and their columns, which one a finding goes to, and what stands in its row."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from migrator.data_folders import reports_yaml
 from migrator.findings.finding import Finding
-from migrator.report.columns import load_tables, tables_of
 
 CHANGES = "change_list.csv"
 UNSUPPORTED = "unsupported_api.csv"
@@ -14,6 +16,51 @@ REVIEW = "manual_review.csv"
 SKIPPED = "skipped_files.csv"
 
 _UNSUPPORTED = {"absent", "unsupported", "fallback", "partial"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its heading, the name of the value below it, and what that is."""
+
+    name: str
+    value: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One CSV report: its file name, what a row is, and its columns from left to right.
+
+    ``runs`` are the commands and analysis modes that write it. ``codes`` are beginnings of rule
+    codes: where there are some, the table lists what these rules find and do not change.
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    runs: tuple[str, ...]
+    codes: tuple[str, ...] = ()
+
+
+@cache
+def tables_of(runs: tuple[str, ...]) -> dict[str, Table]:
+    """The CSV reports that these commands or analysis modes write."""
+    return {name: table for name, table in load_tables().items() if set(runs).intersection(table.runs)}
+
+
+@cache
+def load_tables() -> dict[str, Table]:
+    """Every CSV report by its file name."""
+    return {
+        name: Table(
+            name,
+            entry["row"],
+            tuple(Column(**each) for each in entry["columns"]),
+            tuple(entry["runs"]),
+            tuple(entry.get("codes", ())),
+        )
+        for name, entry in reports_yaml("columns.yaml").items()
+    }
 
 
 def report_of(finding: Finding, runs: tuple[str, ...] = ("migrate",)) -> str:

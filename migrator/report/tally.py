@@ -1,17 +1,21 @@
-"""What the findings of a run add up to: the numbers of the summary and the terminal."""
+"""What the findings of a run add up to: the numbers of ``summary.json`` and the terminal."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from migrator import __version__
 from migrator.files.document import is_notebook
 from migrator.findings.finding import SEVERITIES, Finding, Result, Severity
 from migrator.matchers.packs import Rule
-from migrator.report.rows import file_of, report_of
+from migrator.report.rows import file_of, report_of, tables_of
 
 _PLACES_KEPT = 3
+SCHEMA = 1  # of summary.json
 
 
 @dataclass
@@ -103,3 +107,47 @@ class Tally:
             self.groups.values(),
             key=lambda group: (-SEVERITIES.index(group.severity), -group.count, group.code),
         )
+
+
+def summary_text(
+    tally: Tally, torch: str, options: Mapping[str, Any], exit_code: int, entry: str = ""
+) -> str:
+    """The text of ``summary.json``. It names no time, duration or machine: equal runs give equal bytes."""
+    severities = dict.fromkeys(reversed(SEVERITIES), 0)
+    open_by_rule: dict[str, dict[str, Any]] = {}
+    for group in sorted(tally.groups.values(), key=lambda group: group.code):
+        severities[group.severity] += group.count
+        open_rule = open_by_rule.setdefault(group.code, {"name": tally.rule_name(group.code), "total": 0})
+        open_rule["total"] += group.count
+    content = {
+        "schema": SCHEMA,
+        "npumigrate": __version__,
+        "torch": torch,
+        "options": dict(options),
+        "exit_code": exit_code,
+        "entry": entry,
+        "frameworks": dict(sorted(tally.frameworks.items())),
+        "files": {
+            "seen": tally.seen,
+            "changed": tally.changed,
+            "skipped": tally.skipped,
+            "other": tally.other_files,
+            "other_changed": tally.others_changed,
+        },
+        "changes": {
+            "total": tally.changes(),
+            "unsafe": sum(tally.unsafe.values()),
+            "by_rule": {
+                code: {"name": tally.rule_name(code), "total": total, "unsafe": unsafe}
+                for code, total, unsafe in sorted(tally.changes_by_rule())
+            },
+        },
+        "findings": {
+            "total": sum(severities.values()),
+            "by_severity": severities,
+            "by_rule": open_by_rule,
+        },
+        "left_alone": tally.left_alone,
+        "reports": {name: tally.rows[name] for name in tables_of(tally.runs)},
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from migrator.files.errors import harmless
 from migrator.findings.finding import Finding, Fix, Result
-from migrator.report.columns import load_tables
 from migrator.report.csv_tables import CsvTables
-from migrator.report.rows import row_of
+from migrator.report.rows import load_tables, row_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "reports.md"
 

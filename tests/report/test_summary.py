@@ -7,8 +7,7 @@ from collections import Counter
 
 from migrator import __version__
 from migrator.findings.finding import Finding, Fix, Result
-from migrator.report.summary import summary_text
-from migrator.report.tally import Tally
+from migrator.report.tally import Tally, summary_text
 
 RESULT = Result(
     "a.py",

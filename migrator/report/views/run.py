@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
 from migrator.language import _
-from migrator.report.columns import Column, load_tables
 from migrator.report.csv_tables import ENCODING, as_written
 from migrator.report.log_file import inputs
-from migrator.report.rows import CHANGES, SKIPPED
+from migrator.report.rows import CHANGES, SKIPPED, Column, load_tables
 
 if TYPE_CHECKING:
     import pandas

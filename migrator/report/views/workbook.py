@@ -7,7 +7,7 @@ from pathlib import Path
 
 from migrator.files.errors import SourceError, cannot_write
 from migrator.language import _
-from migrator.report.columns import load_tables
+from migrator.report.rows import load_tables
 from migrator.report.views.run import Run
 
 _NUMBERS = ("line", "end_line")

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from migrator.files.replacing import replace_file
-from migrator.report.columns import load_tables
 from migrator.report.csv_tables import ENCODING
-from migrator.report.rows import CHANGES, row_of
+from migrator.report.rows import CHANGES, load_tables, row_of
 from migrator.verify.repair.loop import Repaired, Round
 
 FOLDER = "repair"

@@ -12,8 +12,8 @@ import pytest
 
 from migrator.cli.main import run
 from migrator.findings.finding import SEVERITIES
-from migrator.report.columns import load_tables
 from migrator.report.csv_tables import CsvTables
+from migrator.report.rows import load_tables
 from migrator.report.views.estimates import Counts, effort_of, readiness
 from migrator.report.views.hunks import Place, hunks_of
 from migrator.report.views.markdown import markdown
