@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.cli.ending import DONE, WRONG_USE, say
+from migrator.cli.ending import DONE, WRONG_USE, print_json, say
 from migrator.cli.own_parser import Parser, ended, fail
 from migrator.command_options import options_of
 from migrator.language import N_, _, english_for_programs
@@ -83,7 +83,6 @@ def _say_next(command: str) -> None:
 
 
 def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> None:
-    import json
     from dataclasses import asdict
 
     from migrator.api_support.answer import at_version
@@ -93,4 +92,4 @@ def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> 
         for record, answer in zip(found, answers):
             record["at"] = asdict(at_version(answer, at))
     content = {"asked": asked, "torch": at.text if at else None, "answers": found, "nearest": nearest}
-    print(json.dumps(content, indent=2), flush=True)
+    print_json(content)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, say, stop, wrapped
+from migrator.cli.ending import PROBLEMS, print_json, say, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
 from migrator.command_options import Several
@@ -138,15 +138,13 @@ def diff(
     changes = between(first, second)
     notes = caveats(first, second)
     if as_json:
-        import json
-
         content = {
             "from": {"torch": first.text, "torch_npu": first.torch_npu},
             "to": {"torch": second.text, "torch_npu": second.torch_npu},
             "notes": notes,
             "changes": [asdict(change) for change in changes],
         }
-        typer.echo(json.dumps(content, indent=2))
+        print_json(content)
         return
     versions = [
         _("torch {v} with torch_npu {torch_npu}", v=v, torch_npu=v.torch_npu) for v in (first, second)
@@ -210,9 +208,7 @@ def releases(
         )
         raise typer.Exit(PROBLEMS)
     if as_json:
-        import json
-
-        typer.echo(json.dumps([asdict(one) for one in found], indent=2))
+        print_json([asdict(one) for one in found])
         return
     rows = [("torch_npu", "torch", "Python", "torchvision", "torchaudio", "CANN", "apex")]
     for one in found:
@@ -255,9 +251,7 @@ def answers(
         for name, reason in held.unknown if unknown else ():
             typer.echo(f"  {name}: {reason}")
     if as_json:
-        import json
-
-        typer.echo(json.dumps({text: held._asdict() for text, held in found.items()}, indent=2))
+        print_json({text: held._asdict() for text, held in found.items()})
     elif not unknown:
         say_next("npumigrate db answers --unknown" + "".join(f" -v {one.text}" for one in wanted if version))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, stop, wrapped
+from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
 from migrator.language import _
 
@@ -51,7 +51,7 @@ def doctor(
     except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
         stop(str(error))
     if as_json:
-        typer.echo(_json(findings))
+        print_json(_content(findings))
     elif brief:
         for fault in findings.errors[:1]:
             typer.echo(fault.line())
@@ -99,14 +99,13 @@ def _seen(findings: Findings) -> str:
     return "; ".join(parts)
 
 
-def _json(findings: Findings) -> str:
-    import json
+def _content(findings: Findings) -> dict[str, Any]:
     from dataclasses import asdict
 
     from migrator import __version__
 
     python = findings.python
-    content = {
+    return {
         "schema": 1,
         "npumigrate": __version__,
         "python": python and {"path": python.name, "version": python.version},
@@ -117,4 +116,3 @@ def _json(findings: Findings) -> str:
         "emulated": findings.emulated,
         "faults": [asdict(fault) for fault in findings.faults],
     }
-    return json.dumps(content, indent=2)

@@ -54,6 +54,13 @@ def stop(line: str, code: int = WRONG_USE) -> NoReturn:
     raise typer.Exit(code)
 
 
+def print_json(content: object) -> None:
+    """Print what other programs asked for."""
+    import json
+
+    print(json.dumps(content, indent=2), flush=True)
+
+
 def forget_stdout() -> None:
     """The reader, such as head, has seen enough: what Python still flushes at exit must not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

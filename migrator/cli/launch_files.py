@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,20 +124,13 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
 
     The script is ``main``, or the likeliest one. Raises SourceError where there is none.
     """
-    from migrator.files.errors import Unreadable
-    from migrator.files.source import read
+    from migrator.files.source import text_below
     from migrator.launch.target import start_of
     from migrator.project.entry import has_relative_imports
     from migrator.project.start_ways import start_ways
 
     entry, text, notes = find_script(folder, main)
     relative = has_relative_imports(text)
-
-    def text_of(name: str) -> str | None:
-        with suppress(Unreadable):
-            return read(folder / name, name).text if (folder / name).is_file() else None
-        return None
-
-    ways = start_ways([entry], text_of, mended=False)
+    ways = start_ways([entry], partial(text_below, folder), mended=False)
     start = start_of(entry, relative, lambda name: (folder / name).is_file(), ways)
     return start, text, notes

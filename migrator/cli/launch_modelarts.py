@@ -41,18 +41,19 @@ def modelarts(
         write_all(folder, made, overwrite)
     except (MappingError, SourceError) as error:
         stop(str(error))
-    if start.way is not None and start.way.ranks == "program":
+    ranks = start.way.ranks if start.way else ""
+    if ranks == "program":
         notes.append(
             f"{shown(start.entry)} starts its own ranks: it is started once on each node, and chooses NPUs"
         )
-    if start.way is not None and start.way.ranks in ("none", "unseen"):
+    if ranks in ("none", "unseen"):
         notes.append(
             _(
                 "the training runs on one NPU: nothing shows that it is distributed, and on "
                 "several NPUs each rank would do the whole work"
             )
         )
-    if reads_init_method(text) and not (start.way is not None and start.way.ranks == "program"):
+    if reads_init_method(text) and ranks != "program":
         notes.append(
             _(
                 "{entry} can do without --init_method: where the PyTorch engine gives it, the "

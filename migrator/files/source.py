@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 
 from migrator.files.errors import Unreadable, unreadable
 from migrator.language import N_, _
@@ -62,6 +63,13 @@ class Source:
 def read(path: str | os.PathLike[str], name: str) -> Source:
     """The file at ``path``. Raises Unreadable, as ``decode`` does."""
     return decode(read_bytes(path), name)
+
+
+def text_below(folder: Path, name: str) -> str | None:
+    """The text of a file in a folder; None where it is none that can be read."""
+    with suppress(Unreadable):
+        return read(folder / name, name).text if (folder / name).is_file() else None
+    return None
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

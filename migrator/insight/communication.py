@@ -7,15 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Optional
 
+from migrator.insight.operator_names import names_of
 from migrator.insight.recorded import Collective, Place, Recorded
 from migrator.insight.rows import NOWHERE, Row, Run, often, size, text
 from migrator.language import _
 
 KIND = "communication"
-# Each rank makes these in its own order.
-_BETWEEN_TWO = ("HcclSend", "HcclRecv", "HcclBatchSendRecv")
-# Of these each rank may give another amount.
-_OWN_AMOUNT = ("HcclAlltoAll", "HcclAlltoAllV", "HcclAlltoAllVC", "HcclAllGatherV", "HcclReduceScatterV")
 _UNBALANCED = 1.25  # times the work of another rank
 
 Calls = tuple[tuple[Collective, int], ...]
@@ -60,7 +57,7 @@ def _meetings(run: Run) -> Iterator[Row]:
     groups: dict[str, dict[int, list[Collective]]] = {}
     for process in run.processes:
         for call, _place in process.collectives:
-            if call.size > 1 and call.kind not in _BETWEEN_TWO:
+            if call.size > 1 and call.kind not in names_of("between_two"):
                 groups.setdefault(call.group, {}).setdefault(call.rank, []).append(call)
     recorded = {int(process.rank) for process in run.processes if process.rank}
     for ranks in groups.values():
@@ -109,7 +106,7 @@ def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
 
 
 def _alike(call: Collective) -> tuple[str, int]:
-    return call.kind, 0 if call.kind in _OWN_AMOUNT else call.bytes
+    return call.kind, 0 if call.kind in names_of("own_amount") else call.bytes
 
 
 def _balance(run: Run) -> Iterator[Row]:

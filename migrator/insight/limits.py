@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from migrator.api_support.verdicts import Verdict
-from migrator.insight.operator_names import TYPES, verdict_of
+from migrator.insight.operator_names import names_of, verdict_of
 from migrator.insight.recorded import FORWARD, Record
 from migrator.insight.rows import Row, Run, Tally, tallies, text
 
@@ -35,7 +35,7 @@ def _beyond(record: Record, verdict: Verdict) -> Optional[tuple[str, str]]:
     """Which limit a call goes beyond, and by what."""
     if verdict.ticked:
         return "left_out", ""
-    main = TYPES.get(record.types[0], "") if record.types else ""
+    main = names_of("types").get(record.types[0], "") if record.types else ""
     if main and (verdict.refuses(main) or _unlisted(main, verdict)):
         return "dtype", main
     for option in record.options:

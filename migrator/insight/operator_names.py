@@ -4,49 +4,30 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Optional
+from typing import Any, Optional
 
 from migrator.api_support import support, tables, verdicts
 from migrator.api_support.versions import TorchVersion
+from migrator.data_folders import reports_yaml
 from migrator.insight.recorded import Recorded
 
 _MODULES = ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.")
 _OWN = re.compile(r"^(?:_native_|native_|_)|(?:_forward|_with_indices|_default|_impl|_)$")
-# The operators of these have other names than the APIs.
-_OTHER_NAMES = {
-    "convolution": "conv2d",
-    "copy_": "copy_",
-    "_log_softmax": "log_softmax",
-    "_softmax": "softmax",
-    "nll_loss2d_forward": "nll_loss",
-    "upsample_bilinear2d": "interpolate",
-    "upsample_nearest2d": "interpolate",
-}
 _FIRST_LISTS = (2, 1)  # from here on a wheel lists every kernel that it registers
-# torch's names of types in C++.
-TYPES = {
-    "Float": "float32",
-    "Double": "float64",
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Long": "int64",
-    "Int": "int32",
-    "Short": "int16",
-    "Char": "int8",
-    "Byte": "uint8",
-    "Bool": "bool",
-    "ComplexFloat": "complex64",
-    "ComplexDouble": "complex128",
-}
 # Bytes of an element, for the types that matrix units compute with.
 HALVES = ("Half", "BFloat16")
+
+
+def names_of(what: str) -> Any:
+    """What ``reports/insight_names.yaml`` has of some kind of names."""
+    return reports_yaml("insight_names.yaml")[what]
 
 
 @cache
 def api_of(operator: str, version: TorchVersion) -> str:
     """The documented API that an operator such as ``aten::nonzero`` is, or ''."""
     name = operator.partition("::")[2].partition(".")[0]
-    plain = _OTHER_NAMES.get(name) or name
+    plain = names_of("operators").get(name) or name
     for spelled in dict.fromkeys((plain, _OWN.sub("", _OWN.sub("", plain)))):
         for module in _MODULES:
             if support.look_up(module + spelled, version) is not None:

@@ -12,6 +12,7 @@ from migrator import __version__
 from migrator.api_support.versions import TorchVersion, UnknownVersion, newest, resolve
 from migrator.data_folders import reports_yaml
 from migrator.insight import communication, fallbacks, fused, host_sync, limits, memory, roofline, shapes
+from migrator.insight.operator_names import names_of
 from migrator.insight.recorded import most_steps, read_recorded
 from migrator.insight.rows import Row, Run
 from migrator.language import _
@@ -23,18 +24,11 @@ JSON = "npu_insight.json"
 VENDOR = "msft_dynamic_shape_analysis_report.csv"
 KINDS = ("cpu_fallback", "limits", "dynamic_shape", "host_sync", "communication", "memory", "fused")
 _SEVERITIES = ("error", "warning", "info")
-_LINES = {
-    "Ascend910_95": "950DT",
-    "Ascend950": "950DT",
-    "Ascend910_93": "A3",
-    "Ascend910B": "A2",
-    "Ascend910": "A1",
-}
 
 
 def product_line(soc: str) -> str:
     """The product line of a chip's name, such as Ascend910B2."""
-    return next((line for start, line in _LINES.items() if soc.startswith(start)), "A2")
+    return next((line for start, line in names_of("product_lines").items() if soc.startswith(start)), "A2")
 
 
 def recorded_run(notes: Path, version: str, installed: str, soc: str, old: Container[str] = ()) -> Run:

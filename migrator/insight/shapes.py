@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
-from migrator.insight.operator_names import shown
+from migrator.insight.operator_names import names_of, shown
 from migrator.insight.recorded import FORWARD, Record, Recorded, most_steps
 from migrator.insight.rows import Row, Run, tallies, text
 from migrator.language import _
 
 KIND = "dynamic_shape"
-_BY_VALUES = frozenset(
-    "argwhere masked_select nonzero repeat_interleave unique _unique _unique2".split()
-    + "unique_consecutive unique_dim".split()
-)
 
 
 def by_values(record: Record) -> bool:
     """Whether the size of the result depends on the values of a tensor."""
-    return record.name in _BY_VALUES or (record.by_truth and record.name == "index")
+    return record.name in names_of("sized_by_values") or (record.by_truth and record.name == "index")
 
 
 def find(run: Run) -> Iterator[Row]:

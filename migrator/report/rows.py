@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Optional
 
 from migrator.data_folders import reports_yaml
 from migrator.findings.finding import Finding
@@ -84,6 +84,12 @@ def report_of(finding: Finding, runs: tuple[str, ...] = ("migrate",)) -> str:
 def file_of(file: str, finding: Finding) -> str:
     """The file of a finding as the reports name it: in a notebook with the cell."""
     return file if finding.cell is None else f"{file}:cell {finding.cell}"
+
+
+def cell_in(file: str) -> tuple[str, Optional[int]]:
+    """The file and the cell that a name of ``file_of`` has."""
+    name, _, cell = file.rpartition(":cell ")
+    return (name, int(cell)) if name and cell.isdigit() else (file, None)
 
 
 def row_of(file: str, finding: Finding) -> dict[str, Any]:

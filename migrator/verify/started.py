@@ -8,11 +8,11 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from migrator.data_folders import reports_yaml
-from migrator.files.errors import Unreadable
-from migrator.files.source import read
+from migrator.files.source import text_below
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.launch.target import Start
 from migrator.names.tree import imported
@@ -97,12 +97,15 @@ def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
     head, given = list(command[:begin]), list(command[begin:])
     said = []
     for option, most in found:
-        before = _given(given, option)
-        now = option.default if before is None else before
+        word = _given(given, option)
+        now = option.default if word is None else word[2]
         with suppress(TypeError, ValueError):
             if now is not None and int(str(now)) <= most:
                 continue
-        _set(given, option, str(most))
+        if word is None:
+            given += [option.name, str(most)]
+        else:
+            given[word[0]] = f"{word[1]}{most}"
         said.append(f"{option.name} {most} (was {now if now is not None else 'not given'})")
     if said and os.path.basename(head[-1]) == LAUNCHER and "--" not in given:
         head.append("--")
@@ -121,12 +124,12 @@ def _behind_program(command: Sequence[str], entry: str) -> int:
 
 def _ranks(entry: str, folder: Path, devices: int) -> int:
     """How many ranks share what one process of the program is given."""
-    way = start_ways([entry], lambda name: _text(folder, name), mended=False).get(entry)
+    way = start_ways([entry], partial(text_below, folder), mended=False).get(entry)
     return devices if way is not None and way.ranks == "program" else 1
 
 
 def _found(entry: str, folder: Path, ranks: int) -> Iterator[tuple[Option, int]]:
-    known = parsers(entry, lambda name: _text(folder, name), {})
+    known = parsers(entry, partial(text_below, folder), {})
     if known is None:
         return
     table = reports_yaml("shrink.yaml")
@@ -154,30 +157,12 @@ def _plain(name: str) -> str:
     return name.lstrip("-").replace("-", "_").lower()
 
 
-def _text(folder: Path, name: str) -> str | None:
-    with suppress(Unreadable):
-        return read(folder / name, name).text if (folder / name).is_file() else None
-    return None
-
-
-def _given(command: list[str], option: Option) -> str | None:
-    """The value that a command gives to an option, where it does."""
+def _given(command: list[str], option: Option) -> tuple[int, str, str] | None:
+    """Which word of a command gives an option its value, what stands before it there, and the value."""
     for place, word in enumerate(command):
         name, sign, value = word.partition("=")
         if name in option.names and sign:
-            return value
+            return place, f"{name}=", value
         if word in option.names and place + 1 < len(command):
-            return command[place + 1]
+            return place + 1, "", command[place + 1]
     return None
-
-
-def _set(command: list[str], option: Option, value: str) -> None:
-    for place, word in enumerate(command):
-        name, sign, _ = word.partition("=")
-        if name in option.names and sign:
-            command[place] = f"{name}={value}"
-            return
-        if word in option.names and place + 1 < len(command):
-            command[place + 1] = value
-            return
-    command += [option.name, value]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
 from migrator.language import _
-from migrator.report.rows import CHANGES
+from migrator.report.rows import CHANGES, cell_in
 from migrator.report.views.estimates import KINDS, Counts, Effort, counts_of, effort_of, readiness
 from migrator.report.views.hunks import Hunk, Place, hunks_of, place_of
 from migrator.report.views.run import Run
@@ -205,8 +205,7 @@ def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
 def _files(run: Run, efforts: Mapping[str, Effort]) -> tuple[FileView, ...]:
     parts: dict[str, dict[str, list[Place]]] = {}
     for row in run.places.to_dict("records"):
-        name, _, cell = row["file"].rpartition(":cell ")
-        name = name if name and cell.isdigit() else row["file"]
+        name = cell_in(row["file"])[0]
         place = place_of(row, row["table"] == CHANGES)
         parts.setdefault(name, {}).setdefault(row["file"], []).append(place)
     views = []

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from migrator.data_folders import data_folder, reports_yaml
 from migrator.launch.script import NAME as LAUNCHER
+from migrator.report.rows import cell_in
 from migrator.report.views.highlight import Spans, as_html, marked, tokens_of
 from migrator.report.views.hunks import Line
 from migrator.report.views.model import FileView, View, view_of
@@ -92,11 +93,10 @@ class _Links:
 
     def __call__(self, file: str, line: int = 0) -> str:
         """The address of a file, or of what is at a line of it, which may be in a notebook's cell."""
-        name, _, cell = file.rpartition(":cell ")
-        name = name if name and cell.isdigit() else file
+        name, cell = cell_in(file)
         page = self._place.get(name, self._page)
         anchor = self._view.anchors.get(name, "")
-        suffix = f":{cell}" if name != file else ""
+        suffix = "" if cell is None else f":{cell}"
         place = f"{anchor}{suffix}:{line}" if line else anchor
         return f"{'' if page == self._page else page}#{quote(place)}"
 

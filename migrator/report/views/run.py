@@ -13,7 +13,7 @@ from migrator.files.source import lines_of
 from migrator.language import _
 from migrator.report.csv_tables import ENCODING, as_written
 from migrator.report.log_file import inputs
-from migrator.report.rows import CHANGES, SKIPPED, Column, load_tables
+from migrator.report.rows import CHANGES, SKIPPED, Column, cell_in, load_tables
 
 if TYPE_CHECKING:
     import pandas
@@ -168,11 +168,11 @@ def lines_below(root: Optional[Path]) -> Lines:
     cells: dict[str, dict[int, str]] = {}
 
     def lines(name: str) -> Optional[Sequence[str]]:
-        file, _, cell = name.rpartition(":cell ")
-        if file and cell.isdigit():
+        file, cell = cell_in(name)
+        if cell is not None:
             if file not in cells:
                 cells[file] = _cells(real, file)
-            source = cells[file].get(int(cell))
+            source = cells[file].get(cell)
             return None if source is None else source.split("\n")
         document = _document(real, name)
         # Behind the last newline there is no line.
