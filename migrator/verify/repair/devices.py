@@ -194,11 +194,9 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
 
 def _definition(part: ast.expr, seen: Seen) -> str:
     names = {called_name(node) for node in ast.walk(part) if isinstance(node, ast.Call)}
-    for code in seen.sources.every():
-        for node in ast.walk(code.tree):
-            if isinstance(node, ast.FunctionDef) and node.name in names:
-                returned = [one for one in ast.walk(node) if isinstance(one, ast.Return)]
-                return code.place(returned[-1] if returned else node)
+    for code, function in seen.sources.functions(names):
+        returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
+        return code.place(returned[-1] if returned else function)
     return ""
 
 

@@ -13,7 +13,7 @@ from migrator.language import _
 from migrator.names.tree import called_name
 from migrator.verify.repair import devices, ranks
 from migrator.verify.repair.origins import origin
-from migrator.verify.repair.proposal import NoOptions, Proposal, Seen
+from migrator.verify.repair.proposal import NoOptions, Proposal, Seen, replacing
 from migrator.verify.repair.site import Code, Site
 
 
@@ -47,16 +47,15 @@ def _renamed(seen: Seen, options: Renaming) -> Iterator[Proposal]:
                 made = origin(site, node, seen.sources)
                 for code, where in ((made.code, made.node), (site.code, node)) if new else ():
                     if not isinstance(where, ast.Constant):
-                        edit = code.replaced(where, new or "")
-                        yield Proposal(code, where, (edit,), _said(node, value), made.line)
+                        yield replacing(code, where, new or "", _said(node, value), made.line)
                 continue
             pair = next(((old, new) for old, new in options.values.items() if old in value["value"]), None)
             if pair is None:
                 continue
             made = origin(site, node, seen.sources)
             for code, where in dict.fromkeys(((made.code, made.node), (site.code, node))):
-                edit = code.replaced(where, _with(code.segment(where), where, value["kind"], pair))
-                yield Proposal(code, where, (edit,), _said(node, value), made.line)
+                text = _with(code.segment(where), where, value["kind"], pair)
+                yield replacing(code, where, text, _said(node, value), made.line)
         yield from _constants(site, options)
         yield from _computed(site, options)
 
@@ -68,12 +67,7 @@ def _constants(site: Site, options: Renaming) -> Iterator[Proposal]:
             for old, new in options.values.items():
                 if re.match(rf"(?:torch\.)?{old}\b", node.value):
                     text = site.code.segment(node).replace(old, new)
-                    yield Proposal(
-                        site.code,
-                        node,
-                        (site.code.replaced(node, text),),
-                        _("it is {value!r}", value=node.value),
-                    )
+                    yield replacing(site.code, node, text, _("it is {value!r}", value=node.value))
 
 
 def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
@@ -88,7 +82,7 @@ def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
                 text = f"str({site.code.segment(node)})"
                 text += "".join(f'.replace("{old}", "{new}")' for old, new in options.values.items())
                 said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
-                yield Proposal(site.code, node, (site.code.replaced(node, text),), said)
+                yield replacing(site.code, node, text, said)
 
 
 def _with(source: str, node: ast.expr, kind: str, pair: tuple[str, str]) -> str:
@@ -145,17 +139,9 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             given = {one.arg for one in call.keywords}
             if called_name(call) not in options.calls or options.name in given:
                 continue
-            last: Any = max([*call.args, *call.keywords], key=site.code.end, default=None)
-            if last is None:
-                continue
-            at = site.code.end(last)
-            text = f", {options.name}={options.value}"
-            yield Proposal(
-                site.code,
-                call,
-                (Edit(at, at, text),),
-                _("{call} is not given {name}", call=called_name(call), name=options.name),
-            )
+            if given or call.args:
+                said = _("{call} is not given {name}", call=called_name(call), name=options.name)
+                yield Proposal(site.code, call, (_added(site.code, call, options),), said)
         # torch.load under another name, such as that of a partial: its value was seen.
         for call in site.calls():
             if not options.calls or not isinstance(call.func, ast.Name) or not call.args:
@@ -164,11 +150,14 @@ def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             if made.node is not call.func and any(
                 name in made.code.segment(made.node) for name in options.calls
             ):
-                at = site.code.end(max([*call.args, *call.keywords], key=site.code.end))
-                text = f", {options.name}={options.value}"
-                yield Proposal(
-                    site.code, call, (Edit(at, at, text),), _("{id} loads", id=call.func.id), made.line
-                )
+                said = _("{id} loads", id=call.func.id)
+                yield Proposal(site.code, call, (_added(site.code, call, options),), said, made.line)
+
+
+def _added(code: Code, call: ast.Call, options: Argument) -> Edit:
+    """One more argument behind those that a call has."""
+    at = max(map(code.end, [*call.args, *call.keywords]))
+    return Edit(at, at, f", {options.name}={options.value}")
 
 
 @dataclass(frozen=True)
@@ -193,9 +182,9 @@ def _instead_of_none(seen: Seen, options: Default) -> Iterator[Proposal]:
             texts = [site.code.segment(node), made.code.segment(made.node), *_bodies(node, made.node, seen)]
             for pattern, value in options.values.items():
                 if any(re.search(pattern, text) for text in texts):
-                    edit = site.code.replaced(node, f"({site.code.segment(node)} or {value})")
+                    text = f"({site.code.segment(node)} or {value})"
                     said = _("{node} was None", node=ast.unparse(node))
-                    yield Proposal(site.code, node, (edit,), said, made.line)
+                    yield replacing(site.code, node, text, said, made.line)
                     break
 
 
@@ -204,10 +193,8 @@ def _bodies(node: ast.expr, made: ast.expr, seen: Seen) -> Iterator[str]:
     names = {
         called_name(call) for each in (node, made) for call in ast.walk(each) if isinstance(call, ast.Call)
     }
-    for code in seen.sources.every():
-        for function in ast.walk(code.tree):
-            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in names:
-                yield code.segment(function)
+    for code, function in seen.sources.functions(names):
+        yield code.segment(function)
 
 
 @dataclass(frozen=True)
@@ -226,9 +213,7 @@ def _other_name(seen: Seen, options: Names) -> Iterator[Proposal]:
     for site in seen.sites[:1]:
         for node in ast.walk(site.expression):
             if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
-                yield Proposal(
-                    site.code, node, (site.code.replaced(node, new),), _("there is no {name}", name=name)
-                )
+                yield replacing(site.code, node, new, _("there is no {name}", name=name))
             is_get = isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2
             if is_get and isinstance(node, ast.Call) and new:
                 at = site.code.end(node.args[1])

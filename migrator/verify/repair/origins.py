@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrator.names.tree import FUNCTIONS, called_name
+from migrator.names.tree import FUNCTIONS, called_name, targets_of
 from migrator.verify.diagnosis import Frame
 from migrator.verify.repair.site import Code, Site, Sources
 
@@ -75,20 +75,18 @@ def _assigned(here: Origin, function: ast.AST, statement: ast.stmt, sources: Sou
 
 def _values_of(scope: ast.AST, name: str) -> Iterator[ast.expr]:
     for each in ast.walk(scope):
-        if isinstance(each, ast.Assign) and len(each.targets) == 1:
-            if isinstance(each.targets[0], ast.Name) and each.targets[0].id == name:
-                yield each.value
-        elif isinstance(each, ast.AnnAssign) and each.value is not None:
-            if isinstance(each.target, ast.Name) and each.target.id == name:
+        targets = targets_of(each)
+        if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name:
+            if isinstance(each, (ast.Assign, ast.AnnAssign)) and each.value is not None:
                 yield each.value
 
 
 def _attribute_values(scope: ast.AST, name: str) -> Iterator[ast.expr]:
     for each in ast.walk(scope):
-        targets = each.targets if isinstance(each, ast.Assign) else []
-        for target in targets:
-            if isinstance(target, ast.Attribute) and target.attr == name and isinstance(each, ast.Assign):
-                yield each.value
+        if isinstance(each, ast.Assign):
+            for target in each.targets:
+                if isinstance(target, ast.Attribute) and target.attr == name:
+                    yield each.value
 
 
 def _binds(scope: ast.AST, name: str) -> bool:

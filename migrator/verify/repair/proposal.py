@@ -50,3 +50,8 @@ class Proposal:
     edits: tuple[Edit, ...]
     evidence: str
     origin: str = ""
+
+
+def replacing(code: Code, node: ast.expr, text: str, evidence: str, origin: str = "") -> Proposal:
+    """A proposal that puts a text in the place of an expression."""
+    return Proposal(code, node, (code.replaced(node, text),), evidence, origin)

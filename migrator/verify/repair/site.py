@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import Source, read
 from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import FUNCTIONS, Function
 from migrator.verify.diagnosis import Frame
 from migrator.verify.stacks import is_own
 
@@ -112,6 +113,13 @@ class Sources:
             code = self.code(str(entry.path)) if entry.kind == "python" else None
             if code is not None:
                 yield code
+
+    def functions(self, names: Container[str]) -> Iterator[tuple[Code, Function]]:
+        """The functions of the project that have one of these names."""
+        for code in self.every():
+            for node in ast.walk(code.tree):
+                if isinstance(node, FUNCTIONS) and node.name in names:
+                    yield code, node
 
     def sites(self, frames: Sequence[Frame]) -> list[Site]:
         """The calls of the program's own, the innermost first."""
