@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 import typer
 
@@ -12,9 +12,6 @@ from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.command_options import Several, split
 from migrator.language import _
-
-if TYPE_CHECKING:
-    from migrator.matchers.packs import Rule
 
 _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
@@ -71,19 +68,14 @@ def write_reports(
     if output is not None and not output.is_dir():
         stop(_("--output: no such folder: {output}", output=output))
     from migrator.files.errors import SourceError
-    from migrator.matchers.packs import RuleError
+    from migrator.matchers.packs import RuleError, load_all
     from migrator.report.views.formats import write_formats
 
     try:
-        return write_formats(result, formats, _rules(rules), output)
+        known = {rule.code: rule for rule in load_all(rules or ())}
+        return write_formats(result, formats, known, output)
     except (SourceError, RuleError) as error:
         stop(str(error))
-
-
-def _rules(files: Several) -> dict[str, Rule]:
-    from migrator.matchers.packs import load_all
-
-    return {rule.code: rule for rule in load_all(files or ())}
 
 
 def _diff(before: Path, after: Path, quiet: bool) -> int:

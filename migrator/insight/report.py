@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,13 +50,9 @@ def _known(version: str) -> TorchVersion:
 
 def find_rows(run: Run, root: Path) -> list[Row]:
     """Everything that there is to say, by severity, kind and effect."""
-    return sorted(_rows(run, root), key=_order)
-
-
-def _rows(run: Run, root: Path) -> Iterator[Row]:
-    for module in (fallbacks, limits, shapes, host_sync, communication, memory):
-        yield from module.find(run)
-    yield from fused.find(run, root)
+    modules = (fallbacks, limits, shapes, host_sync, communication, memory)
+    found = [row for module in modules for row in module.find(run)]
+    return sorted([*found, *fused.find(run, root)], key=_order)
 
 
 def _order(row: Row) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Optional
 
 from migrator.data_folders import reports_yaml
@@ -49,22 +50,19 @@ def estimate(run: Run) -> Optional[dict[str, Any]]:
     }
 
 
-def _needs(record: Record, float32: float) -> tuple[float, float]:
-    """The floating point operations, as ones of half types, and the bytes of a record's later steps."""
-    operations = 2.0 * record.later.multiply_adds
-    if record.types and not set(record.types).intersection(HALVES):
-        operations /= float32
-    return operations, float(record.later.bytes)
+def _needs(process: Recorded, float32: float) -> Iterator[tuple[Record, float, float]]:
+    """What computes, with its operations in later steps, as ones of half types, and the bytes that it moves."""
+    for record in process.records:
+        if not record.crossing:
+            halves = not record.types or set(record.types).intersection(HALVES)
+            yield record, 2.0 * record.later.multiply_adds / (1 if halves else float32), record.later.bytes
 
 
 def _seconds(
     process: Recorded, speed: float, bandwidth: float, float32: float
 ) -> dict[tuple[str, int], float]:
     found: dict[tuple[str, int], float] = {}
-    for record in process.records:
-        if record.crossing:
-            continue
-        operations, moved = _needs(record, float32)
+    for record, operations, moved in _needs(process, float32):
         key = (record.place.file, record.place.line) if record.place else ("", 0)
         time = max(operations / speed, moved / bandwidth) / (process.steps - 1)
         found[key] = found.get(key, 0.0) + time
@@ -75,10 +73,7 @@ def _bound_by(process: Recorded, line: dict[str, Any], float32: float) -> dict[s
     """The parts of the time at peak speed in which products, and in which memory, are what it waits for."""
     speed, bandwidth = line["matrix"][1] * 1e12, line["bandwidth"][1] * 1e12
     parts = {"products": 0.0, "memory": 0.0}
-    for record in process.records:
-        if record.crossing:
-            continue
-        operations, moved = _needs(record, float32)
+    for _record, operations, moved in _needs(process, float32):
         products, memory = operations / speed, moved / bandwidth
         parts["products" if products > memory else "memory"] += max(products, memory)
     whole = sum(parts.values())

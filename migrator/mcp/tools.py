@@ -118,11 +118,11 @@ class Tools:
             options = [*_version(version), *([f"--select={','.join(select)}"] if select else [])]
             torch = _known(version) if version else await asyncio.to_thread(_configured, place)
             found, troubles = await self._findings(place, text, [*options, *self._packs()])
-        shown = found[:limit]
+        shown, levels = found[:limit], Counter(item.severity for item in found)
         result = results.LintResult(
             torch=torch,
             total=len(found),
-            by_severity={word: count for word, count in _counted(found, "severity") if count},
+            by_severity={word: levels[word] for word in reversed(SEVERITIES) if levels[word]},
             by_rule=dict(sorted(Counter(item.code for item in found).items())),
             findings=shown,
             not_shown=len(found) - len(shown),
@@ -326,11 +326,6 @@ def _finding(item: dict[str, Any], name: str) -> results.Finding:
         fix=fix.get("applicability"),
         fix_message=fix.get("message"),
     )
-
-
-def _counted(found: Sequence[results.Finding], key: str) -> list[tuple[str, int]]:
-    counts = Counter(getattr(item, key) for item in found)
-    return [(word, counts[word]) for word in reversed(SEVERITIES)]
 
 
 def _lines(found: Sequence[results.Finding], total: int) -> Iterator[str]:

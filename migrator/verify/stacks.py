@@ -81,8 +81,7 @@ def _is_complete(path: Path) -> bool:
 
 def read_stacks(notes: Path) -> list[Stack]:
     """The stacks that were written, by rank and number; of DataLoader workers and the like too."""
-    found = list(_stacks(notes))
-    return sorted(found, key=lambda stack: (stack.rank is None, stack.rank or "", stack.pid))
+    return sorted(_stacks(notes), key=lambda stack: (stack.rank is None, stack.rank or "", stack.pid))
 
 
 def _stacks(notes: Path) -> Iterator[Stack]:
