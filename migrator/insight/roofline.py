@@ -51,7 +51,7 @@ def estimate(run: Run) -> Optional[dict[str, Any]]:
 
 
 def _needs(process: Recorded, float32: float) -> Iterator[tuple[Record, float, float]]:
-    """What computes, with its operations in later steps, as ones of half types, and the bytes that it moves."""
+    """What computes, with its operations in later steps, as ones of half types, and its bytes."""
     for record in process.records:
         if not record.crossing:
             halves = not record.types or set(record.types).intersection(HALVES)
