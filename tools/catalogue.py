@@ -137,11 +137,12 @@ def _of_help() -> Iterator[tuple[str, str]]:
 
     from migrator.cli import main, spoken
     from migrator.command_options import options_of
+    from migrator.lint.option_table import OPTIONS
 
     for name in ("--help", *main.COMMANDS):
         for text in spoken.texts(get_command(main.parser(name))):
             yield text, f"help of {name}"
-    for option in (*options_of("lint"), *options_of("api")):
+    for option in (*OPTIONS, *options_of("api")):
         for text in filter(None, (option.group, option.help)):
             yield text, f"help of {option.commands[0]}"
 

@@ -8,7 +8,7 @@ stands in ``Options`` for the keys of a configuration, and in ``CommandLine`` fo
 from __future__ import annotations
 
 from migrator.api_support.hardware import HARDWARE
-from migrator.command_options import options_of
+from migrator.command_options import Option, options_of
 from migrator.findings.finding import SEVERITIES
 from migrator.report.formats import FORMATS
 
@@ -18,7 +18,13 @@ _CHOICES = {
     "fail-on": SEVERITIES[::-1],
     "output-format": FORMATS,
 }
-OPTIONS = [
-    option._replace(choices=_CHOICES.get(option.name, option.choices)) for option in options_of("lint")
-]
+
+
+def _completed(option: Option) -> Option:
+    choices = tuple(_CHOICES.get(option.name, option.choices))
+    listed = f"{choices[0]} (the default), {', '.join(choices[1:])}" if choices else ""
+    return option._replace(choices=choices, help=option.help.replace("{choices}", listed))
+
+
+OPTIONS = [_completed(option) for option in options_of("lint")]
 KEYS = {option.name: option for option in OPTIONS if option.key}
