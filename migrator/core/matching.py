@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
@@ -17,6 +18,7 @@ from migrator.matchers.entry import is_entry
 from migrator.matchers.finders import KINDS
 from migrator.matchers.npu_import import imports_package, torch_npu_imports
 from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
 from migrator.names.tree import imported, parse
 from migrator.project.frameworks import TORCH
 from migrator.project.project import Project
@@ -249,6 +251,12 @@ def _parses(context: FileContext, items: list[Match]) -> bool:
     return True
 
 
+def _names_torch_npu(index: ModuleIndex, item: Match) -> bool:
+    """Whether a fix writes ``torch_npu.…`` where that has to be a name: elsewhere than in an import."""
+    writes = any(edit.text.startswith("torch_npu.") for edit in item.edits)
+    return writes and not isinstance(index.statement_of(item.node), (ast.Import, ast.ImportFrom))
+
+
 def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[Match]:
     """``import torch_npu`` for the fixes that need it."""
     rule = rules.import_rule
@@ -259,5 +267,6 @@ def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[M
         from migrator.core.keep_cuda.module import module_imports  # few runs need it
 
         return module_imports(context, rule, nodes)
-    places = torch_npu_imports(context.index, nodes, context.version.replaces_names)
+    named = any(_names_torch_npu(context.index, item) for item in needing)
+    places = torch_npu_imports(context.index, nodes, context.version.replaces_names, named=named)
     return [insertion(context, rule, node, edit) for node, edit in places]

@@ -29,7 +29,7 @@ _OF_PIP = ("requirement", "constraint")
 _CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
 _CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml")
 # A key of a yacs configuration, whose value is the word or the item behind it: train.py MODEL.DEVICE cuda.
-YACS_KEY = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
+YACS_KEY = re.compile(r"\A[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _SHELL = re.compile(rb"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 
 

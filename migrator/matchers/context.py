@@ -145,9 +145,15 @@ def put_around(index: ModuleIndex, node: ast.AST, before: str, behind: str) -> l
 
 
 def insertion(
-    context: FileContext, rule: Rule, node: ast.AST, edit: Edit, api: str = "torch_npu", message: str = ""
+    context: FileContext,
+    rule: Rule,
+    node: ast.AST,
+    edit: Edit,
+    api: str = "torch_npu",
+    message: str = "",
+    safety: Safety = "safe",  # it is needed by changes that tell how safe they are
 ) -> Match:
     """The insertion of a statement beside ``node``."""
     item = found(context, rule, node, api=api, message=message)
-    fix = Fix((edit,), "safe", "INSERT")  # it is needed by changes that tell how safe they are
+    fix = Fix((edit,), safety, "INSERT")
     return item._replace(finding=item.finding._replace(fix=fix))

@@ -58,7 +58,7 @@ def _imported(module: str, name: str) -> Callable[..., Any]:
 def _options_of(function: Callable[..., Any]) -> type[Options]:
     """``SliceOptions`` of ``find(context, rule: Rule[SliceOptions])``, or of a list of such rules."""
     _, rules, *_ = function.__annotations__.values()
-    taken = eval(rules, function.__globals__)
+    taken = eval(rules, function.__globals__)  # nosec B307: an annotation of our own finders
     while parameters := get_args(taken):
         taken = parameters[-1]
     return taken if issubclass(taken, Options) else Options

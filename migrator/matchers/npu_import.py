@@ -17,19 +17,24 @@ NPU_IMPORT = "import torch_npu"
 
 
 def torch_npu_imports(
-    index: ModuleIndex, needing: Sequence[ast.AST], above: bool = False, statement: str = NPU_IMPORT
+    index: ModuleIndex,
+    needing: Sequence[ast.AST],
+    above: bool = False,
+    statement: str = NPU_IMPORT,
+    named: bool = False,
 ) -> list[tuple[ast.stmt, Edit]]:
     """The edits that put ``import torch_npu``, or another ``statement``, in force for the nodes that need it.
 
     Each comes with the statement it stands beside. Goes behind the first import of
     torch: the one at the top of the module where there is one, otherwise those
     inside the ``try``, ``if`` or function that hold the uses, never one that
-    only type checkers run. Empty where it is there already. With ``above`` it goes
-    above a first import that takes names from torch.
+    only type checkers run. Empty where it is there already: where the package is imported, or, if they are
+    ``named``, where its name is bound. With ``above`` it goes above a first import that takes names
+    from torch.
     """
     runtime = [node for node in index.imports if not is_for_types(index, node)]
     name = statement.rpartition(" ")[2]
-    present = [node for node in runtime if names_package(node, name) or _binds(node, name)]
+    present = [node for node in runtime if _binds(node, name) or (names_package(node, name) and not named)]
     if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
         return []
     torch = [node for node in runtime if names_package(node, "torch")]
@@ -100,8 +105,10 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPOR
 
 
 def _binds(node: Import, name: str) -> bool:
-    """Whether an import brings a module of that name from elsewhere: ``from . import torch_npu``."""
-    return isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names)
+    """Whether an import binds a name to the module that is called so: ``from . import torch_npu``, too."""
+    if isinstance(node, ast.ImportFrom):
+        return any(alias.name == name == (alias.asname or name) for alias in node.names)
+    return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
 
 
 def _beside(index: ModuleIndex, node: Import, above: bool, statement: str) -> Edit:

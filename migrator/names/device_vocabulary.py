@@ -113,6 +113,7 @@ def _imported(index: ModuleIndex) -> frozenset[str]:
     names = (
         (node.module or "",) if isinstance(node, ast.ImportFrom) else tuple(each.name for each in node.names)
         for node in index.imports
+        if not getattr(node, "level", 0)
     )
     return frozenset(name.partition(".")[0] for several in names for name in several)
 

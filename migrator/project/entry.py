@@ -35,7 +35,9 @@ _NAMES = (
     ),
 )
 _STARTS_ITSELF = re.compile(
-    r"^(?:for|while|with)\b|^(?!print\b)[A-Za-z_]\w*\(|^[\w.]+\.(?:train|fit|run|main|launch|Fire)\(", re.M
+    r"^(?:for|while|with)\b|^(?!print\b)[A-Za-z_]\w*\(|^[\w.]+\.(?:train|fit|run|main|launch|Fire)\("
+    r"|^[^\s#][^\n]*\.backward\(",
+    re.M,
 )
 _ASIDE = frozenset("test tests testing docs doc third_party thirdparty vendor benchmarks scripts_old".split())
 _PER_FOLDER = 2

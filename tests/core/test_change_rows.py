@@ -47,13 +47,15 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
     What is inserted before everything names the first line.
     """
     places: dict[int, tuple[int, str]] = {}  # of rows that overlap the one with the most lines
-    inserted: dict[int, str] = {}
+    inserted: dict[int, list[str]] = {}
     for first, last, fix in sorted(made(result), key=lambda row: (row[0], -row[1])):
         if fix.operation == "INSERT":
-            inserted[0 if fix.edits and fix.edits[0].start == 0 else first] = fix.after
+            place = 0 if fix.edits and fix.edits[0].start == 0 else first
+            if fix.after not in inserted.setdefault(place, []):  # several findings may need one statement
+                inserted[place].append(fix.after)
         elif not any(start <= first and last <= end for start, (end, _) in places.items()):
             places[first] = (last, fix.after)
-    text = [inserted[0]] if 0 in inserted else []
+    text = inserted.get(0, [])
     skip = 0
     for number, line in enumerate(lines, 1):
         if number in places:
@@ -61,8 +63,7 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
             text.append(after)
         elif number > skip:
             text.append(line)
-        if number in inserted:
-            text.append(inserted[number])
+        text += inserted.get(number, [])
     return [line for part in text for line in lines_of(part)]
 
 

@@ -9,6 +9,7 @@ import pytest
 from migrator.verify.diagnosis import Failure, Frame
 from migrator.verify.processes import Ended
 from migrator.verify.repair.loop import MOST_ROUNDS, repair
+from migrator.verify.repair.record import record
 from migrator.verify.verdict import FAILED, INTERRUPTED, PASSED, Course, Shares, Verdict
 
 TRAIN = "place = input()\nnet.to(place)\n"
@@ -49,6 +50,15 @@ def test_what_helps_stays(tmp_path: Path) -> None:
     assert (tmp_path / "train.py").read_text().startswith('place = str(input()).replace("cuda", "npu")\n')
     assert "+place = str(input())" in done.rounds[0].diff
     assert done.left == ()
+
+
+def test_what_a_terminal_would_obey_is_shown_in_the_reports(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("input()", "input('\x1b[31m')"))
+    outcomes = iter([FAILED, PASSED])
+    record(tmp_path, repair(tmp_path, lambda: verdict(tmp_path, next(outcomes)), print))
+    rows = (tmp_path / "change_list.csv").read_text()
+    assert "[31m" in rows
+    assert "\x1b" not in rows
 
 
 @pytest.mark.parametrize("first", [FAILED, INTERRUPTED])

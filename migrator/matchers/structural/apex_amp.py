@@ -18,7 +18,7 @@ from migrator.api_support.versions import in_range
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.kinds.call import is_replaced
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.moved_imports import move_names
@@ -262,10 +262,8 @@ def _first_scaler(context: FileContext, rule: Rule) -> Match:
     start = index.start(decorators[0]) - 1 if decorators else index.start(following)
     gap = newline_of(index.text) * (3 if isinstance(following, (*FUNCTIONS, ast.ClassDef)) else 1)
     text = f"{_SCALER} = {_torch(index)}.npu.amp.GradScaler(enabled=False){gap}"
-    line = decorators[0].lineno if decorators else following.lineno
-    span = start, index.line_span(line, line)[1]
-    return found(
-        context, rule, following, api=f"{_AMP}.initialize", edits=[Edit(start, start, text)], span=span
+    return insertion(
+        context, rule, following, Edit(start, start, text), api=f"{_AMP}.initialize", safety="unsafe"
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator.files.replacing import replace_file
-from migrator.report.csv_tables import ENCODING
+from migrator.report.csv_tables import ENCODING, cell
 from migrator.report.rows import CHANGES, load_tables, row_of
 from migrator.verify.repair.loop import Repaired, Round
 
@@ -32,7 +32,7 @@ def record(reports: Path, repaired: Repaired) -> None:
         writer.writerow([column.name for column in columns])
     for each in repaired.kept:
         values = row_of(each.finding.file, each.finding)
-        writer.writerow([values[column.value] for column in columns])
+        writer.writerow([cell(column.value, str(values[column.value])) for column in columns])
     before = path.read_bytes() if path.exists() else "".encode(ENCODING)
     replace_file(path, before + rows.getvalue().encode("utf-8", "backslashreplace"))
 
