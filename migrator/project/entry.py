@@ -34,11 +34,10 @@ _NAMES = (
         -12,
     ),
 )
-_STARTS_ITSELF = re.compile(
-    r"^(?:for|while|with)\b|^(?!print\b)[A-Za-z_]\w*\(|^[\w.]+\.(?:train|fit|run|main|launch|Fire)\("
-    r"|^[^\s#][^\n]*\.backward\(",
-    re.M,
-)
+# At the margin of a file: a loop, or what is called there.
+_LOOP = re.compile(r"^(?:for|while|with)\b|^[^\s#][^\n]*\.backward\(", re.M)
+_CALLED = re.compile(r"^([\w, ]+ = )?([\w.]+)\(", re.M)
+_RUNS = re.compile(r"train|fit|run|main|launch|Fire")
 _ASIDE = frozenset("test tests testing docs doc third_party thirdparty vendor benchmarks scripts_old".split())
 _PER_FOLDER = 2
 
@@ -86,8 +85,12 @@ def has_relative_imports(text: str) -> bool:
 
 
 def _only_defines(text: str) -> bool:
-    """Whether a file without a main block does nothing itself: no loop or ``trainer.fit()`` at the margin."""
-    return not _STARTS_ITSELF.search(text)
+    """Whether a file without a main block starts nothing: no loop, ``main()`` or ``x = train(y)``."""
+    starts = (
+        _RUNS.search(name) or not (target or "." in name or name == "print")
+        for target, name in _CALLED.findall(text)
+    )
+    return not _LOOP.search(text) and not any(starts)
 
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -36,6 +36,9 @@ def test_a_script_without_a_main_block() -> None:
 def test_a_script_that_calls_its_trainer() -> None:
     assert best({"mnist.py": f"{TRAINS}trainer = Trainer()\ntrainer.fit()\n"}) == ["mnist.py"]
     assert best({"mnist.py": "model(x).sum().backward()\noptimizer.step()\n"}) == ["mnist.py"]
+    assert best({"mnist.py": TRAINS.replace("main", "train_model") + "net = train_model(net)\n"}) == [
+        "mnist.py"
+    ]
 
 
 @pytest.mark.parametrize(
