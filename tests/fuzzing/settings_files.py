@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, Optional
@@ -77,7 +78,7 @@ def _exchanged(content: Any, random: Random) -> Any:
     """The content with one value, key or item exchanged, gone or doubled, at a random place."""
     places = list(_places(content))
     if not places:
-        return random.choice(ODD_VALUES)
+        return deepcopy(random.choice(ODD_VALUES))
     holder, key = random.choice(places)
     what = random.randrange(5)
     if what == 0:
@@ -91,7 +92,8 @@ def _exchanged(content: Any, random: Random) -> Any:
         holder[key] = [holder[key]]
     else:
         other, place = random.choice(places)
-        holder[key] = random.choice((*ODD_VALUES, json.loads(json.dumps(other[place], default=str))))
+        # A copy: what is exchanged in it later must not change the values to choose from, nor hold itself.
+        holder[key] = deepcopy(random.choice((*ODD_VALUES, other[place])))
     return content
 
 
