@@ -30,7 +30,9 @@ def find(context: FileContext, rule: Rule[SetterOptions]) -> Iterator[Match]:
         if not index.segment(call.func).endswith(last):  # under another name: only a person can say
             yield found(context, rule, call, api=name)
             continue
-        start = index.start(call.args[0])
+        start, opening = index.start(call.args[0]), index.data.index(b"(", end) + 1
+        if index.data[opening:start].strip():  # the argument has parentheses of its own
+            start = opening
         edits = [
             Edit(end - len(last), end, rule.options.renames.get(last, last)),
             Edit(start, start, '"npu", '),
