@@ -48,7 +48,8 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
     """
     places: dict[int, tuple[int, str]] = {}  # of rows that overlap the one with the most lines
     inserted: dict[int, list[str]] = {}
-    for first, last, fix in sorted(made(result), key=lambda row: (row[0], -row[1])):
+    rows = sorted(made(result), key=lambda row: (row[0], -row[1], -row[2].after.count("\n")))
+    for first, last, fix in rows:
         if fix.operation == "INSERT":
             place = 0 if fix.edits and fix.edits[0].start == 0 else first
             if fix.after not in inserted.setdefault(place, []):  # several findings may need one statement
