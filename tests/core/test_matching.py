@@ -1,0 +1,42 @@
+"""Which findings stay beside the fixes that are made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matchers.migrating import migrate
+
+OUTSIDE = (
+    "import torch\nargs = parser.parse_args()\n"
+    "if __name__ == '__main__':\n    device = torch.device(args.device)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        # the call is taken out, and with it what is unsupported
+        ("torch.cuda.nvtx.range_push(torch.cuda.acme())", {"NPU101"}),
+        # what the claimed call holds is left for who looks at the call
+        (
+            "torch.set_default_tensor_type(torch.cuda.FloatTensor if torch.cuda.is_available() else f)",
+            {"NPU151"},
+        ),
+        # a fix elsewhere in the file says nothing about a string
+        ("print(torch.cuda.is_available())\nflavours = build('cuda')", {"NPU101", "NPU123", "NPU901"}),
+        ("flavours = build('cuda')\nprint(torch.cuda.is_available())", {"NPU101", "NPU123", "NPU901"}),
+    ],
+)
+def test_what_is_told_beside_a_fix(text: str, codes: set[str]) -> None:
+    found = migrate(f"import torch\n{text}\n").findings
+    assert {finding.code for finding in found} == codes
+    assert len(found) == len(codes)
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"), [("", ["NPU903"]), ("    torch.cuda.synchronize()\n", ["NPU901", "NPU101"])]
+)
+def test_an_import_for_itself_goes_where_a_fix_brings_it(more: str, codes: list[str]) -> None:
+    result = migrate(OUTSIDE + more, "2.1")
+    assert [finding.code for finding in result.findings] == codes
+    assert (result.text or "").count("import torch_npu") == 1
