@@ -109,10 +109,15 @@ class _TooMuchError(Exception):
 
 
 def load(path: Path) -> list[Rule]:
-    """The rules of one YAML file.
+    """The rules of one YAML file. Raises RuleError for anything that is not a rule pack."""
+    return [_rule(entry, node, path) for entry, node in entries_of(path)]
+
+
+def entries_of(path: Path) -> list[tuple[Any, Any]]:
+    """The entries of one YAML file, each with its node, which knows the lines.
 
     Raises RuleError, with file, line and what to do, for anything that is not
-    a rule pack.
+    a list of rules.
     """
     import yaml
 
@@ -143,7 +148,7 @@ def load(path: Path) -> list[Rule]:
         raise RuleError(
             _("{path}:1: a rule pack is a list of rules, each starting with '- code: …'", path=path)
         )
-    return [_rule(entry, item, path) for entry, item in zip(entries, node.value)]
+    return list(zip(entries, node.value))
 
 
 def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from migrator.data_folders import data_folder
 from migrator.language import _
 from migrator.matchers.options import OptionError, typed
-from migrator.matchers.packs import RuleError
+from migrator.matchers.packs import RuleError, entries_of
 from migrator.verify.diagnosis import Failure
 from migrator.verify.repair.fixes import FIXES
 
@@ -60,19 +58,7 @@ class RuntimeRule:
 
 def load(path: Path) -> list[RuntimeRule]:
     """The rules of one file. Raises RuleError, with file, line and what is wrong."""
-    text = path.read_text(encoding="utf-8")
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        entries = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise RuleError(
-            _("{path}: not YAML: {error}", path=path, error=getattr(error, "problem", error))
-        ) from None
-    if not isinstance(entries, list) or node is None:
-        raise RuleError(
-            _("{path}:1: a rule pack is a list of rules, each starting with '- code: …'", path=path)
-        )
-    return [_rule(entry, f"{path}:{item.start_mark.line + 1}") for entry, item in zip(entries, node.value)]
+    return [_rule(entry, f"{path}:{node.start_mark.line + 1}") for entry, node in entries_of(path)]
 
 
 def _rule(entry: Any, place: str) -> RuntimeRule:
