@@ -32,6 +32,21 @@ class EnvVar(NamedTuple):
     advice: str
     source: str
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether it can be renamed where its value is not known; the allocator's is looked at by options."""
+        return self.same_values or self.name in ALLOCATOR_VARIABLES
+
+    def on_npus(self, differ: str = "") -> str:
+        """What it is on NPUs, as the message of a finding."""
+        if not self.npu:
+            return _("{name} has no effect on NPUs", name=self.name)
+        return _("{name} is {npu} on NPUs{differ}", name=self.name, npu=self.npu, differ=differ)
+
+    def refuses(self, value: Optional[str]) -> str:
+        """That the NPU's variable does not take a value, as the message of a finding."""
+        return _("{name}: {npu} does not take {value!r}", name=self.name, npu=self.npu, value=value)
+
 
 class NpuVariable(NamedTuple):
     """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are product lines, where told."""

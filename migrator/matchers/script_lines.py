@@ -55,14 +55,14 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     severity: Severity = "warning"
     advice = known.advice
     if not known.npu:
-        severity, message = "info", _("{name} has no effect on NPUs", name=known.name)
+        severity, message = "info", known.on_npus()
     elif not value or env_vars.carries_over(known, value):
-        message = _("{name} is {npu} on NPUs", name=known.name, npu=known.npu)
+        message = known.on_npus()
         advice = _("Write {npu}{value}.", npu=known.npu, value="=" + value if value else "")
     elif known.same_values:
-        message = _("{name}: {npu} does not take {value!r}", name=known.name, npu=known.npu, value=value)
+        message = known.refuses(value)
     else:
-        message = _("{name} is {npu} on NPUs; the values differ", name=known.name, npu=known.npu)
+        message = known.on_npus(_("; the values differ"))
     yield _finding(VARIABLE, known.name, line, found.start("name"), message, advice, severity)
 
 

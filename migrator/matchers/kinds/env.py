@@ -58,7 +58,7 @@ def _named(
     """A text that is the name of a variable."""
     name, index = variable.name, context.index
     place = _place(context, node)
-    rename = bool(variable.npu) and _values_carry_over(variable) and place != "report"
+    rename = bool(variable.npu) and variable.keeps_values and place != "report"
     rule = by_verdict.get(place if rename else "report") if place else None
     if rule is None:
         return
@@ -69,12 +69,11 @@ def _named(
     advice, safety = variable.advice, ""
     if bad:
         rule = by_verdict.get("report", rule)
-        message = _("{name}: {npu} does not take {bad!r}", name=name, npu=variable.npu, bad=bad)
+        message = variable.refuses(bad)
         advice = advice or _("Set {npu} with options that torch_npu knows.", npu=variable.npu)
     elif rename:
         edits = replace_text(index, node, name, variable.npu)
-        differ = "" if variable.same_values else _("; the values differ")
-        message = _("{name} is {npu} on NPUs{differ}", name=name, npu=variable.npu, differ=differ)
+        message = variable.on_npus("" if variable.same_values else _("; the values differ"))
         advice = advice if variable.values or not variable.same_values else ""
         # What is not written beside the variable may be a number that the NPU's one does not take.
         safety = "unsafe" if variable.values and is_set and string_value(value) is None else ""
@@ -83,7 +82,7 @@ def _named(
     elif variable.npu:
         message = _("{name} is {npu}, with other values on NPUs", name=name, npu=variable.npu)
     else:
-        message = _("{name} has no effect on NPUs", name=name)
+        message = variable.on_npus()
     yield found(context, rule, node, api=name, edits=edits, message=message, advice=advice, safety=safety)
 
 
@@ -103,7 +102,7 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         bad = _foreign_value(variable, keyword.value)
         # A function of the program's own reads its arguments by the names that it knows.
         given = certain or called_name(call) in ("dict", "update")
-        rename = bool(variable.npu) and _values_carry_over(variable) and not bad and given
+        rename = bool(variable.npu) and variable.keeps_values and not bad and given
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
             continue
@@ -115,14 +114,6 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         yield found(
             context, rule, keyword, api=name, edits=edits, advice=variable.advice, message=name + said
         )
-
-
-def _values_carry_over(variable: env_vars.EnvVar) -> bool:
-    """Whether a variable can be renamed with the value that it has.
-
-    The allocator's options are looked at one by one.
-    """
-    return variable.same_values or variable.name in env_vars.ALLOCATOR_VARIABLES
 
 
 def _place(context: FileContext, node: ast.Constant) -> str | None:

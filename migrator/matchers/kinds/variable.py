@@ -60,15 +60,13 @@ def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
     if setting.begins:
         return env_vars.carries_over(known, setting.begins)
     if setting.reads or not setting.value:
-        return known.same_values or known.name in env_vars.ALLOCATOR_VARIABLES
+        return known.keeps_values
     return env_vars.carries_over(known, setting.value)
 
 
 def _message(known: env_vars.EnvVar, setting: Setting, rename: bool) -> str:
-    if not known.npu:
-        return _("{name} has no effect on NPUs", name=known.name)
-    if rename:
-        return _("{name} is {npu} on NPUs", name=known.name, npu=known.npu)
+    if rename or not known.npu:
+        return known.on_npus()
     if known.same_values:
-        return _("{name}: {npu} does not take {value!r}", name=known.name, npu=known.npu, value=setting.value)
+        return known.refuses(setting.value)
     return _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
