@@ -43,4 +43,16 @@ def test_what_does_not_parse_is_left_with_its_line_and_a_hint(text: str, line: i
 def test_a_conversion_stays_where_no_rule_starts() -> None:
     converted = Converted("x = 1\n", (Edit(4, 5, "2"),))
     result = check(document("a.py", "x = 1\n"), engine("2.6"), Project(), converted=converted)
-    assert result.text == "x = 2\n"
+    assert result.text == converted.text == "x = 2\n"
+
+
+def test_a_fix_that_waits_for_a_later_pass_has_its_edits_about_the_input() -> None:
+    call = "torch.cuda.nvtx.range_push(torch.cuda.get_sync_debug_mode())"
+    text = f"import torch\n{call}\n"
+    found = check(document("a.py", text), engine("2.6"), Project(), write=False).findings
+    edits = {finding.api: finding.fix.edits for finding in found if finding.fix}
+    assert edits == {
+        "torch_npu": (Edit(13, 13, "import torch_npu\n"),),
+        "torch.cuda.nvtx.range_push": (Edit(13, len(text), ""),),
+        "torch.cuda.get_sync_debug_mode": (Edit(46, 50, "npu"),),
+    }

@@ -137,6 +137,7 @@ def test_many_places_are_told_apart() -> None:
         ("a\n", "a\n", []),
         ("a\n", "a\nb\nc\n", [Edit(1, 1, "\nb\nc")]),
         ("a\r\nb\n", "a\r\nb\nc\n", [Edit(4, 4, "\nc")]),  # the line before it has this end
+        ("a\nlong\n", "a\nlong\nb\n", [Edit(6, 6, "\nb")]),
         ("x\n" * 300 + "a\n", "y\n" + "x\n" * 300 + "b\n", [Edit(0, 0, "y\n"), Edit(600, 602, "b\n")]),
     ],
 )
