@@ -34,7 +34,7 @@ def torch_npu_imports(
     """
     runtime = [node for node in index.imports if not is_for_types(index, node)]
     name = statement.rpartition(" ")[2]
-    present = [node for node in runtime if _binds(node, name) or (names_package(node, name) and not named)]
+    present = [node for node in runtime if _binds(node, name) or (not named and _brings(node, name))]
     if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
         return []
     torch = [node for node in runtime if names_package(node, "torch")]
@@ -102,6 +102,12 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPOR
     if rest.endswith((b"\n", b"\r")):
         return Edit(stop, stop, f"{indent}{statement}{newline_of(index.text)}")
     return Edit(stop, stop, f"{newline_of(index.text)}{indent}{statement}")
+
+
+def _brings(node: Import, name: str) -> bool:
+    """Whether an import loads a package, be it from elsewhere or under another name."""
+    from_elsewhere = isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names)
+    return from_elsewhere or names_package(node, name)
 
 
 def _binds(node: Import, name: str) -> bool:

@@ -85,3 +85,9 @@ def test_a_name_that_is_written_is_bound() -> None:
     text = head + 'count = len(os.popen("nvidia-smi -L").read().splitlines())\n'
     new = head + "import torch_npu\ncount = torch_npu.npu.device_count()\n"
     assert migrate_text(engine("2.6.0"), "a.py", text, Project()).text == new
+
+
+def test_what_another_module_brings_is_not_imported_again() -> None:
+    text = "import torch\nfrom .compat import torch_npu as npu\ntorch.cuda.synchronize()\n"
+    result = migrate_text(engine("2.6.0"), "a.py", text, Project()).text
+    assert result == text.replace("cuda", "npu")
