@@ -19,7 +19,8 @@ class Change(NamedTuple):
 
     ``lines`` are the bytes of the lines that it touches, in the text before the pass, and ``old`` those in
     the input: of ``whole`` lines, or of what it changes in very long ones. ``rounds`` of edits came before.
-    ``opens`` and ``closes``: it inserts something right before or behind these lines, which belongs to them.
+    ``opens`` is what it inserts right before these lines, and ``closes`` whether it inserts something right
+    behind them: both belong to them.
     ``inserted`` is the statement that it adds, empty where it changes what is there.
     """
 
@@ -27,7 +28,7 @@ class Change(NamedTuple):
     lines: tuple[int, int]
     old: tuple[int, int]
     rounds: int
-    opens: bool
+    opens: str
     closes: bool
     inserted: str
     whole: bool = True
@@ -56,7 +57,7 @@ def planned(in_input: Finding, found: Finding, lines: Lines, before: OffsetMap) 
         (start, end),
         (before.back(start), before.back(end)),
         len(before.steps),
-        opens=any(edit.start == edit.end == start for edit in fix.edits),
+        opens=next((edit.text for edit in fix.edits if edit.start == edit.end == start), ""),
         closes=any(edit.start == edit.end == end for edit in fix.edits),
         inserted=fix.edits[0].text.strip("; \r\n") if fix.operation == "INSERT" else "",
         whole=whole,
@@ -84,7 +85,11 @@ def described(change: Change, lines: Lines, result: Lines, way: OffsetMap) -> Fi
     if after:
         before, last = "", first
     else:
-        new_start, new_end = way.forward(start, not change.opens), way.forward(end, change.closes)
+        new_start, new_end = way.forward(start, True), way.forward(end, change.closes)
+        if change.opens:  # what other fixes insert in the same place, such as an import, has a row of its own
+            before_all = way.forward(start)
+            own = result.data.rfind(change.opens.encode(), before_all, new_start)
+            new_start = before_all if own < 0 else own
         if change.whole:
             after = _whole_lines(result, new_start, new_end)
         else:

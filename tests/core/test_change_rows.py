@@ -149,3 +149,15 @@ def test_a_line_that_is_put_before_an_empty_one() -> None:
     assert [(fix.before, fix.after) for fix in fixes] == [
         ("cfg = get_cfg()", 'cfg = get_cfg()\ncfg.MODEL.DEVICE = "npu"')
     ]
+
+
+def test_a_line_that_begins_with_an_insertion_below_the_new_import() -> None:
+    """``(`` and ``import torch_npu`` are inserted in one place: only the first belongs to the line."""
+    text = "import torch\ntorch.cuda.get_device_capability()[0] >= 8\n"
+    result = migrate_text(rules_for(Settings(version="2.6")), "a.py", text, Project())
+    check_rows(text, result)
+    assert {(item.code, item.fix.after) for item in result.findings if item.fixed and item.fix} == {
+        ("NPU901", "import torch_npu"),
+        ("NPU101", "(torch.npu.get_device_capability() or (8, 0))[0] >= 8"),
+        ("NPU152", "(torch.npu.get_device_capability() or (8, 0))[0] >= 8"),
+    }
