@@ -15,8 +15,9 @@ from migrator.names.tree import kept_as, string_value
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
 _LONGEST_NAME = 100  # characters in which a hint is looked for
-_OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)?$", re.IGNORECASE)
-_OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|hccl|meta)(:\d+)?$")
+# A value that goes with CUDA, or that takes the place of one: it says no more of what stands beside it.
+_OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|hccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)?$", re.IGNORECASE)
+_OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|meta)(:\d+)?$")
 
 
 @dataclass(frozen=True, eq=False)  # one is equal to itself only: so it can be a key
