@@ -142,6 +142,16 @@ def test_anchors_stay_where_they_can():
     assert "anew" not in "".join(found.notes)
 
 
+def test_the_driver_of_the_gpus_covers_nothing_once_it_is_left_out() -> None:
+    mount = "volumeMounts: [{name: nv, mountPath: /usr/local}]\n"
+    volume = "volumes: [{name: nv, hostPath: {path: /usr/local/nvidia}}]\n"
+    job, _ = converted(one_pod(GPU + mount, volume))
+    assert [one["mountPath"] for one in container_of(job)["volumeMounts"]] == [
+        "/usr/local/Ascend/driver",
+        *("/etc/localtime", "/dev/shm"),
+    ]
+
+
 def test_merged_mappings_stay():
     text = one_pod(GPU + "env: [{name: NCCL_DEBUG, value: INFO}]\n", "runtimeClassName: nvidia\n")
     text = text.replace("spec:\n          ", "spec: &pod\n          ")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from migrator.core.rules import rules_for
+from migrator.core.settings import Settings
 from migrator.other_files.index import TextIndex, read
 from migrator.other_files.requirements import requirements_of
+from migrator.project.project import Project
+from tests.checking import migrate_text
 
 FILE = """\
 # what is installed
@@ -182,3 +186,14 @@ def test_what_becomes_of_lists_and_entries(name: str, before: str, after: str) -
 
     assert migrated(before, "2.6", False, name=name).text == after
     assert migrated(after, "2.6", False, name=name).text is None
+
+
+def test_nothing_is_put_behind_a_quote_that_is_left_open() -> None:
+    """It would be a part of the string: the next look would miss it again, and so on."""
+    rules = rules_for(Settings(version="2.6"))
+    command = 'RUN pip install torch --index-url "https://download.pytorch.org/whl/cu118'
+    left = migrate_text(rules, "Dockerfile", f"{command}\n", Project())
+    assert "torch_npu" not in (left.text or "")
+    assert not left.skipped
+    closed = migrate_text(rules, "Dockerfile", f'{command}"\n', Project())
+    assert (closed.text or "").endswith('cpu" && pip install torch_npu==2.6.0.post5\n')

@@ -34,7 +34,8 @@ def change_volumes(
     for (place, container), npus in containers:
         mounts = _mappings(container, "volumeMounts", place)
         removed = [number for number, one in enumerate(mounts) if one.get("name") in gone]
-        missing = [mount for mount in cluster.mounts if npus and not _covered(mount, mounts)]
+        staying = [one for one in mounts if one.get("name") not in gone]
+        missing = [mount for mount in cluster.mounts if npus and not _covered(mount, staying)]
         names = [_volume(mount, kept, needed) for mount in missing]
         added = [{"name": name, "mountPath": mount.path} for name, mount in zip(names, missing)]
         if added:

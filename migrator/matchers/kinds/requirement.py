@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,7 +19,7 @@ from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
-from migrator.other_files.index import Content, Requirement, TextIndex
+from migrator.other_files.index import Content, Requirement, Span, TextIndex
 from migrator.other_files.requirements import alone_on_line, requirement_at, requirements_of
 
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
@@ -253,7 +254,7 @@ def _torch_npu(
     written = context.index.text_of(item.span)
     quote = written[0] if written[:1] in ("'", '"') else ""
     if item.line is None:
-        return [_in_command(context.index, item, quote, new)] if item.group.startswith("command") else []
+        return _in_command(context.index, item, quote, new) if item.group.startswith("command") else []
     start, end = item.line
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
@@ -273,18 +274,32 @@ def _torch_npu(
     return [Edit(end, end, text + ending)]
 
 
-def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> Edit:
-    """torch_npu in a command that installs torch; in one of its own where that takes torch's index alone."""
+def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> list[Edit]:
+    """torch_npu in a command that installs torch; in one of its own where that takes torch's index alone.
+
+    Nothing where a quote of the command is left open: what is put behind it would be a part of the string.
+    """
     end = item.span[1]
     if index.data[item.span[0] - 1 : item.span[0]] == b'"':  # a word of a list of strings
-        return Edit(end, end, f'", "{new}')
+        return [Edit(end, end, f'", "{new}')]
     command = index.content.commands[int(item.group.rpartition(" ")[2])]
     texts = [word.text or "" for word in command.words]
     if any(text.startswith(_INDEX) for text in texts) and "install" in texts:
+        if _has_open_quote(index, command.span):
+            return []
         start, end = command.words[0].span[0], command.words[texts.index("install")].span[1]
         own = index.text_of((start, end))
-        return Edit(command.span[1], command.span[1], f" && {own} {quote}{new}{quote}")
-    return Edit(end, end, f" {quote}{new}{quote}")
+        return [Edit(command.span[1], command.span[1], f" && {own} {quote}{new}{quote}")]
+    return [Edit(end, end, f" {quote}{new}{quote}")]
+
+
+def _has_open_quote(index: TextIndex, span: Span) -> bool:
+    """Whether a quote is left open in a command, or right behind what is read of one."""
+    try:
+        shlex.split(index.text_of(span), comments=True)
+    except ValueError:
+        return True
+    return index.data[span[1] :].lstrip(b" \t")[:1] in (b"'", b'"')
 
 
 def _is_for_linux(item: Requirement) -> bool:
