@@ -43,8 +43,8 @@ def test_bytes_of_a_finding(write: bool, monkeypatch: pytest.MonkeyPatch) -> Non
         return len(made.findings)
 
     found(150)  # what all files share is read now, and what this one has is interned
-    # Python's own tables, such as that of interned strings, may happen to grow in one of the runs: in a process
-    # that has run thousands of tests by more than all findings take.
+    # Python's own tables, such as that of interned strings, may happen to grow in one of the runs: by more
+    # than all findings take, in a process that has run thousands of tests.
     counts, peaks = zip(*(_traced(lambda: found(150)) for _ in range(2)))
     assert counts == (1201, 1201)
     assert min(peaks) / 1201 < 2450
