@@ -69,7 +69,9 @@ def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
             if len(bindings) == 1 and bindings[0].kind == "import" and bindings[0].name == "torch":
                 if scope is not here or bindings[0].node.lineno < line:
                     return f"{name}.npu"
-    torch = [each for each in index.imports if names_package(each, "torch") and _at_top(index, each)]
+    # An import from torch_npu may be what an earlier migration made of one of torch; the plain one is added.
+    either = (each for each in index.imports if any(names_package(each, of) for of in ("torch", "torch_npu")))
+    torch = [each for each in either if _at_top(index, each) and index.segment(each) != NPU_IMPORT]
     if torch and here is index.module_scope and torch[0].lineno > line:
         return None
     return "torch_npu.npu"

@@ -127,3 +127,27 @@ def test_visible_devices_do_not_matter_for_names():
     query = "subprocess.check_output(['nvidia-smi', '--query-gpu={}', '--format=csv'])\n"
     assert migrate(text + query.format("name")).text is not None
     assert migrate(text + query.format("memory.used")).text is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\nn = len(os.popen('nvidia-smi -L').read().splitlines())\nfrom torch.cuda import *\n",
+        "import pynvml\nn = pynvml.nvmlDeviceGetCount()\nimport torch.cuda as t\n",
+        "import os\ndevice = 'cuda'\nprint(os.popen('nvidia-smi -L').read())\nimport torch\n",
+    ],
+)
+def test_what_stands_above_the_only_import_of_torch_stays_in_the_next_migration(text: str) -> None:
+    once = migrated(text)
+    assert migrate(once).text is None
+
+
+def test_a_call_above_the_library_that_it_is_of() -> None:
+    text = (
+        "import ctypes\nimport torch\ndef limit():\n    cudart.cudaDeviceGetLimit(())\n"
+        "    cudart = ctypes.CDLL('libcudart.so')\n"
+    )
+    result = migrate(text)
+    assert [finding.code for finding in result.findings] == ["NPU625"]
+    assert result.text is None
+    assert not result.skipped

@@ -132,7 +132,10 @@ def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call
     if npu is None or npu == "torch_npu.npu" or any(each not in block for each in statements):
         return []
     first = block.index(held)
-    last = max(block.index(each) for each in statements if isinstance(each, ast.stmt))
+    places = [block.index(each) for each in statements if isinstance(each, ast.stmt)]
+    if min(places) < first:
+        return []
+    last = max(places)
     made = _names(held.targets[0]).union(*(_names(each) for call in calls for each in call.args))
     behind = takewhile(lambda each: isinstance(each, ast.Assert) and _names(each) & made, block[last + 1 :])
     last += len([*behind])
