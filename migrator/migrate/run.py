@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -116,6 +117,8 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             tally.rows = tables.rows
             survey = _look_around(plan, rules, tree, progress)
             tally.frameworks = survey.project.frameworks
+            results = _results(survey, rules, plan, progress)
+            first = [*islice(results, 1)]  # while the launcher is made, other processes go on
             launcher = add_launcher(
                 tree,
                 survey.candidates,
@@ -128,7 +131,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             told: set[tuple[str, int]] = set()
             equivalents: list[tuple[str, str]] = []
             copies: set[str] = set()  # the folders of files that import the module of --keep-cuda
-            for entry, done in _results(survey, rules, plan, progress):
+            for entry, done in chain(first, results):
                 result = _put(tree, entry, done) if entry.checked else done.result
                 if plan.settings.keep_cuda and shared_device.is_imported(done.data):
                     copies.add(survey.places[entry.name].folder)
@@ -208,7 +211,8 @@ class _Survey:
 
 def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Progress) -> _Survey:
     """The first walk: copies what is not migrated, and learns what is to know before a file is changed."""
-    entries: list[Entry] = []
+    every: list[Entry] = []
+    aside: dict[int, Entry] = {}  # what is only copied, by its place among them
     not_copied = 0
     again = _is_result(plan.source)
     for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
@@ -217,22 +221,16 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
             entry = replace(entry, kind="text")
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
-        elif (
-            entry.checked
-            and not entry.excluded
-            and entry.name != LAUNCHER
-            and not shared_device.is_ours(entry)
-        ):
-            entries.append(entry)
-        else:
-            trouble = _take_over(entry, tree)
-            entries.extend(trouble)
-            if entry.kind == "file" and not entry.excluded and not trouble and is_candidate(entry.name):
-                entries.append(entry)
-            if entry.kind in ("skipped", "special"):
-                not_copied += 1
-    refuse_without_python(entries, plan.source, bool(plan.exclude))
-    project, size = load_project(entries, plan.jobs, starts=True)
+            continue
+        if not entry.checked or entry.excluded or entry.name == LAUNCHER or shared_device.is_ours(entry):
+            aside[len(every)] = entry
+            not_copied += entry.kind in ("skipped", "special")
+        every.append(entry)
+    told = [entry for place, entry in enumerate(every) if place not in aside or _may_mention(entry)]
+    refuse_without_python(told, plan.source, bool(plan.exclude))
+    left: dict[int, list[Entry]] = {}
+    project, size = load_project(told, plan.jobs, starts=True, meanwhile=_take_over(aside, tree, left))
+    entries = [each for place, entry in enumerate(every) for each in left.get(place, (entry,))]
     scripts = ranked(start.candidate for start in project.starts if start.candidate)
     with_horovod = [start.file for start in project.starts if start.horovod]
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
@@ -299,7 +297,24 @@ def _convert(
     return convert(entry, text_of, plan.target_model, root.resolve(), names)
 
 
-def _take_over(entry: Entry, tree: OutputTree | None) -> list[Entry]:
+def _may_mention(entry: Entry) -> bool:
+    """Whether a file that is only copied may mention CUDA."""
+    return entry.kind == "file" and not entry.excluded and is_candidate(entry.name)
+
+
+def _take_over(
+    aside: Mapping[int, Entry], tree: OutputTree | None, left: dict[int, list[Entry]]
+) -> Iterator[None]:
+    """Copy what is not migrated, one at a time; ``left`` gets what there is to say of each, by its place.
+
+    That is nothing, the entry where it may mention CUDA, or why it could not be copied.
+    """
+    for place, entry in aside.items():
+        left[place] = _copied(entry, tree) or [entry] * _may_mention(entry)
+        yield
+
+
+def _copied(entry: Entry, tree: OutputTree | None) -> list[Entry]:
     """Copy what is not migrated; gives the entry where that could not be done and the user must know."""
     try:
         line = copy(tree, entry) if tree else entry.reason

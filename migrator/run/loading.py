@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -70,11 +70,14 @@ def may_tell(data: bytes) -> bool:
     return any(word in data for word in _MAY_TELL)
 
 
-def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = False) -> tuple[Project, int]:
+def load_project(
+    entries: Iterable[Entry], jobs: Optional[int], starts: bool = False, meanwhile: Iterator[None] = iter(())
+) -> tuple[Project, int]:
     """The Project of all that is Python, C++ or CUDA, and how many bytes its Python files have.
 
     ``jobs`` is the number of processes, None for as many as are worth it; with ``starts`` the files tell also
     how programs are started. What cannot be read is left out: it is reported when its turn comes.
+    ``meanwhile`` is gone through while other processes read.
     """
     from migrator.native.files import native_bytes
     from migrator.project.programs import Programs
@@ -83,7 +86,12 @@ def load_project(entries: Iterable[Entry], jobs: Optional[int], starts: bool = F
     every = list(entries)
     python = [PythonFile(entry.name, entry.path) for entry in every if entry.holds_python]
     size = sum(size_of(file.path) for file in python)
-    told = read_python(python, size, jobs, starts)
+    told = []
+    for item in spread(python, processes_for(size, jobs), _read, starts):
+        told.append(item)
+        next(meanwhile, None)
+    for _ in meanwhile:  # what is left
+        pass
     native = read_native(
         native_bytes((entry.name, entry.path) for entry in every if entry.kind == "file"), jobs
     )
@@ -241,11 +249,9 @@ def _key(file: PythonFile, content: bytes) -> bytes:
     return digest(b"facts", file.name.encode("utf-8", "surrogatepass"), content)
 
 
-def read_python(
-    files: Sequence[PythonFile], size: int, jobs: Optional[int], starts: bool = False
-) -> list[Read]:
+def read_python(files: Sequence[PythonFile], size: int, jobs: Optional[int]) -> list[Read]:
     """What each file tells, in their order; ``size`` is how many bytes they have."""
-    return list(spread(files, processes_for(size, jobs), _read, starts))
+    return list(spread(files, processes_for(size, jobs), _read, False))
 
 
 def _read(file: PythonFile, starts: bool) -> Read:
