@@ -42,6 +42,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
 _CHANNEL = re.compile(r"[\w./-]+::")  # conda: pytorch::torchvision
 _SPECIFIER = "=<>!~("
+_VERSIONS = re.compile(r"(?:[=<>!~]+\s*[\w.*+!-]+(?:\s*,\s*|\Z))*")
 # Lines of pip's own files.
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*")
 _ABOUT = re.compile(rb"[ \t]+#")
@@ -135,7 +136,7 @@ def read(lines: Lines) -> Content:
     comments: list[Span] = []
     requirements: list[Requirement] = []
     settings: list[Setting] = []
-    for first, body in _logical(lines, comments):
+    for first, last, body in _logical(lines, comments):
         stripped = body.strip()
         if not stripped:
             continue
@@ -146,14 +147,15 @@ def read(lines: Lines) -> Content:
             if setting is None or setting.name not in _EDITABLE or not setting.value_span:
                 continue
             stripped, start = str(setting.value), setting.value_span[0]
-        found = requirement_at(stripped.rstrip("\\ \t"), start, line=_line(lines, first))
-        if found is not None:
+        found = requirement_at(stripped.rstrip("\\ \t"), start, line=_line(lines, first, last))
+        # A backslash too many makes one of two: nobody knows what is meant.
+        if found is not None and (lines.line_of(first) == last or _VERSIONS.fullmatch(found.specifier)):
             requirements.append(found)
     return Content(tuple(settings), (), tuple(comments), tuple(requirements))
 
 
-def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, str]]:
-    """The lines without their comments, joined where one ends in ``\\``, each with its first byte."""
+def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, int, str]]:
+    """The lines without their comments, joined where one ends in ``\\``, with first byte and last line."""
     joined, first = "", 0
     for number in range(1, len(lines.starts) + 1):
         start, end = lines.starts[number - 1], lines.content_end(number)
@@ -168,7 +170,7 @@ def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, str]]:
             # As long as the line and its end: places behind it are right.
             joined += line[:-1] + " " * (lines.starts[number] - end + 1)
             continue
-        yield first, joined + line
+        yield first, number, joined + line
         joined = ""
 
 
@@ -182,9 +184,9 @@ def _option(text: str, start: int) -> Optional[Setting]:
     return Setting("option", name, (start, start + len(name)), value, span)
 
 
-def _line(lines: Lines, start: int) -> Span:
-    """The line of a requirement, with the indented comments below it: there pip-compile says who wants it."""
-    first = last = lines.line_of(start)
+def _line(lines: Lines, start: int, last: int) -> Span:
+    """The lines of a requirement, with the indented comments below: there pip-compile says who wants it."""
+    first = lines.line_of(start)
     while last < len(lines.starts) and _ABOUT.match(lines.data, lines.starts[last]):
         last += 1
     return lines.span(first, last)

@@ -197,3 +197,17 @@ def test_nothing_is_put_behind_a_quote_that_is_left_open() -> None:
     assert not left.skipped
     closed = migrate_text(rules, "Dockerfile", f'{command}"\n', Project())
     assert (closed.text or "").endswith('cpu" && pip install torch_npu==2.6.0.post5\n')
+
+
+def test_a_requirement_of_several_lines_is_removed_whole() -> None:
+    rules = rules_for(Settings(version="2.6"))
+    marker = "    ; python_version < '3.12'\n"
+    text = f"numpy\nnvidia-cublas-cu12==12.1 \\\n{marker}torch==2.1.0 \\\n{marker}tqdm\n"
+    assert migrate_text(rules, "requirements.txt", text, Project()).text == (
+        f"numpy\ntorch==2.6.0 \\\n{marker}torch_npu==2.6.0.post5 ; python_version < '3.12'\ntqdm\n"
+    )
+
+
+def test_two_requirements_that_a_backslash_joins_are_left() -> None:
+    text = "numpy\nnvidia-cublas-cu12==12.1 \\\nflash-attn\n"
+    assert listed(read("requirements.txt", "requirements", text)) == [("numpy", "", "numpy")]
