@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.matchers.migrating import migrate
+from migrator.project.project import Project
+from tests.checking import migrate_text
+from tests.matchers.migrating import engine, migrate
 
 OUTSIDE = (
     "import torch\nargs = parser.parse_args()\n"
@@ -45,3 +47,26 @@ def test_an_import_for_itself_goes_where_a_fix_brings_it(more: str, codes: list[
     result = migrate(OUTSIDE + more, "2.1")
     assert [finding.code for finding in result.findings] == codes
     assert (result.text or "").count("import torch_npu") == 1
+
+
+@pytest.mark.parametrize(
+    ("requirements", "severity", "fixed"),
+    [
+        ((), "warning", False),
+        (("numpy<2",), "warning", False),
+        (("transformers==4.46.3",), "error", True),
+        (("transformers >=4.40, <4.50",), "error", True),
+        (("transformers>=4.51",), "", False),
+    ],
+)
+def test_a_rule_for_some_versions_of_a_library(
+    requirements: tuple[str, ...], severity: str, fixed: bool
+) -> None:
+    text = "attn_implementation: flash_attention_2\n"
+    project = Project(requirements=requirements)
+    found = [
+        (finding.severity, finding.fixed)
+        for finding in migrate_text(engine("2.6"), "sft.yaml", text, project).findings
+        if finding.code == "NPU677"
+    ]
+    assert found == ([(severity, fixed)] if severity else [])
