@@ -39,6 +39,21 @@ def test_operators_of_the_folder_are_known(lint, scaled) -> None:
     assert places(lint("--select=NPU65", "--output-format=json", "--no-cache", "-j2")) == FOUND
 
 
+def test_operators_are_named_without_the_folder_of_a_release(lint, tmp_path) -> None:
+    package = tmp_path / "scaler-1.0" / "scaler"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "scale.cu").write_text(BINDING)
+    sources = 'CUDAExtension("scaler.scale_ext", ["scaler/scale.cu"])'
+    (package.parent / "setup.py").write_text(
+        SETUP.replace('CUDAExtension("scale_ext", ["scale.cu"])', sources)
+    )
+    (package / "use.py").write_text(USE.replace("import scale_ext", "from . import scale_ext"))
+    out = lint("--select=NPU653", "--output-format=concise").out
+    assert "NPU653 blocker: scaler.scale_ext is an extension built from CUDA sources" in out
+    assert "NPU653 error: scaler.scale_ext.scale is a CUDA operator (scaler-1.0/scaler/scale.cu:" in out
+
+
 def test_of_single_files_only_what_they_say_themselves(lint, scaled) -> None:
     assert lint("use.py", "--select=NPU65").code == 0
     assert places(lint("setup.py", "--select=NPU65", "--output-format=json")) == FOUND[:1]

@@ -125,7 +125,11 @@ def _used(
     operator: Operator | None,
     module: Module | None,
 ) -> Match:
-    if module is not None and api == module.name:
+    whole = module is not None and api == module.name
+    parts = api.split(".")  # behind the folders that can be no packages, such as those of an sdist
+    outside = max((place for place, part in enumerate(parts) if not part.isidentifier()), default=-1)
+    api = ".".join(parts[outside + 1 :]) or api
+    if module is not None and whole:
         message = _("{api} is an extension built from CUDA sources", api=api)
         npu = module.npu
     else:
