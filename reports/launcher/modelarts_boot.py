@@ -419,7 +419,8 @@ class Ranks:
                     code = process.returncode if process.returncode > 0 else 128 - process.returncode
                     rank = start.ranks[self.processes.index(process)][0]
                     say(f"rank {rank} ended with code {code}")
-                    self.send(signal.SIGTERM)
+                    if not self.stops:  # otherwise all were asked, and may still be saving something
+                        self.send(signal.SIGTERM)
                     kill_at = time.monotonic() + KILL_AFTER
             if kill_at and time.monotonic() > kill_at:
                 self.send(signal.SIGKILL)

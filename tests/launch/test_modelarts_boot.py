@@ -419,6 +419,22 @@ def test_signals_go_to_every_rank(project, start, number):
     assert out.count("interrupted") == (2 if number == signal.SIGINT else 0)
 
 
+def test_a_rank_that_takes_longer_to_end_has_its_time(project, start):
+    text = (
+        "import os, time\ntry:\n    os.write(1, b'started\\n')\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    time.sleep(0.5 * int(os.environ['RANK']))\n"
+        "    os.write(1, b'saved\\n')\n    raise SystemExit(1)\n"
+    )
+    (project / "my train.py").write_text(text)
+    made(project)
+    process = start(MA_NUM_HOSTS=1, NPROC_PER_NODE=2)
+    for _ in range(2):
+        process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    ((code, out, _),) = ended(process)
+    assert (code, out.count("saved")) == (1, 2)
+
+
 def test_a_second_signal_kills(project, start):
     made(project)
     process = start("stubborn", MA_NUM_HOSTS=1, NPROC_PER_NODE=1)
