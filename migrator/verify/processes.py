@@ -9,19 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO
 
 from migrator.emulator.launch import one_launch, shell_code, when_asked_to_end
 from migrator.verify.stacks import ask_where
-from migrator.verify.stillness import Stillness
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
 _GRACE = 10.0  # seconds to end in order, once asked to
 _REST = 3.0  # seconds for helpers, such as multiprocessing's resource tracker, to follow the program
+# Whether a program does anything: one that waits uses no processor and moves no data.
+_SAMPLE = 1.0  # seconds between two looks
+_SHARE = 0.05  # of a core: polls and heartbeats stay below
+_MOVED = 1 << 16  # bytes a second
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,33 @@ class Ended:
     def well(self) -> bool:
         """Whether it came to its end, without an error."""
         return self.code == 0 and not self.timed_out and not self.interrupted
+
+
+@dataclass
+class Stillness:
+    """Since when some processes, as ``members`` gives them, have done nothing."""
+
+    members: Callable[[], Iterable[int]]
+    _active: float = field(default_factory=time.monotonic)
+    _looked: float = field(default_factory=time.monotonic)
+    _known: dict[int, tuple[float, int]] = field(default_factory=dict)
+
+    def seconds(self) -> float:
+        """For how long nothing has been done."""
+        now = time.monotonic()
+        if now - self._looked >= _SAMPLE:
+            usage = dict(filter(None, map(_usage, self.members())))
+            if self._is_active(usage, now - self._looked):
+                self._active = now
+            self._known, self._looked = usage, now
+        return now - self._active
+
+    def _is_active(self, usage: dict[int, tuple[float, int]], seconds: float) -> bool:
+        if usage.keys() != self._known.keys():
+            return True
+        used = sum(now[0] - self._known[pid][0] for pid, now in usage.items())
+        moved = sum(now[1] - self._known[pid][1] for pid, now in usage.items())
+        return used > _SHARE * seconds or moved > _MOVED * seconds
 
 
 def run(
@@ -184,14 +214,14 @@ def _rest(before: set[int]) -> list[int]:
     for pid in rest:
         with suppress(ChildProcessError):  # not adopted yet
             os.waitpid(pid, os.WNOHANG)
-    return [pid for pid in rest if _status(pid)[0] not in ("Z", "")]
+    return [pid for pid in rest if _stat(pid)[:1] not in (["Z"], [])]
 
 
 def _descendants() -> list[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            children.setdefault(_status(int(name))[1], []).append(int(name))
+        if name.isdigit() and (fields := _stat(int(name))):
+            children.setdefault(int(fields[1]), []).append(int(name))
     found: list[int] = []
     ask = [os.getpid()]
     while ask:
@@ -201,10 +231,20 @@ def _descendants() -> list[int]:
     return found
 
 
-def _status(pid: int) -> tuple[str, int]:
-    """State and parent of a process; ("", 0) where it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return fields[0], int(fields[1])
-    except (OSError, IndexError, ValueError):
-        return "", 0
+def _usage(pid: int) -> tuple[int, tuple[float, int]] | None:
+    """The seconds of processor time that a process has used, and the bytes that it has read and written."""
+    fields = _stat(pid)
+    if not fields or fields[0] in "ZX":
+        return None
+    used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    moved = 0
+    with suppress(OSError):
+        moved = sum(int(line.split()[1]) for line in Path(f"/proc/{pid}/io").read_text().splitlines()[:2])
+    return pid, (used, moved)
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process, its state and its parent first; nothing where it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return []

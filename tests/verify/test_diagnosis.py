@@ -11,9 +11,8 @@ import pytest
 from migrator.data_folders import reports_yaml
 from migrator.verify.diagnosis import Failure, Frame, what_fails, what_waits
 from migrator.verify.observed import Bounded
-from migrator.verify.processes import Ended
+from migrator.verify.processes import Ended, Stillness
 from migrator.verify.stacks import read_stacks
-from migrator.verify.stillness import Stillness
 from migrator.verify.verdict import Course
 
 DUMP = """Thread 0x00007f1 (most recent call first):
@@ -81,8 +80,8 @@ def test_regular_expressions_and_fields_of_the_signs() -> None:
 @pytest.mark.parametrize(("used", "still"), [(0.0, True), (0.2, False)])
 def test_a_program_is_still_where_it_uses_no_processor(used: float, still: bool, monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("migrator.verify.stillness.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("migrator.verify.stillness._usage", lambda pid: (pid, (used * now[0], 0)))
+    monkeypatch.setattr("migrator.verify.processes.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("migrator.verify.processes._usage", lambda pid: (pid, (used * now[0], 0)))
     program = Stillness(lambda: [os.getpid()], 0.0, 0.0)
     for second in range(1, 12):
         now[0] = float(second)
