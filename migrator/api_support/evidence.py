@@ -32,7 +32,6 @@ class Evidence(NamedTuple):
     sometimes: tuple[str, ...] = ()
     backward: tuple[str, ...] = ()
     note: str = ""
-    source: str = ""
 
     @property
     def kernel(self) -> str:
@@ -57,13 +56,13 @@ def of_area(api: str) -> Optional[Evidence]:
         if not start:
             return None
         pattern = start
-    status, note, source = areas[pattern]
-    return Evidence(status, "area", True, note=note, source=source)
+    status, note = areas[pattern]
+    return Evidence(status, "area", True, note=note)
 
 
 @cache
-def _areas() -> dict[str, tuple[str, str, str]]:
-    return {name: (status, note, source) for name, status, note, source in tables.rows("by_hand/areas")}
+def _areas() -> dict[str, tuple[str, str]]:
+    return {name: (status, note) for name, status, note, _ in tables.rows("by_hand/areas")}
 
 
 @cache
@@ -84,7 +83,6 @@ def executed(api: str, version: TorchVersion) -> Optional[Evidence]:
         lacking=tuple(lacking),
         sometimes=tuple(support.lacking(found.sometimes, version)),
         backward=tuple(support.lacking(found.backward, version)),
-        source=found.source,
     )
 
 
@@ -94,12 +92,9 @@ def read(api: str, version: TorchVersion) -> Optional[Evidence]:
     row = _nearest(tables.starting("reached", f"{api},"), version)
     if row is None:
         return None
-    _, first, last, how, always, sometimes = row
-    source = f"{api.partition('.')[0]} wheel"
-    if not tables.covers(first, last, version.tuple):
-        source += f" for torch {first or last}"
+    how, always, sometimes = row[3:]
     if how == "compiled":
-        return Evidence("supported", "core", False, source=source)
+        return Evidence("supported", "core", False)
     reached = always.split()
     operators = tuple(name for name in reached if "." not in name and ":" not in name)
     lacking = _without_kernel(operators, version)
@@ -113,9 +108,7 @@ def read(api: str, version: TorchVersion) -> Optional[Evidence]:
             lacking = {name: "none"}
             break
     perhaps = _without_kernel([name for name in sometimes.split() if ":" not in name], version)
-    return Evidence(
-        status, "source", False, operators, tuple(lacking), tuple(perhaps), note=note, source=source
-    )
+    return Evidence(status, "source", False, operators, tuple(lacking), tuple(perhaps), note=note)
 
 
 def _nearest(lines: list[str], version: TorchVersion) -> Optional[list[str]]:
@@ -168,10 +161,10 @@ def compose(api: str, version: TorchVersion, depth: int = 0) -> Optional[Evidenc
         return compose(other, version, depth + 1)
     kind = names.kind(api)
     if kind in ("value", "module"):
-        return Evidence("supported", "value", False, note=kind, source=f"{api.partition('.')[0]} wheel")
+        return Evidence("supported", "value", False, note=kind)
     owner = api.rpartition(".")[0]
     # A member of a class of torch's compiled part, such as those of TorchScript.
     above = read(owner, version) if kind and owner else None
     if above is not None and above.kind == "core":
-        return Evidence("supported", "core", False, source="torch wheel")
+        return Evidence("supported", "core", False)
     return None

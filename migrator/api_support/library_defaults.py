@@ -35,7 +35,6 @@ class LibraryDefault(NamedTuple):
     unless: str
     statement: str
     advice: str
-    source: str
 
     def holds(self, limits: Optional[Limits]) -> Optional[bool]:
         """Whether it is so in the version that a project asks for; None where that is not known."""
@@ -71,14 +70,14 @@ def known() -> Mapping[str, tuple[LibraryDefault, ...]]:
     found: dict[str, tuple[LibraryDefault, ...]] = {}
     for row in tables.rows("library_defaults"):
         api, argument, position, names, library, since, until, harmless, *more = row
-        same, value, outcome, unless, statement, advice, source = more
+        same, value, outcome, unless, statement, advice, _source = more
         default = LibraryDefault(
             *(api, argument, int(position) if position else None, library, since, until),
             tuple(harmless.split()),
             tuple(same.split()),
             value,
             cast(Literal["raises", "cpu", "disabled"], outcome),
-            *(unless, statement, _(advice), source),
+            *(unless, statement, _(advice)),
         )
         for name in names.split():
             others = found.get(name, ())

@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
-from migrator.api_support.versions import TorchVersion, known
+from migrator.api_support.versions import TorchVersion
 from migrator.language import N_, _, language
 
 # The advice that is derived; all other is written by hand.
@@ -22,15 +22,13 @@ class NpuName(NamedTuple):
 
     ``npu`` is empty where nothing does; ``advice`` says then what to do. Beside
     an NPU name, advice says how that name behaves differently.
-    ``exists_from`` is the first known torch version with an NPU name, empty
-    when none has one. ``unchanged`` says what the CUDA name itself does on a
-    machine with an NPU: works | no_effect | raises, empty when not tried.
+    ``unchanged`` says what the CUDA name itself does on a machine with an NPU:
+    works | no_effect | raises, empty when not tried.
     """
 
     npu: str
     advice: str
     source: str
-    exists_from: str
     kind: str  # module | class | function | value | import
     unchanged: str
 
@@ -71,10 +69,9 @@ def names() -> frozenset[str]:
 
 def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
     # The rows of a name cover every known version, oldest first; tests hold them to it.
-    exists_from = next((row[1] or known()[0].text for row in rows if row[4]), "")
     for first, last, kind, npu, unchanged, advice, source in (row[1:] for row in rows):
         if tables.covers(first, last, version.tuple):
-            return NpuName(npu, _said(advice), source, exists_from, kind, unchanged)
+            return NpuName(npu, _said(advice), source, kind, unchanged)
     raise LookupError(f"npu_names.csv has no row for torch {version}")
 
 

@@ -22,7 +22,6 @@ class ProgramOption:
     values: dict[str, str]
     needs_autoload: bool
     advice: str
-    source: str
 
 
 def look_up(program: str, option: str) -> Optional[ProgramOption]:
@@ -34,9 +33,9 @@ def look_up(program: str, option: str) -> Optional[ProgramOption]:
 def known() -> dict[tuple[str, str], ProgramOption]:
     """Every option that is known, by its program and its name."""
     found: dict[tuple[str, str], ProgramOption] = {}
-    for programs, options, values, autoload, advice, source in tables.rows("program_options"):
+    for programs, options, values, autoload, advice, _source in tables.rows("program_options"):
         pairs = (value.partition("=") for value in values.split())
-        option = ProgramOption({old: new for old, _, new in pairs}, autoload == "yes", _(advice), source)
+        option = ProgramOption({old: new for old, _, new in pairs}, autoload == "yes", _(advice))
         for program in programs.split(";"):
             found |= {(program, name): option for name in options.split()}
     return found

@@ -175,7 +175,6 @@ class Composed(NamedTuple):
     always: tuple[str, ...]
     sometimes: tuple[str, ...]
     backward: tuple[str, ...]
-    source: str
 
 
 @cache
@@ -184,8 +183,7 @@ def composition(api: str) -> Optional[Composed]:
     line = next(iter(tables.starting("composed", f"{api},")), "")
     if not line:
         return None
-    _, always, sometimes, backward, source = line.split(",")
-    return Composed(tuple(always.split()), tuple(sometimes.split()), tuple(backward.split()), source)
+    return Composed(*(tuple(cell.split()) for cell in line.split(",")[1:4]))
 
 
 def lacking(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:

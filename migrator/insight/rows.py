@@ -42,7 +42,6 @@ class Row:
     advice: str
     ranks: tuple[str, ...] = ()
     share: Optional[float] = None
-    basis: str = ""
     effect: float = 0.0
     more: dict[str, Any] = field(default_factory=dict)
 

@@ -32,7 +32,6 @@ class Stack:
 
     pid: int
     rank: str | None
-    command: tuple[str, ...]
     calls: tuple[Call, ...]
 
     @property
@@ -93,4 +92,4 @@ def _stacks(notes: Path) -> Iterator[Stack]:
         if frames:
             about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
             calls = tuple(Call(file, int(line), function) for file, line, function in frames)
-            yield Stack(int(path.stem.partition("-")[2]), about["rank"], tuple(about["command"]), calls)
+            yield Stack(int(path.stem.partition("-")[2]), about["rank"], calls)
