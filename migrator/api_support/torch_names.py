@@ -34,17 +34,6 @@ class _Seen(Enum):
     OPEN = 3  # it cannot be said
 
 
-class Parameter(NamedTuple):
-    """A keyword parameter, and the first and the last version that has it.
-
-    None is an open end: as far as the table goes. A parameter that was away in between is there twice.
-    """
-
-    name: str
-    first: Optional[str]
-    last: Optional[str]
-
-
 class TorchNames(NamedTuple):
     """The names of one version. Names are qualified: ``torch.amp.GradScaler``, ``torch.Tensor.abs``."""
 
@@ -85,32 +74,9 @@ class TorchNames(NamedTuple):
         """``first in torch 2.0`` or ``last in torch 1.13`` of an absent name; '' of every other."""
         if not self.absent(name):
             return ""
-        there = spans(name)
-        later = [first for first, _ in there if first and tables.as_tuple(first) > self.version]
-        if later:
-            return _("first in torch {later}", later=short(later[0]))
-        if there:
-            return _("last in torch {earlier}", earlier=short(there[-1][1]))
+        if spans(name):
+            return when(spans(name), self.version)
         return self.absence(name.rpartition(".")[0])  # a member of what is absent may be in no table itself
-
-    def parameters(self, name: str) -> Optional[tuple[Parameter, ...]]:
-        """The keyword parameters that a callable takes at any version, in the order of its definition.
-
-        None where those of this version are not known, or it takes keywords of unknown meaning. Where the
-        name stands for several definitions in the course of time, all count.
-        """
-        here = _keywords(name, self.version)
-        if here is None:
-            return None
-        held: dict[str, list[str]] = {word: [] for word in here}
-        for version in versions():
-            for word in _named(name, tables.as_tuple(version)):
-                held.setdefault(word, []).append(version)
-        return tuple(
-            Parameter(word, first or None, last or None)
-            for word, inside in held.items()
-            for first, last, _ in tables.ranges(dict.fromkeys(inside, ()), versions())
-        )
 
     def absent_members(self, owner: str) -> frozenset[str]:
         """The members of a class that this version has not got: its own, and those of its bases."""
@@ -127,20 +93,6 @@ class TorchNames(NamedTuple):
             return frozenset()
         every = (_named(name, tables.as_tuple(version)) for version in versions())
         return frozenset().union(*every).difference(here)
-
-    def lacks(self, name: str, parameter: str) -> Optional[Parameter]:
-        """The parameter that a callable takes at another version and certainly not at this one, or None.
-
-        Of several ranges it is the one behind this version, or else the last before it.
-        """
-        here = _keywords(name, self.version)
-        if here is None or parameter in here:
-            return None
-        spans = [found for found in self.parameters(name) or () if found.name == parameter]
-        if not spans:
-            return None
-        later = [span for span in spans if span.first and tables.as_tuple(span.first) > self.version]
-        return later[0] if later else spans[-1]
 
 
 def of_version(version: str) -> TorchNames:
@@ -239,10 +191,23 @@ def listed() -> Iterator[str]:
 
 
 @cache
-def spans(name: str) -> tuple[tuple[str, str], ...]:
-    """The ranges of versions that are seen to have a name; an open end is ''."""
-    there = [version for version in versions() if _seen(name, tables.as_tuple(version)) is _Seen.YES]
+def spans(name: str, parameter: str = "") -> tuple[tuple[str, str], ...]:
+    """The ranges of versions that are seen to have a name, or a parameter of it; an open end is empty."""
+    numbers = [(version, tables.as_tuple(version)) for version in versions()]
+    there = [
+        version
+        for version, number in numbers
+        if (parameter in _named(name, number) if parameter else _seen(name, number) is _Seen.YES)
+    ]
     return tuple((first, last) for first, last, _ in tables.ranges(dict.fromkeys(there, ()), versions()))
+
+
+def when(there: tuple[tuple[str, str], ...], version: tables.Version) -> str:
+    """``first in torch 2.0`` or ``last in torch 1.13``, of ranges that a version is in none of."""
+    later = next((first for first, _ in there if first and tables.as_tuple(first) > version), "")
+    if later:
+        return _("first in torch {later}", later=short(later))
+    return _("last in torch {earlier}", earlier=short(there[-1][1]))
 
 
 @cache

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from migrator.api_support import npu_names
-from migrator.api_support.tables import as_tuple
-from migrator.api_support.torch_names import of_version, short
+from migrator.api_support.torch_names import of_version, short, spans, when
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
@@ -289,13 +288,7 @@ def _parameter(
         return
     known = every.get(fitting(tuple(every), (), name), Dropped())
     safety = "safe" if index.segment(parameter.value) in known.usual else known.fix
-    lacks = of_version(context.version.text).lacks(use.name, word)
     assert isinstance(call, ast.Call)
-    assert lacks is not None
-    later = lacks.first is not None and as_tuple(lacks.first) > context.version.tuple
-    when = _("last in torch {last}", last=short(str(lacks.last)))
-    if later:
-        when = _("first in torch {first}", first=short(str(lacks.first)))
     release = _release(context, use.name)
     yield found(
         context,
@@ -309,7 +302,7 @@ def _parameter(
             name=use.name,
             word=word,
             context=release,
-            when=when,
+            when=when(spans(use.name, word), context.version.tuple),
         ),
         advice=known.advice or rule.advice,
         severity="warning" if is_conditional(index, call) else "",

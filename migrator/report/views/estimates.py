@@ -62,6 +62,14 @@ def readiness(counts: Counts) -> tuple[int, float, float]:
     return int(100 * done / (done + left)) if left else 100, done, left
 
 
+def minutes_for(code: str, severity: str) -> Mapping[str, float]:
+    """What the first and each further place takes that a rule leaves to a person."""
+    figures = reports_yaml(_DATA)["effort"]
+    own = max((begin for begin in figures["codes"] if code.startswith(begin)), default="")
+    minutes: Mapping[str, float] = figures["codes"][own] if own else figures.get(severity, figures["info"])
+    return minutes
+
+
 def effort_of(run: Run) -> tuple[Effort, dict[str, Effort]]:
     """The work on all of a project, and on each of its files."""
     figures = reports_yaml(_DATA)["effort"]
@@ -73,14 +81,13 @@ def effort_of(run: Run) -> tuple[Effort, dict[str, Effort]]:
     for index, (_, file, code, severity, api, safety) in zip(
         run.places.index, run.places[columns].itertuples(index=False)
     ):
-        level, kind = severity, "manual"
+        level, kind = "", "manual"
         if index in changed:
             level, kind = ("unsafe", "reviewed") if safety == "unsafe" else ("safe", "automatic")
         key = (kind, code, api)
         word = "again" if key in known else "first"
         known.add(key)
-        own = max((begin for begin in figures["codes"] if code.startswith(begin)), default="")
-        minutes = figures["codes"][own] if own and kind == "manual" else figures[level]
+        minutes = figures[level] if level else minutes_for(code, severity)
         for effort in (total, files.setdefault(file, Effort())):
             effort.add(kind, minutes[word])
     for file in run.skipped[run.skipped["severity"] == "error"]["file"]:

@@ -31,7 +31,6 @@ class Place(NamedTuple):
     before: str
     after: str
     operation: str
-    status: str
 
 
 class Line(NamedTuple):

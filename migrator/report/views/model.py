@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
 from migrator.language import _
 from migrator.report.rows import CHANGES, cell_in
-from migrator.report.views.estimates import KINDS, Counts, Effort, counts_of, effort_of, readiness
+from migrator.report.views.estimates import Counts, Effort, counts_of, effort_of, minutes_for, readiness
 from migrator.report.views.hunks import Hunk, Place, hunks_of, place_of
 from migrator.report.views.run import Run
 from migrator.report.views.texts import Texts
@@ -80,7 +79,6 @@ class FileView:
     changes: int
     unsafe: int
     open: Mapping[str, int]
-    effort: Effort
 
     @property
     def findings(self) -> int:
@@ -111,7 +109,6 @@ class RuleView:
 class View:
     """All that a page shows."""
 
-    run: Run
     counts: Counts
     ready: tuple[int, float, float]
     verdict: str
@@ -122,7 +119,6 @@ class View:
     rules: tuple[RuleView, ...]
     effort: Effort
     file_efforts: tuple[tuple[str, Effort], ...]
-    anchors: Mapping[str, str] = field(default_factory=dict)
 
 
 def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> View:
@@ -130,22 +126,19 @@ def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> View:
     counts = counts_of(run)
     ready = readiness(counts)
     total, efforts = effort_of(run)
-    files = _files(run, efforts)
     verdict, tone = verdict_of(run, counts, texts)
     by_effort = sorted(efforts.items(), key=lambda item: (-item[1].total, item[0]))
     return View(
-        run,
         counts,
         ready,
         verdict,
         tone,
         _charts(run, texts, rules),
         groups_of(run, rules),
-        files,
+        _files(run),
         _rules(run, rules),
         total,
         tuple((name, effort) for name, effort in by_effort if effort.total),
-        {file.name: file.anchor for file in files},
     )
 
 
@@ -176,15 +169,12 @@ def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
 def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
     """What is left to a person, by rule and severity: what has the most effect first."""
     groups = []
-    effort = reports_yaml("page/estimates.yaml")["effort"]
     for (severity, code), rows in run.findings.groupby(["severity", "code"], sort=False):
         said: list[Said] = []
         for (message, advice), same in rows.groupby(["message", "advice"], sort=False):
             places = tuple(zip(same["file"], same["line"]))
             said.append(Said(message, advice, places[:_PLACES], max(len(places) - _PLACES, 0)))
-        rule = rules.get(code)
-        own = max((begin for begin in effort["codes"] if code.startswith(begin)), default="")
-        minutes = effort["codes"][own] if own else effort.get(severity, effort["info"])
+        rule, minutes = rules.get(code), minutes_for(code, severity)
         first = rows["api"].nunique()
         groups.append(
             Group(
@@ -202,7 +192,7 @@ def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
     )
 
 
-def _files(run: Run, efforts: Mapping[str, Effort]) -> tuple[FileView, ...]:
+def _files(run: Run) -> tuple[FileView, ...]:
     parts: dict[str, dict[str, list[Place]]] = {}
     for row in run.places.to_dict("records"):
         name = cell_in(row["file"])[0]
@@ -212,11 +202,6 @@ def _files(run: Run, efforts: Mapping[str, Effort]) -> tuple[FileView, ...]:
     anchors: set[str] = set()
     for name, cells in parts.items():
         places = [place for each in cells.values() for place in each]
-        effort = Effort()
-        for cell in cells:
-            for kind in KINDS:
-                effort.places[kind] += efforts[cell].places[kind]
-                effort.minutes[kind] += efforts[cell].minutes[kind]
         views.append(
             FileView(
                 name,
@@ -228,7 +213,6 @@ def _files(run: Run, efforts: Mapping[str, Effort]) -> tuple[FileView, ...]:
                 sum(place.change for place in places),
                 sum(place.change and place.safety == "unsafe" for place in places),
                 Counter(place.severity for place in places if not place.change),
-                effort,
             )
         )
     return tuple(sorted(views, key=lambda view: view.name))
@@ -309,7 +293,6 @@ def _rules(run: Run, rules: Mapping[str, Rule]) -> tuple[RuleView, ...]:
     views = []
     for code in sorted({*changes, *findings}):
         rule = rules.get(code)
-        text = (rule.name, rule.summary, rule.why.strip(), rule.advice, rule.links) if rule else None
-        name, summary, why, advice, references = text or ("", "", "", "", ())
-        views.append(RuleView(code, name, summary, why, advice, references, changes[code], findings[code]))
+        known = (rule.name, rule.summary, rule.why.strip(), rule.advice, rule.links) if rule else None
+        views.append(RuleView(code, *(known or ("", "", "", "", ())), changes[code], findings[code]))
     return tuple(views)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from migrator.launch.script import NAME as LAUNCHER
 from migrator.report.rows import cell_in
 from migrator.report.views.highlight import Spans, as_html, marked, tokens_of
 from migrator.report.views.hunks import Line
-from migrator.report.views.model import FileView, View, view_of
+from migrator.report.views.model import FileView, view_of
 from migrator.report.views.run import Run
 from migrator.report.views.texts import Texts
 
@@ -44,7 +45,7 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
     sections = [(file, macro(file)) for file in view.files]
     parts = [sections] if one_page else _split(sections)
     names = page_names(len(parts))
-    place = {file.name: name for name, part in zip(names, parts) for file, _ in part}
+    places = {file.name: (name, file.anchor) for name, part in zip(names, parts) for file, _ in part}
     script = (data_folder("reports") / "page" / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = environment.get_template("index.html.j2")
@@ -57,7 +58,7 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
                 sections=part,
                 page=number,
                 pages=[(each, [file for file, _ in own]) for each, own in zip(names, parts)],
-                link=_Links(view, place, name),
+                link=partial(_link, places, name),
                 script=Markup(script),  # nosec B704 # our own file
                 digest=digest,
                 figures=reports_yaml("page/estimates.yaml"),
@@ -85,20 +86,13 @@ def _launcher(run: Run) -> str:
     return LAUNCHER if run.kind == "migrate" and (run.folder.parent / LAUNCHER).is_file() else ""
 
 
-class _Links:
-    """Where things are, from one page."""
-
-    def __init__(self, view: View, place: Mapping[str, str], page: str) -> None:
-        self._view, self._place, self._page = view, place, page
-
-    def __call__(self, file: str, line: int = 0) -> str:
-        """The address of a file, or of what is at a line of it, which may be in a notebook's cell."""
-        name, cell = cell_in(file)
-        page = self._place.get(name, self._page)
-        anchor = self._view.anchors.get(name, "")
-        suffix = "" if cell is None else f":{cell}"
-        place = f"{anchor}{suffix}:{line}" if line else anchor
-        return f"{'' if page == self._page else page}#{quote(place)}"
+def _link(places: Mapping[str, tuple[str, str]], here: str, file: str, line: int = 0) -> str:
+    """The address of a file from one page, or of what is at a line of it, maybe in a notebook's cell."""
+    name, cell = cell_in(file)
+    page, anchor = places.get(name, (here, ""))
+    suffix = "" if cell is None else f":{cell}"
+    place = f"{anchor}{suffix}:{line}" if line else anchor
+    return f"{'' if page == here else page}#{quote(place)}"
 
 
 def _split(sections: Sequence[tuple[FileView, str]]) -> list[list[tuple[FileView, str]]]:

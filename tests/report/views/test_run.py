@@ -171,7 +171,7 @@ def test_an_estimate_counts_the_first_place_of_an_api_more(copied) -> None:
 
 def change(line: int, before: str, after: str, operation: str = "MODIFY") -> Place:
     rows = before.count("\n")
-    return Place(True, line, line + rows, "NPU1", "error", "", "m", "", "safe", before, after, operation, "")
+    return Place(True, line, line + rows, "NPU1", "error", "", "m", "", "safe", before, after, operation)
 
 
 BEFORE = ["a", "  x.cuda()", "b", "c", "d", "e", "f", "g", "h", "i"]
