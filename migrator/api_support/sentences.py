@@ -70,8 +70,6 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         return _("Runs on the CPU: no kernel{of} in torch_npu {release} (slow).", of=of, release=release)
     if verdict.status == "unsupported":
         return _unsupported(verdict, version)
-    if verdict.status == "partial":
-        return _in_part(verdict)
     return _("Unknown: no document lists it, and neither its operators nor its source are known.")
 
 

@@ -23,9 +23,7 @@ _RULES = "NPU8"
 def find(run: Run, root: Path) -> Iterator[Row]:
     """A row for each place that ran."""
     records: dict[str, list[Record]] = {}
-    process = max(run.processes, key=lambda each: len(each.records), default=None)
-    if process is None:
-        return
+    process = max(run.processes, key=lambda each: len(each.records))
     for record in process.records:
         if record.place is not None:
             records.setdefault(record.place.file, []).append(record)

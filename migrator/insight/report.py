@@ -24,6 +24,7 @@ JSON = "npu_insight.json"
 VENDOR = "msft_dynamic_shape_analysis_report.csv"
 KINDS = ("cpu_fallback", "limits", "dynamic_shape", "host_sync", "communication", "memory", "fused")
 _SEVERITIES = ("error", "warning", "info")
+_IN_JSON = "kind severity file line function subject calls per_step bytes share ranks message advice".split()
 
 
 def product_line(soc: str) -> str:
@@ -76,9 +77,8 @@ def write_reports(folder: Path, run: Run, rows: list[Row]) -> None:
 def _cells(row: Row) -> dict[str, Any]:
     return {
         **vars(row),
-        "file": row.place.file,
+        **vars(row.place),
         "line": row.place.line or "",
-        "function": row.place.function,
         "per_step": "" if row.per_step is None else f"{row.per_step:.4g}",
         "share": "" if row.share is None else f"{row.share:.4f}",
         "ranks": " ".join(row.ranks),
@@ -112,10 +112,7 @@ def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
         "communication": [
             {
                 **{key: value for key, value in asdict(fact["call"]).items() if key != "rank"},
-                "bytes": fact["bytes"],
-                "calls": fact["calls"],
-                "per_step": fact["per_step"],
-                "ranks": fact["ranks"],
+                **{key: fact[key] for key in ("bytes", "calls", "per_step", "ranks")},
             }
             for fact in communication.facts(run)
         ],
@@ -125,20 +122,5 @@ def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
 
 
 def _as_json(row: Row) -> dict[str, Any]:
-    place = row.place
-    return {
-        "kind": row.kind,
-        "severity": row.severity,
-        "file": place.file,
-        "line": place.line,
-        "function": place.function,
-        "subject": row.subject,
-        "calls": row.calls,
-        "per_step": row.per_step,
-        "bytes": row.bytes,
-        "share": row.share,
-        "ranks": list(row.ranks),
-        "message": row.message,
-        "advice": row.advice,
-        **row.more,
-    }
+    values = {**vars(row), **vars(row.place)}
+    return {**{name: values[name] for name in _IN_JSON}, **row.more}

@@ -15,8 +15,8 @@ _SHOWN = 10
 
 def estimate(run: Run) -> Optional[dict[str, Any]]:
     """The estimate, with its range and what it assumes; None without a step after the first."""
-    process = max(run.processes, key=lambda each: each.steps, default=None)
-    if process is None or process.steps < 2:
+    process = max(run.processes, key=lambda each: each.steps)
+    if process.steps < 2:
         return None
     data = reports_yaml("insight.yaml")
     line, ways = data["product_lines"][run.hardware], data["roofline"]

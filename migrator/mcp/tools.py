@@ -312,19 +312,14 @@ def _cut(text: str, most: int) -> tuple[str, bool]:
 
 
 def _finding(item: dict[str, Any], name: str) -> results.Finding:
-    fix = item["fix"] or {}
+    place, fix = item["location"], item["fix"] or {}
     return results.Finding(
         file=name,
-        line=item["location"]["row"],
-        column=item["location"]["column"],
-        cell=item["cell"],
-        code=item["code"],
-        severity=item["severity"],
-        message=item["message"],
-        advice=item["advice"],
-        api=item["api"],
+        line=place["row"],
+        column=place["column"],
         fix=fix.get("applicability"),
         fix_message=fix.get("message"),
+        **{key: item[key] for key in ("cell", "code", "severity", "message", "advice", "api")},
     )
 
 

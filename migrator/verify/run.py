@@ -39,15 +39,18 @@ class OriginalError(Exception):
 
 def migrated_for(migrated: Path) -> str:
     """The torch version that a result of npumigrate was migrated for; empty where its reports are missing."""
+    return _noted(migrated, "torch") or ""
+
+
+def _noted(migrated: Path, *keys: str) -> str | None:
+    """What the summary of a migration has under a key, and one in that; None where it is missing."""
     try:
-        return str(_summary(migrated)["torch"])
+        content: Any = json.loads((migrated / _REPORTS / "summary.json").read_text(encoding="utf-8"))
+        for key in keys:
+            content = content[key]
+        return str(content)
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _summary(migrated: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((migrated / _REPORTS / "summary.json").read_text(encoding="utf-8"))
-    return content
+        return None
 
 
 def find_original(migrated: Path) -> Path:
@@ -58,16 +61,15 @@ def find_original(migrated: Path) -> Path:
 
     Raises OriginalError.
     """
-    try:
-        name = str(_summary(migrated)["options"]["input"])
-    except (OSError, ValueError, KeyError, TypeError):
+    name = _noted(migrated, "options", "input")
+    if name is None:
         raise OriginalError(
             _(
                 "{migrated} has no {reports}/summary.json: give the original with --original DIR",
                 migrated=migrated,
                 reports=_REPORTS,
             )
-        ) from None
+        )
     for path in (*inputs(migrated / _REPORTS), migrated.parent / name, migrated.parent.parent / name):
         if path.exists() and path.resolve() != migrated.resolve():
             return path

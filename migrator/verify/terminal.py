@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from migrator.language import N_, _
+from migrator.language import N_, _, ngettext
 from migrator.report.terminal import WIDEST, show_block
 from migrator.verify.observed import CPU, Process
 from migrator.verify.stacks import process_name
@@ -17,20 +17,6 @@ _PROCESSES_SHOWN = 16
 _OPERATORS_SHOWN = 8
 _PLACES_SHOWN = 20
 _PAIRS_SHOWN = 6
-# What ``_number`` counts.
-_COUNTED = (
-    *(N_("call"), N_("calls"), N_("step"), N_("steps"), N_("forward pass"), N_("forward passes")),
-    *(
-        N_("process"),
-        N_("processes"),
-        N_("time"),
-        N_("times"),
-        N_("line"),
-        N_("lines"),
-        N_("number"),
-        N_("numbers"),
-    ),
-)
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
@@ -49,7 +35,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(line, soft_wrap=True)
     _block(console, _("Processes"), _process_lines(verdict, width))
     calls = (
-        (kind, _number(each["calls"], "call"), _size(each["bytes"]))
+        (kind, ngettext("{n:,} call", "{n:,} calls", each["calls"]), _size(each["bytes"]))
         for kind, each in verdict.collectives.items()
     )
     _block(
@@ -79,11 +65,9 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
     ended = verdict.ended
     yield Text(_("Program  ended with {code} after {seconds:.1f} s", code=ended.code, seconds=ended.seconds))
     for process in verdict.course.bounded[:_PROCESSES_SHOWN]:
-        what = (
-            _number(process.steps, "step")
-            if process.steps
-            else _number(process.passes, "forward pass", "forward passes")
-        )
+        what = ngettext("{n:,} forward pass", "{n:,} forward passes", process.passes)
+        if process.steps:
+            what = ngettext("{n:,} step", "{n:,} steps", process.steps)
         who = process_name(process.pid, process.rank)
         yield Text(_("         {who} was ended after {what}", who=who, what=what))
     if verdict.course.only_followed(ended) and not ended.well:
@@ -105,13 +89,8 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         )
         yield Text(_("         differences between the two were not tested"), "yellow")
     if ended.left:
-        yield Text(
-            _(
-                "         {left} kept running and had to be stopped",
-                left=_number(ended.left, "process", "processes"),
-            ),
-            "yellow",
-        )
+        left = ngettext("{n:,} process", "{n:,} processes", ended.left)
+        yield Text(_("         {left} kept running and had to be stopped", left=left), "yellow")
     shares = verdict.shares
     places = {
         "npu": _("on NPUs"),
@@ -200,9 +179,8 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     yield Text(_("Original {folder}", folder=original.folder))
     times = sum(process.cuda_on_cpu for process in original.processes)
     if times:
-        yield Text(
-            _("         the CPU stood in for CUDA, and Gloo for NCCL: {times}", times=_number(times, "time"))
-        )
+        often = ngettext("{n:,} time", "{n:,} times", times)
+        yield Text(_("         the CPU stood in for CUDA, and Gloo for NCCL: {times}", times=often))
     comparison = original.comparison
     if comparison is None:
         return
@@ -212,8 +190,8 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
         _(
             "Compared {lines} with {numbers}, tolerance {tolerance:g}: {lines2} agree, "
             "largest difference {largest:.2g}",
-            lines=_number(lines, "line"),
-            numbers=_number(comparison.numbers, "number"),
+            lines=ngettext("{n:,} line", "{n:,} lines", lines),
+            numbers=ngettext("{n:,} number", "{n:,} numbers", comparison.numbers),
             tolerance=comparison.tolerance,
             lines2=lines - len(wrong),
             largest=comparison.largest,
@@ -233,13 +211,8 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
         (N_("migrated"), comparison.only_migrated),
     ):
         if only:
-            yield Text(
-                _(
-                    "Only the {what} printed {only} of numbers, such as",
-                    what=_(what),
-                    only=_number(len(only), "line"),
-                )
-            )
+            lines_only = ngettext("{n:,} line", "{n:,} lines", len(only))
+            yield Text(_("Only the {what} printed {only} of numbers, such as", what=_(what), only=lines_only))
             yield _cut(f"    {only[0]}", width)
 
 
@@ -260,7 +233,3 @@ def _size(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
         count /= 1024
     return f"{count:,.1f} GiB"
-
-
-def _number(count: int, what: str, several: str = "") -> str:
-    return f"{count:,} {_(what if count == 1 else several or what + 's')}"

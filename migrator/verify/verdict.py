@@ -86,9 +86,6 @@ class Course:
         return bool(self.failures) and all(failure.process in parents for failure in self.failures)
 
 
-_NOTHING_NOTED = Course()
-
-
 @dataclass(frozen=True)
 class Verdict:
     """A run of a migrated project, and what it proves.
@@ -104,9 +101,9 @@ class Verdict:
     reached: tuple[Reached, ...]
     not_reached: int
     original: Original | None
+    course: Course
     torch: str = ""
     migrated_for: str = ""
-    course: Course = _NOTHING_NOTED
     set_to: tuple[str, ...] = ()  # the options that --shrink has set
 
     @property
@@ -160,7 +157,7 @@ def judge(
     reached: Sequence[Reached],
     places: Sequence[Place],
     original: Original | None,
-    course: Course = _NOTHING_NOTED,
+    course: Course = Course(),
 ) -> Verdict:
     """Return the verdict on a run; ``original`` where a comparison was asked for."""
     shares = measure(processes)
@@ -174,7 +171,7 @@ def judge(
         tuple(reached),
         len(places) - len(reached),
         original,
-        course=course,
+        course,
     )
 
 

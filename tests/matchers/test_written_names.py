@@ -63,7 +63,7 @@ def lacking(uses: set[tuple[str, str]], version: str) -> Iterator[str]:
     for name, word in sorted(uses):
         if names.absent(name):
             yield f"torch {version}: {name} is {names.absence(name)}"
-        elif word and names.lacks(name, word):
+        elif word and word in names.lacking(name):
             yield f"torch {version}: {name} has no {word}"
 
 
