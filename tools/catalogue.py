@@ -37,7 +37,7 @@ _MARKS = {
     "N_": (0,),
     "ngettext": (0, 1),
     **dict.fromkeys(("ContainerError", "ManifestError", "MappingError", "MpiLineError"), (0,)),
-    **dict.fromkeys(("RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
+    **dict.fromkeys(("OriginalError", "RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
 # What is between the parts of a list: Chinese has signs of its own for it.

@@ -169,23 +169,6 @@ def _natives(base: str, version: TorchVersion) -> dict[str, str]:
     return {op: kind for op, first, last, kind in cells if tables.covers(first, last, version.tuple)}
 
 
-class Composed(NamedTuple):
-    """The operators that an API comes to on an NPU: always, for some arguments, and in its backward pass."""
-
-    always: tuple[str, ...]
-    sometimes: tuple[str, ...]
-    backward: tuple[str, ...]
-
-
-@cache
-def composition(api: str) -> Optional[Composed]:
-    """The row of composed.csv on an API, or None."""
-    line = next(iter(tables.starting("composed", f"{api},")), "")
-    if not line:
-        return None
-    return Composed(*(tuple(cell.split()) for cell in line.split(",")[1:4]))
-
-
 def lacking(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:
     """The operators without an NPU kernel at a version, with what becomes of them: fallback or none."""
     kinds = {operator: overload_registered(operator, version) for operator in operators}

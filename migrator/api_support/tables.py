@@ -205,14 +205,8 @@ def _content(table: str) -> bytes:
     return (in_force() / f"{table}.csv").read_bytes()
 
 
-def write(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
-    """Write a table sorted, with ``\\n`` line ends: the same rows give the same bytes."""
-    in_order: list[list[str]] = sorted((list(record) for record in records), key=_order)
-    write_as_they_are(path, columns, in_order)
-
-
 def write_as_they_are(path: Path, columns: Sequence[str], records: Iterable[Sequence[str]]) -> None:
-    """Write a table that has an order of its own."""
+    """Write a table that has an order of its own, with ``\\n`` line ends."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -220,8 +214,9 @@ def write_as_they_are(path: Path, columns: Sequence[str], records: Iterable[Sequ
 
 
 def write_in(folder: Path, table: str, records: Iterable[Sequence[str]]) -> None:
-    """Write one of the tables, with its columns."""
-    write(folder / f"{table}.csv", COLUMNS[table].split(), records)
+    """Write one of the tables, with its columns, sorted: the same rows give the same bytes."""
+    in_order: list[list[str]] = sorted((list(record) for record in records), key=_order)
+    write_as_they_are(folder / f"{table}.csv", COLUMNS[table].split(), in_order)
 
 
 def _order(record: list[str]) -> list[tuple[int, Version, str]]:

@@ -77,12 +77,9 @@ def _problem(machine: Machine, values: str, value: str) -> str:
     limits = re.fullmatch(r"(\d+)-(\d+)", values)
     if limits is None:
         return "" if value in values.split() else _("HCCL and torch_npu take other values")
-    fits = value.isdecimal() and int(limits[1]) <= int(value) <= int(limits[2])
-    return (
-        ""
-        if fits
-        else _("it takes whole numbers from {limits} to {limits2}", limits=limits[1], limits2=limits[2])
-    )
+    if value.isdecimal() and int(limits[1]) <= int(value) <= int(limits[2]):
+        return ""
+    return _("it takes whole numbers from {limits} to {limits2}", limits=limits[1], limits2=limits[2])
 
 
 def _address_problem(machine: Machine, value: str) -> str:
@@ -103,7 +100,6 @@ def _card_problem(machine: Machine, value: str) -> str:
     if not wanted:
         return _("it names no network card")
     fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
-    left = set(cards) - fit if value.startswith("^") else fit
-    return (
-        _("no network card matches; there are {cards}", cards=", ".join(cards)) if cards and not left else ""
-    )
+    if not cards or (set(cards) - fit if value.startswith("^") else fit):
+        return ""
+    return _("no network card matches; there are {cards}", cards=", ".join(cards))

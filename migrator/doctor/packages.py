@@ -43,15 +43,8 @@ def python_at(path: Path) -> Python:
     Raises ValueError where there is no site-packages folder.
     """
     prefix = path.parent.parent if path.name.startswith("python") and not path.is_dir() else path
-    folders = [
-        found
-        for pattern in (
-            "lib/python3*/site-packages",
-            "lib/python3*/dist-packages",
-            "lib/python3/dist-packages",
-        )
-        for found in sorted(prefix.glob(pattern))
-    ]
+    patterns = ("lib/python3*/site-packages", "lib/python3*/dist-packages")
+    folders = [found for pattern in patterns for found in sorted(prefix.glob(pattern))]
     if not folders:
         raise ValueError(
             _("{path} is no Python environment: it has no lib/python3.*/site-packages", path=path)
@@ -72,11 +65,7 @@ def _packages(folders: list[str]) -> dict[str, Package]:
         # As the metadata may call it: torch_npu or torch-npu.
         distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
         # Its files may be half removed: then this gives None, and importlib_metadata in its place raises.
-        if (
-            distribution is None
-            or "Version" not in distribution.metadata
-            or not distribution.metadata["Version"]
-        ):
+        if distribution is None or not distribution.metadata.get("Version"):
             continue
         required = " ".join(distribution.requires or ())
         torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from migrator.doctor.fault import Fault, fault
 from migrator.doctor.machine import Machine
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.rank_table import RankTableError, Server, parse, problems, read
 
 _MOST = 3  # problems of one file; the rest follows from them often enough
@@ -50,21 +50,16 @@ def _elsewhere(machine: Machine, servers: tuple[Server, ...]) -> Iterator[str]:
     own = machine.addresses()
     named = [server for server in servers if server.name in own]
     if len(servers) > 1 and own and not named and all(_is_address(server.name) for server in servers):
-        yield _(
-            "none of its servers ({servers}) is this one",
-            servers=", ".join(server.name for server in servers[:3]),
-        )
+        names = ", ".join(server.name for server in servers[:3])
+        yield _("none of its servers ({servers}) is this one", servers=names)
     here = named[0] if named else servers[0] if len(servers) == 1 else None
     npus = machine.npus()
     if here is not None and npus:
         missing = sorted({device.device_id for device in here.devices} - set(npus))
         if missing:
             numbers = ", ".join(map(str, missing))
-            yield _(
-                "its server {name} has the NPUs {numbers}, which are not here",
-                name=here.name,
-                numbers=numbers,
-            )
+            said = N_("its server {name} has the NPUs {numbers}, which are not here")
+            yield _(said, name=here.name, numbers=numbers)
     ranks = sum(len(server.devices) for server in servers)
     for name in ("WORLD_SIZE", "RANK_SIZE"):
         given = machine.variables.get(name, "")

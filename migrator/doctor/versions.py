@@ -99,11 +99,9 @@ def _python_pair(version: str, release: ReleaseSet) -> Iterator[Fault]:
 def _companion(name: str, package: Package, torch: str, known: str) -> Iterator[Fault]:
     """A package that is compiled for one torch: its metadata names it. ``known`` is the one that fits."""
     if package.torch and package.torch != torch:
-        command = (
-            f"pip install {name}=={known}"
-            if known
-            else _("install the {name} for torch {torch}", name=name, torch=torch)
-        )
+        command = f"pip install {name}=={known}"
+        if not known:
+            command = _("install the {name} for torch {torch}", name=name, torch=torch)
         yield fault(
             "companion-pair",
             package=name,

@@ -76,11 +76,9 @@ def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
             missing = next(number for number in numbers if number not in came)
             rank, call = next(iter(came.items()))
             before = ranks[missing][turn - 1] if turn else None
-            last = (
-                text(KIND, "none")
-                if before is None
-                else text(KIND, "last", collective=_named(before.kind), where=_where(before.place))
-            )
+            last = text(KIND, "none")
+            if before is not None:
+                last = text(KIND, "last", collective=_named(before.kind), where=_where(before.place))
             kind = _named(call.kind)
             message = text(KIND, "missing", rank=rank, collective=kind, other=missing, last=last)
             advice = text(KIND, "missing_advice")

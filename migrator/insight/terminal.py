@@ -10,7 +10,7 @@ from rich.text import Text
 from migrator.insight import memory, roofline
 from migrator.insight.report import KINDS, title
 from migrator.insight.rows import Row, Run, size
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.report.terminal import WIDEST, show_block
 
 _SHOWN = 3
@@ -25,7 +25,7 @@ def show_insight(console: Console, run: Run, rows: Sequence[Row], where: str) ->
         found = [row for row in rows if row.kind == kind]
         if found:
             show_block(console, [Text(title(kind), style="bold"), *_lines(found, width)])
-    facts = list(_facts(run))
+    facts = list(map(Text, _facts(run)))
     if facts:
         show_block(console, facts)
     console.print()
@@ -44,42 +44,23 @@ def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
         yield Text(_("… and {rows} more", rows=len(rows) - _SHOWN), style="dim")
 
 
-def _facts(run: Run) -> Iterator[Text]:
+def _facts(run: Run) -> Iterator[str]:
     fullest = max(memory.facts(run), key=lambda fact: max(fact["peaks"].values()), default=None)
     if fullest is not None:
-        peak = max(fullest["peaks"].values())
-        fits = " and ".join(name for name, fitting in fullest["fits"].items() if fitting) or _(
-            "none of the two"
-        )
-        yield Text(
-            _(
-                "Memory   peak {peak} on NPU {fullest}, fits: {fits}",
-                peak=size(peak),
-                fullest=fullest["device"],
-                fits=fits,
-            )
-        )
+        peak, device = size(max(fullest["peaks"].values())), fullest["device"]
+        fits = " and ".join(name for name, fitting in fullest["fits"].items() if fitting)
+        fits = fits or _("none of the two")
+        yield _("Memory   peak {peak} on NPU {device}, fits: {fits}", peak=peak, device=device, fits=fits)
         batch, now = fullest["largest_batch"]["32 GiB"], fullest["batch"]
         if batch and batch < _SENSIBLE * now:
-            yield Text(
-                _(
-                    "         the batch of {now} may be up to about {batch} in 32 GiB (inferred)",
-                    now=now,
-                    batch=batch,
-                )
-            )
+            said = N_("         the batch of {now} may be up to about {batch} in 32 GiB (inferred)")
+            yield _(said, now=now, batch=batch)
     estimate = roofline.estimate(run)
     if estimate:
-        seconds = estimate["seconds"]
+        seconds = {end: 1000.0 * each for end, each in estimate["seconds"].items()}
         bound = max(estimate["bound_by"], key=lambda name: float(estimate["bound_by"][name]))
-        yield Text(
-            _(
-                "Step     {seconds:.3g} to {seconds2:.3g} ms of operators on {hardware} "
-                "(estimate, bound by {bound}), {estimate:.3g} multiply-adds",
-                seconds=seconds["at_best"] * 1000.0,
-                seconds2=seconds["at_worst"] * 1000.0,
-                hardware=run.hardware,
-                bound=bound,
-                estimate=estimate["multiply_adds"],
-            )
+        yield _(
+            "Step     {at_best:.3g} to {at_worst:.3g} ms of operators on {hardware} "
+            "(estimate, bound by {bound}), {amount:.3g} multiply-adds",
+            **{**seconds, "hardware": run.hardware, "bound": bound, "amount": estimate["multiply_adds"]},
         )

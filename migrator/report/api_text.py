@@ -41,9 +41,7 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     """All about one name, or what holds of it at one version."""
     lines = [paint(answer.name, "bold")]
     if version:
-        lines[0] += _(
-            "  at torch {version}, torch_npu {torch_npu}", version=version, torch_npu=version.torch_npu
-        )
+        lines[0] += _("  at torch {version}, torch_npu {version.torch_npu}", version=version)
     if answer.alias_of:
         lines.append(_("another spelling of {alias_of}", alias_of=answer.alias_of))
     if answer.member_of:
@@ -95,12 +93,7 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
     return [
         *lines,
         "",
-        _(
-            "{count}, at torch {version} with torch_npu {torch_npu}",
-            count=count,
-            version=version,
-            torch_npu=version.torch_npu,
-        ),
+        _("{n}, at torch {version} with torch_npu {version.torch_npu}", n=count, version=version),
     ]
 
 

@@ -69,22 +69,21 @@ class Tally:
         elif result.left:
             self.other_files += 1
         for finding in result.findings:
-            report = report_of(finding, self.runs)
             if finding.fixed:
                 self.made[finding.code] += 1
                 if finding.safety == "unsafe":
                     self.unsafe[finding.code] += 1
             else:
-                self._leave_open(result.name, finding, report)
+                self._leave_open(result.name, finding)
 
-    def _leave_open(self, file: str, finding: Finding, report: str) -> None:
+    def _leave_open(self, file: str, finding: Finding) -> None:
         key = (finding.severity, finding.code)
         message = finding.message.replace(finding.api, "…") if finding.api else finding.message
         group = self.groups.setdefault(key, OpenGroup(*key, finding.api, message))
         group.count += 1
         group.message = group.message if group.message == message else ""
         group.api = group.api if group.api == finding.api else ""
-        group.reports.add(report)
+        group.reports.add(report_of(finding, self.runs))
         if len(group.places) < _PLACES_KEPT:
             group.places.append((finding.api, f"{file_of(file, finding)}:{finding.line}"))
 

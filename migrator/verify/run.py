@@ -14,7 +14,7 @@ from typing import Any, Callable, Optional
 from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.report.log_file import inputs
 from migrator.verify import processes
 from migrator.verify.diagnosis import read_failures, what_fails, what_waits
@@ -33,7 +33,7 @@ class NoProgram(Exception):  # noqa: N818
     """The program that is to run is not there."""
 
 
-class OriginalError(Exception):
+class OriginalError(MessageError):
     """The original cannot be found; the text says what to do."""
 
 
@@ -64,21 +64,17 @@ def find_original(migrated: Path) -> Path:
     name = _noted(migrated, "options", "input")
     if name is None:
         raise OriginalError(
-            _(
-                "{migrated} has no {reports}/summary.json: give the original with --original DIR",
-                migrated=migrated,
-                reports=_REPORTS,
-            )
+            "{migrated} has no {reports}/summary.json: give the original with --original DIR",
+            migrated=migrated,
+            reports=_REPORTS,
         )
     for path in (*inputs(migrated / _REPORTS), migrated.parent / name, migrated.parent.parent / name):
         if path.exists() and path.resolve() != migrated.resolve():
             return path
     raise OriginalError(
-        _(
-            "the original {name!r} of {migrated} was not found: give it with --original DIR",
-            name=name,
-            migrated=migrated,
-        )
+        "the original {name!r} of {migrated} was not found: give it with --original DIR",
+        name=name,
+        migrated=migrated,
     )
 
 

@@ -79,14 +79,8 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
     for line in verdict.set_to:
         yield Text(_("Set      {what}", what=line))
     if verdict.other_torch:
-        yield Text(
-            _(
-                "Torch    {torch}, and the project was migrated for {migrated_for}:",
-                torch=verdict.torch,
-                migrated_for=verdict.migrated_for,
-            ),
-            "yellow",
-        )
+        said = _("Torch    {its.torch}, and the project was migrated for {its.migrated_for}:", its=verdict)
+        yield Text(said, "yellow")
         yield Text(_("         differences between the two were not tested"), "yellow")
     if ended.left:
         left = ngettext("{n:,} process", "{n:,} processes", ended.left)
@@ -99,19 +93,14 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         "nowhere": _("nothing ran"),
     }
     yield Text(_("Work     {where}", where=places[shares.place]))
-    parts = [
+    parts = ", ".join(
         f"{share:.1%} {_(what)}"
         for what, share in ((N_("forward"), shares.forward), (N_("backward"), shares.backward))
         if share is not None
-    ]
+    )
     if parts:
-        yield Text(
-            _(
-                "         the NPUs' part of the {measure}: {parts}",
-                measure=shares.measure,
-                parts=", ".join(parts),
-            )
-        )
+        said = _("         the NPUs' part of the {measure}: {parts}", measure=shares.measure, parts=parts)
+        yield Text(said)
 
 
 def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -141,15 +130,8 @@ def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     most = max(verdict.processes, key=lambda process: len(process.new_shapes), default=None)
     found = [(entry, most.steps) for entry in most.new_shapes if entry.steps > 1] if most else []
     for entry, steps in found[:_OPERATORS_SHOWN]:
-        line = _(
-            "{operator:<32} new in {steps} of {steps2} steps",
-            operator=entry.operator,
-            steps=entry.steps,
-            steps2=steps,
-        )
-        yield _cut(
-            _("{line}, {shapes} in all  {place}", line=line, shapes=entry.shapes, place=entry.place), width
-        )
+        line = _("{its.operator:<32} new in {its.steps} of {steps} steps", its=entry, steps=steps)
+        yield _cut(_("{line}, {its.shapes} in all  {its.place}", line=line, its=entry), width)
     yield from _rest(found, _OPERATORS_SHOWN)
 
 
@@ -165,12 +147,8 @@ def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
         yield line
     yield from _rest(verdict.reached, _PLACES_SHOWN)
     if not shown:
-        rest = (
-            _(", {not_reached} not reached", not_reached=verdict.not_reached)
-            if verdict.not_reached
-            else _(" (there are none)")
-        )
-        yield Text(_("none") + rest)
+        rest = _(", {not_reached} not reached", not_reached=verdict.not_reached)
+        yield Text(_("none") + (rest if verdict.not_reached else _(" (there are none)")))
     elif verdict.not_reached:
         yield Text(_("not reached: {not_reached}", not_reached=verdict.not_reached))
 
@@ -188,13 +166,12 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     lines = len(comparison.compared)
     yield Text(
         _(
-            "Compared {lines} with {numbers}, tolerance {tolerance:g}: {lines2} agree, "
-            "largest difference {largest:.2g}",
+            "Compared {lines} with {numbers}, tolerance {its.tolerance:g}: {right} agree, "
+            "largest difference {its.largest:.2g}",
             lines=ngettext("{n:,} line", "{n:,} lines", lines),
             numbers=ngettext("{n:,} number", "{n:,} numbers", comparison.numbers),
-            tolerance=comparison.tolerance,
-            lines2=lines - len(wrong),
-            largest=comparison.largest,
+            right=lines - len(wrong),
+            its=comparison,
         )
     )
     shown = wrong or comparison.compared

@@ -218,11 +218,9 @@ def _outcome(
 
 
 def _how_it_failed(code: int) -> str:
-    return (
-        _("the program was terminated by signal {code}", code=code - 128)
-        if code > 128
-        else _("the program ended with {code}", code=code)
-    )
+    if code > 128:
+        return _("the program was terminated by signal {code}", code=code - 128)
+    return _("the program ended with {code}", code=code)
 
 
 def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
@@ -238,12 +236,8 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
         (shares.forward, _("the work")),
     ):
         if share is not None and share < 1 - _CPU_SHARE:
-            part = (
-                "ran"
-                if share == 0
-                else _("ran for {value:.0%} of its {measure}", value=1 - share, measure=shares.measure)
-            )
-            reasons.append(_("{what} {part} on the CPU", what=what, part=part))
+            part = _("ran for {value:.0%} of its {measure}", value=1 - share, measure=shares.measure)
+            reasons.append(_("{what} {part} on the CPU", what=what, part=part if share else "ran"))
     if not reasons and any(process.operators for process in processes):
         # The process of a launcher has a rank in a nested launch only; it computes nothing.
         reasons += [

@@ -60,9 +60,9 @@ def test_ranges() -> None:
 
 
 def test_versions_sort_as_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    tables.write(path, ("name", "from"), [("b", "2.10.0"), ("b", "2.9.0"), ("b", ""), ("a", "2.11.0")])
-    assert path.read_bytes() == b"name,from\na,2.11.0\nb,\nb,2.9.0\nb,2.10.0\n"
+    tables.write_in(tmp_path, "aliases", [("b", "2.10.0"), ("b", "2.9.0"), ("b", ""), ("a", "2.11.0")])
+    content = (tmp_path / "aliases.csv").read_bytes()
+    assert content == b"alias,api\na,2.11.0\nb,\nb,2.9.0\nb,2.10.0\n"
 
 
 def by_hand(folder: Path, *rows: str) -> None:

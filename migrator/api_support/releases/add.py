@@ -13,9 +13,14 @@ from migrator.api_support import check, tables
 from migrator.api_support.check import is_release, order_of
 from migrator.api_support.releases import npu_names
 from migrator.api_support.releases.archive import WheelError
-from migrator.api_support.releases.registered import set_kernels, set_natives, set_own
+from migrator.api_support.releases.registered import (
+    set_kernels,
+    set_names,
+    set_natives,
+    set_own,
+    wheel_column,
+)
 from migrator.api_support.releases.torch_table import PACKAGES, set_releases
-from migrator.api_support.releases.wheel_names import set_names, wheel_column
 from migrator.api_support.releases.wheels import Wheel
 
 _PREFIX = ".building-"

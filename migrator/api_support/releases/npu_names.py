@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.npu_names import EARLIER, LATER, NO_EQUIVALENT, NOT_LOOKED_UP
-from migrator.api_support.releases.wheel_names import names_by_version
+from migrator.api_support.releases.registered import names_by_version
 from migrator.language import N_
 
 # Private modules of torch.cuda that programs use; the others are torch's own business.

@@ -94,8 +94,8 @@ def _fixable(report: LintReport) -> list[str]:
     safe = sum(item.safely_fixable for item in report.findings)
     unsafe = sum(item.fix is not None for item in report.findings) - safe
     star = f"[{paint('*', 'cyan', report.color)}]"
-    if report.unsafe_fixes and safe + unsafe:
-        return [_("{star} {n} fixable with the `--fix` option.", star=star, n=safe + unsafe)]
+    if report.unsafe_fixes:
+        safe, unsafe = safe + unsafe, 0
     hidden = ngettext(
         "{n} hidden fix can be enabled with the `--unsafe-fixes` option",
         "{n} hidden fixes can be enabled with the `--unsafe-fixes` option",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -165,14 +166,12 @@ def lines_below(root: Optional[Path]) -> Lines:
     if root is None:
         return lambda _: None
     real = root.resolve()
-    cells: dict[str, dict[int, str]] = {}
+    cells = cache(partial(_cells, real))
 
     def lines(name: str) -> Optional[Sequence[str]]:
         file, cell = cell_in(name)
         if cell is not None:
-            if file not in cells:
-                cells[file] = _cells(real, file)
-            source = cells[file].get(cell)
+            source = cells(file).get(cell)
             return None if source is None else source.split("\n")
         document = _document(real, name)
         # Behind the last newline there is no line.

@@ -216,9 +216,8 @@ def _import_of_torch(code: Code) -> list[Edit]:
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
     behind = [n for n in statements if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
-    at = code.end(behind[-1]) if behind else code.start(statements[0])
-    return (
-        [Edit(at, at, "\nimport torch\nimport torch_npu")]
-        if behind
-        else [Edit(at, at, "import torch\nimport torch_npu\n")]
-    )
+    if behind:
+        at, text = code.end(behind[-1]), "\nimport torch\nimport torch_npu"
+    else:
+        at, text = code.start(statements[0]), "import torch\nimport torch_npu\n"
+    return [Edit(at, at, text)]

@@ -74,16 +74,8 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
             break
         rule, proposal, text = found
         made = _round(len(rounds) + 1, rule, proposal, text, trouble)
-        say(
-            _(
-                "round {number}: {code} {name}:{line}: {message}",
-                number=made.number,
-                code=rule.code,
-                name=proposal.code.name,
-                line=made.finding.line,
-                message=rule.message,
-            )
-        )
+        place = f"{made.finding.file}:{made.finding.line}"
+        say(_("round {number}: {its.code} {place}: {its.message}", number=made.number, its=rule, place=place))
         before = proposal.code.path.read_bytes()
         _write(proposal, text)
         verdict = run()
