@@ -65,7 +65,11 @@ def _packages(folders: list[str]) -> dict[str, Package]:
         # As the metadata may call it: torch_npu or torch-npu.
         distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
         # Its files may be half removed: then this gives None, and importlib_metadata in its place raises.
-        if distribution is None or not distribution.metadata.get("Version"):
+        if (
+            distribution is None
+            or "Version" not in distribution.metadata
+            or not distribution.metadata["Version"]
+        ):
             continue
         required = " ".join(distribution.requires or ())
         torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
