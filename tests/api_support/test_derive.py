@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,22 +15,20 @@ from migrator.data_folders import data_folder
 
 
 def test_names_of_a_module() -> None:
+    texts = {
+        "torch_npu.npu": "__all__ = ['FloatTensor']\n"
+        "import os\n"
+        "from .streams import *\n"
+        "from . import memory as mem\n"
+        "from torch_npu._C import _thing\n"
+        "if os.name:\n    def synchronize(): ...\n"
+        "try:\n    limit: int = 3\nexcept Exception:\n    spare = other = 4\n"
+        "unset: int\n",
+        "torch_npu.npu.streams": "__all__ = ['Stream']\nclass Stream: ...\nclass Hidden: ...\n",
+        "torch_npu.npu.memory": "from . import synchronize\nfrom .streams import Stream as S\n",
+    }
     found = module_names(
-        {
-            "torch_npu.npu": (
-                True,
-                "__all__ = ['FloatTensor']\n"
-                "import os\n"
-                "from .streams import *\n"
-                "from . import memory as mem\n"
-                "from torch_npu._C import _thing\n"
-                "if os.name:\n    def synchronize(): ...\n"
-                "try:\n    limit: int = 3\nexcept Exception:\n    spare = other = 4\n"
-                "unset: int\n",
-            ),
-            "torch_npu.npu.streams": (False, "__all__ = ['Stream']\nclass Stream: ...\nclass Hidden: ...\n"),
-            "torch_npu.npu.memory": (False, "from . import synchronize\nfrom .streams import Stream as S\n"),
-        }
+        {name: (name == "torch_npu.npu", partial(str, text)) for name, text in texts.items()}
     )
     assert found["torch_npu.npu"] == {
         "FloatTensor": "class",

@@ -192,8 +192,12 @@ class Package:
                     yield name, Bound(sure, node_of)
 
     def absolute(self, node: ast.ImportFrom, module: str) -> str:
-        """The module that an import statement names."""
-        return absolute(node, module, self.modules[module][0])
+        """The module that an import statement of a module names."""
+        if not node.level:
+            return node.module or ""
+        parts = module.split(".")
+        parts = parts[: len(parts) - node.level + self.modules[module][0]]
+        return ".".join(parts + ([node.module] if node.module else []))
 
     def _meant(self, value: ast.expr, module: str) -> str:
         """The qualified name of which an assigned value is another name; '' where it is none."""
@@ -246,15 +250,6 @@ class Package:
         if rest:
             return "", []
         return (name, nodes) if name in self.modules and not nodes else (name, bounds)
-
-
-def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
-    """The module that an import statement of a module names."""
-    if not node.level:
-        return node.module or ""
-    parts = module.split(".")
-    parts = parts[: len(parts) - node.level + is_package]
-    return ".".join(parts + ([node.module] if node.module else []))
 
 
 def members(node: ast.ClassDef, stub: bool) -> dict[str, Optional[Definition]]:

@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support.releases.archive import Archive, WheelError
-from migrator.api_support.releases.bindings import (
-    FUNCTIONS,
-    Package,
-    Sources,
-    absolute,
-    listed,
-    stored,
-    top_level,
-)
+from migrator.api_support.releases.bindings import FUNCTIONS, Package, Sources, stored, top_level
 from migrator.api_support.releases.operator_lists import Natives, Operators, read_natives, read_operators
 from migrator.api_support.releases.torch_facts import Release, read
 from migrator.api_support.releases.torch_table import PACKAGES
@@ -44,7 +36,6 @@ _FILLED = ("torch_npu", "torch_npu.npu.aclnn")
 # Where the names of torch's compiled part stand, on each platform.
 _COMPILED = re.compile(r"torch/lib/(lib)?torch_python\.(so|dylib|dll)")
 
-Texts = dict[str, tuple[bool, str]]  # module name -> is it a package, its text
 Names = dict[str, str]  # name -> class | function | module | value | import
 
 
@@ -111,10 +102,10 @@ def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
     return {**modules.wanted(), compiled: classes}, frozenset(own_names)
 
 
-def module_names(sources: Texts) -> dict[str, Names]:
+def module_names(sources: Sources) -> dict[str, Names]:
     """Names of every wanted module.
 
-    ``sources`` has, by module name, whether it is a package and its text. A
+    ``sources`` has, by module name, whether it is a package and how its text is read. A
     name counts wherever its module binds it at the top level, under a
     condition or not: what is bound under an ``if`` or a ``try`` is there in
     an ordinary installation of these two packages.
@@ -145,11 +136,11 @@ def texts(archive: Archive, package: str, ending: str) -> Sources:
     return found
 
 
-def _sources(archive: Archive, package: str) -> Texts:
+def _sources(archive: Archive, package: str) -> Sources:
     """The modules whose names are wanted, and their siblings: a wanted one may import names from them."""
     return {
-        module: (is_package, text())
-        for module, (is_package, text) in texts(archive, package, ".py").items()
+        module: source
+        for module, source in texts(archive, package, ".py").items()
         if module == "torch_npu" or any(f"{module}.".startswith(f"{name}.") for name in (*WANTED, *OWN))
     }
 
@@ -182,14 +173,13 @@ def _switches(archive: Archive) -> dict[str, str]:
 class _Modules:
     """Names of modules, each worked out once: they import from one another."""
 
-    def __init__(self, sources: Texts) -> None:
-        self._packages = {name for name, (package, _) in sources.items() if package}
-        self._trees = {name: ast.parse(text) for name, (_, text) in sources.items()}
+    def __init__(self, sources: Sources) -> None:
+        self._package = Package(sources, {})
         self._known: dict[str, Names] = {}
         # By the class's name alone: it is bound elsewhere under the same one.
         self.members: dict[str, set[str]] = {}
-        for tree in self._trees.values():
-            for node in tree.body:
+        for module in sources:
+            for node in self._package.tree(module).body:
                 if isinstance(node, ast.ClassDef):
                     members = {leaf.name for leaf in node.body if isinstance(leaf, FUNCTIONS)}
                     self.members.setdefault(node.name, set()).update(members)
@@ -198,22 +188,22 @@ class _Modules:
         """The names of every module whose names a CUDA program, or its NPU equivalent, uses."""
         return {
             name: self.names(name)
-            for name in sorted(self._trees)
+            for name in sorted(self._package.modules)
             if name in WANTED or any(name.startswith(other + ".") for other in WANTED_BELOW)
         }
 
     def names(self, module: str) -> Names:
         """What a module binds, or {} where its source was not read."""
-        if module in self._known or module not in self._trees:
+        if module in self._known or module not in self._package.modules:
             return self._known.get(module, {})
         # Entered before it is complete, so that a circle of imports ends.
         names = self._known[module] = {}
-        if module in self._packages:
+        if self._package.modules[module][0]:
             # A submodule is an attribute once something imported it; in these
             # two packages importing the package itself imports them.
-            pairs = (other.rpartition(".") for other in self._trees)
+            pairs = (other.rpartition(".") for other in self._package.modules)
             names.update((last, "module") for parent, _, last in pairs if parent == module)
-        for node, _ in top_level(self._trees[module].body):
+        for node, _ in top_level(self._package.tree(module).body):
             # `from .graphs import graph` binds over a submodule of that name.
             names.update(self._bound(node, module))
         for name in self.exported(module):
@@ -224,10 +214,9 @@ class _Modules:
             del names[name]
         return names
 
-    def exported(self, module: str) -> set[str]:
+    def exported(self, module: str) -> frozenset[str]:
         """What a module lists in its ``__all__``."""
-        body = self._trees[module].body if module in self._trees else []
-        return {word for node, _ in top_level(body) for word in listed(node)}
+        return self._package.exported(module) if module in self._package.modules else frozenset()
 
     def _bound(self, node: ast.stmt, module: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ClassDef):
@@ -238,7 +227,7 @@ class _Modules:
             for alias in node.names:
                 yield alias.asname or alias.name.split(".")[0], "import"
         elif isinstance(node, ast.ImportFrom):
-            source = absolute(node, module, module in self._packages)
+            source = self._package.absolute(node, module)
             for alias in node.names:
                 if alias.name == "*":
                     yield from self._starred(source)
@@ -250,7 +239,7 @@ class _Modules:
 
     def _kind(self, source: str, name: str) -> str:
         """What an imported name is: its kind where the wheel shows it."""
-        if source in self._trees:
+        if source in self._package.modules:
             return self.names(source).get(name, "import")
         # A name out of a package's compiled part belongs to it; any other import
         # (typing, os, torch._utils ...) is merely in sight.
