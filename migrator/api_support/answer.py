@@ -361,9 +361,12 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
     known_by = judged.evidence
     listed = support.look_up(answer.name, version) if answer.documents else None
     row, held = _held(answer.registered, version), _held(answer.own, version)
+    kind, exists = row.kind if row else "", held is not None or bool(answer.stands_for and not answer.own)
     return AtVersion(
         verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
-        sentence=sentences.sentence(answer.name, version) if answer.verdicts else _of_other(answer, version),
+        sentence=sentences.sentence(answer.name, version)
+        if answer.verdicts
+        else _of_other(answer, kind, exists, version),
         basis=basis(answer.name, version),
         certain=known_by is None or known_by.certain,
         lacking=known_by.lacking if known_by else (),
@@ -380,24 +383,22 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
         hardware=listed.hardware if listed else (),
         dtypes=listed.dtypes if listed else (),
         limits=listed.limits if listed else (),
-        registered=row.kind if row else "",
+        registered=kind,
         overloads=row.overloads if row else (),
-        exists=held is not None or bool(answer.stands_for and not answer.own),
+        exists=exists,
         own=held or (answer.own[0] if answer.own else None),
     )
 
 
-def _of_other(answer: Answer, version: TorchVersion) -> str:
+def _of_other(answer: Answer, registered: str, exists: bool, version: TorchVersion) -> str:
     """The sentence on what is not a name of torch: an operator, a variable, a name of torch_npu."""
-    release = f"torch_npu {version.torch_npu}"
     if answer.kind == "environment":
         return sentences.of_variable(answer.environment)
-    row = _held(answer.registered, version)
     if answer.kind == "operator":
-        return sentences.of_operator(row.kind if row else "", version)
+        return sentences.of_operator(registered, version)
     if answer.kind in ("own", "npu"):
-        there = _held(answer.own, version) is not None or bool(answer.stands_for and not answer.own)
-        return f"Works: {release} has it." if there else f"Not in {release}."
+        release = f"torch_npu {version.torch_npu}"
+        return f"Works: {release} has it." if exists else f"Not in {release}."
     return ""
 
 

@@ -62,12 +62,12 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         return _("Works. {lacking} do not.", lacking=_listed(lacking))
     if verdict.status == "fallback":
         of = f" for {found.lacking[0]}" if found is not None and found.lacking else ""
-        release = ".".join(version.torch_npu.split(".")[:2])
         if verdict.kernel != "none":
             return _("Runs on the CPU according to the documents (slow).")
         if found is not None and found.note:
             return _("Runs on the CPU: {note}", note=found.note)
-        return _("Runs on the CPU: no kernel{of} in torch_npu {release} (slow).", of=of, release=release)
+        said = N_("Runs on the CPU: no kernel{of} in torch_npu {release} (slow).")
+        return _(said, of=of, release=_line(version))
     if verdict.status == "unsupported":
         return _unsupported(verdict, version)
     return _("Unknown: no document lists it, and neither its operators nor its source are known.")
@@ -75,7 +75,7 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
 
 def of_operator(kind: str, version: TorchVersion) -> str:
     """The sentence on an operator, by what torch_npu registers for it."""
-    release = ".".join(version.torch_npu.split(".")[:2])
+    release = _line(version)
     return {
         "kernel": _("Works: torch_npu {release} has a kernel.", release=release),
         "composite": _("Works: torch builds it from other operators."),
@@ -93,6 +93,10 @@ def of_variable(variable: Optional[EnvVar]) -> str:
             return _("Use {npu}; its values can stay.", npu=variable.npu)
         return _("Use {npu}; its values need a look.", npu=variable.npu)
     return _("No NPU variable means the same.")
+
+
+def _line(version: TorchVersion) -> str:
+    return ".".join(version.torch_npu.split(".")[:2])
 
 
 def _works(verdict: Verdict) -> str:
@@ -118,11 +122,8 @@ def _unsupported(verdict: Verdict, version: TorchVersion) -> str:
     if verdict.kernel == "none" and not verdict.documents:
         return _("Raises: there is no kernel for it, neither in torch_npu nor on the CPU.")
     if verdict.kernel == "none":
-        release = ".".join(version.torch_npu.split(".")[:2])
-        return _(
-            "Runs on the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}.",
-            release=release,
-        )
+        said = N_("Runs on the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}.")
+        return _(said, release=_line(version))
     return _("Unsupported according to the documents.")
 
 

@@ -12,7 +12,7 @@ from typing import Optional, TypeVar
 
 from migrator import __version__
 from migrator.data_folders import data_folder
-from migrator.language import _
+from migrator.language import N_, _
 
 Version = tuple[int, ...]
 Key = TypeVar("Key")
@@ -82,13 +82,8 @@ def in_force() -> Path:
     chosen = os.environ.get(VARIABLE)
     if chosen:
         if not (Path(chosen) / "versions.csv").is_file():
-            raise FileNotFoundError(
-                _(
-                    "{variable}={chosen}: that is not a folder of tables (npumigrate db build)",
-                    variable=VARIABLE,
-                    chosen=chosen,
-                )
-            )
+            why = N_("{variable}={chosen}: that is not a folder of tables (npumigrate db build)")
+            raise FileNotFoundError(_(why, variable=VARIABLE, chosen=chosen))
         return Path(chosen)
     packaged = data_folder("api_db")
     own = users_folder()

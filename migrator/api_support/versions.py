@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from migrator.api_support import tables
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 
 _SIGNS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt}
 _SWITCHES = tables.COLUMNS["versions"].split()[5:10]
@@ -103,12 +103,8 @@ def _without_torch_npu(given: tuple[int, ...]) -> str:
     older = [version.text for version in known() if version.tuple < given]
     newer = [version.text for version in known() if version.tuple > given]
     nearest = " and ".join([*older[-1:], *newer[:1]])
-    short = ".".join(map(str, given))
-    return _(
-        "torch_npu has no release for torch {short}: choose the nearest, {nearest}",
-        short=short,
-        nearest=nearest,
-    )
+    said = N_("torch_npu has no release for torch {short}: choose the nearest, {nearest}")
+    return _(said, short=".".join(map(str, given)), nearest=nearest)
 
 
 def _version(row: list[str]) -> TorchVersion:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from migrator.files.errors import SourceError, reason
-from migrator.language import _
+from migrator.language import N_, _
 
 Kind = Literal["folder", "archive", "package", "git"]
 ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -85,14 +85,8 @@ def _repository(entry: str, file: Path, number: int) -> Repository:
         return _git(str(local.resolve()), revision, file, number)
     if _PACKAGE.fullmatch(entry) and "/" not in entry:
         return Repository(entry.replace("==", "-"), "package", entry)
-    raise SourceError(
-        _(
-            "{file}, line {line}: no folder, archive, package or Git URL: {entry}",
-            file=file,
-            line=number,
-            entry=entry,
-        )
-    )
+    why = N_("{file}, line {line}: no folder, archive, package or Git URL: {entry}")
+    raise SourceError(_(why, file=file, line=number, entry=entry))
 
 
 def _git(source: str, revision: str, file: Path, number: int) -> Repository:

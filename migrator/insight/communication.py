@@ -10,7 +10,7 @@ from typing import Any, Optional
 from migrator.insight.operator_names import names_of
 from migrator.insight.recorded import Collective, Place, Recorded
 from migrator.insight.rows import NOWHERE, Row, Run, often, size, text
-from migrator.language import _
+from migrator.language import N_, _
 
 KIND = "communication"
 _UNBALANCED = 1.25  # times the work of another rank
@@ -85,15 +85,10 @@ def _first_difference(ranks: Mapping[int, list[Collective]]) -> Iterator[Row]:
             yield _row("error", call, message, advice, map(str, came), call.bytes)
             return
         if len({_alike(call) for call in came.values()}) > 1:
+            each = N_("rank {number} {kind} of {bytes} at {place}")
             said = "; ".join(
-                _(
-                    "rank {number} {kind} of {bytes} at {place}",
-                    number=number,
-                    kind=_named(call.kind),
-                    bytes=size(call.bytes),
-                    place=_where(call.place),
-                )
-                for number, call in came.items()
+                _(each, number=number, kind=_named(c.kind), bytes=size(c.bytes), place=_where(c.place))
+                for number, c in came.items()
             )
             usual = Counter(map(_alike, came.values())).most_common(1)[0][0]
             odd = next(call for call in reversed(came.values()) if _alike(call) != usual)

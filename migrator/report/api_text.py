@@ -46,13 +46,8 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         lines.append(_("another spelling of {alias_of}", alias_of=answer.alias_of))
     if answer.member_of:
         near = _("; is it {nearest}?", nearest=" or ".join(answer.nearest[:3])) if answer.nearest else ""
-        lines += _wrapped(
-            _(
-                "not known by itself; what follows holds of all in {member_of}{near}",
-                member_of=answer.member_of,
-                near=near,
-            )
-        )
+        said = N_("not known by itself; what follows holds of all in {member_of}{near}")
+        lines += _wrapped(_(said, member_of=answer.member_of, near=near))
     lines += _wrapped(at_version(answer, version or newest()).sentence)
     lines.append("")
     lines += _at(at_version(answer, version)) if version else _history(answer)

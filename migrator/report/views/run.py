@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.report.csv_tables import ENCODING, as_written
 from migrator.report.log_file import inputs
 from migrator.report.rows import CHANGES, SKIPPED, Column, cell_in, load_tables
@@ -72,14 +72,8 @@ def reports_folder(given: Path) -> Path:
             return folder
     if not given.is_dir():
         raise SourceError(_("no such folder: {given}", given=shown(given)))
-    raise SourceError(
-        _(
-            "{given} has no {reports}/{summary}: name a result of migrate or analyze",
-            given=shown(given),
-            reports=REPORTS,
-            summary=SUMMARY,
-        )
-    )
+    why = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
+    raise SourceError(_(why, given=shown(given), reports=REPORTS, summary=SUMMARY))
 
 
 def read_run(given: Path) -> Run:
@@ -94,13 +88,9 @@ def read_run(given: Path) -> Run:
             kind = "migrate"
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise SourceError(
-            _(
-                "the reports in {folder} cannot be read: {error}",
-                folder=shown(folder),
-                error=_first_line(error),
-            )
-        ) from None
+        why, first = N_("the reports in {folder} cannot be read: {error}"), str(error).partition("\n")[0]
+        told = shown(first or type(error).__name__)
+        raise SourceError(_(why, folder=shown(folder), error=told)) from None
     # The rows of the tables of a library's functions, and of what a run showed, stand in the tables alone.
     listed = [
         _places(table, rows)
@@ -196,7 +186,3 @@ def _cells(root: Path, name: str) -> dict[int, str]:
     found = _document(root, name)
     notebook = found.notebook if found is not None else None
     return {} if notebook is None else {cell.number: cell.source for cell in notebook.cells}
-
-
-def _first_line(error: BaseException) -> str:
-    return shown(str(error).partition("\n")[0] or type(error).__name__)

@@ -40,12 +40,8 @@ def _proposal(
     seen: Seen, site: Site, node: ast.expr, value: Mapping[str, Any], edits: tuple[Edit, ...]
 ) -> Proposal:
     shape = "×".join(map(str, value.get("shape", ()))) or value.get("class", value["kind"])
-    said = _(
-        "{node} is on the CPU ({value} {shape})",
-        node=ast.unparse(node),
-        value=value.get("dtype", ""),
-        shape=shape,
-    ).replace("( ", "(")
+    what = f"{value.get('dtype', '')} {shape}".strip()
+    said = _("{node} is on the CPU ({what})", node=ast.unparse(node), what=what)
     return Proposal(site.code, node, edits, said, origin(site, node, seen.sources).line)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from migrator.data_folders import data_folder
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.options import OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
 from migrator.verify.diagnosis import Failure
@@ -80,25 +80,13 @@ def _rule(entry: Any, place: str) -> RuntimeRule:
     except (OptionError, re.error) as error:
         raise RuleError(f"{place}: {error}") from None
     if not re.fullmatch(r"[A-Z]{2,8}\d{3,4}", rule.code):
-        raise RuleError(
-            _(
-                "{place}: code {code!r} is not letters and digits, such as NPU1101",
-                place=place,
-                code=rule.code,
-            )
-        )
+        why = N_("{place}: code {code!r} is not letters and digits, such as NPU1101")
+        raise RuleError(_(why, place=place, code=rule.code))
     for number, example in enumerate(examples):
         unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {_("it is not a mapping")}
         if unknown:
-            raise RuleError(
-                _(
-                    "{place}: example {number} of {code}: unknown field {unknown!r}",
-                    place=place,
-                    number=number,
-                    code=rule.code,
-                    unknown=sorted(unknown)[0],
-                )
-            )
+            why, first = N_("{place}: example {number} of {code}: unknown field {unknown!r}"), min(unknown)
+            raise RuleError(_(why, place=place, number=number, code=rule.code, unknown=first))
     words = {key: _(" ".join(getattr(rule, key).split())) for key in ("message", "advice", "why", "summary")}
     made = {**vars(rule), **words, "options": options, "examples": tuple(examples)}
     return RuntimeRule(**made)
