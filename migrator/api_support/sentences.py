@@ -21,7 +21,6 @@ _UNCHANGED = {
 }
 # Of what a document leaves out, what programs use; the documents' words for it, and torch's.
 _USED = {"fp64": "float64", "int64": "int64", "bool": "bool"}
-_UNTRIED = {"fp16": "float16", "bf16": "bfloat16"}  # NPUs have them: a list without them says what was tried
 _COMPLEX = {"complex64", "complex128"}
 _RUNS = {
     "kernel": N_("though torch_npu has a kernel"),
@@ -133,11 +132,8 @@ def _in_part(verdict: Verdict) -> str:
     words = limit_words(verdict.limits, ("no limit", "only the listed"))
     lacking = _left_out(verdict)
     dtypes = [_("not with {lacking}", lacking=_listed(lacking))] if lacking else []
-    untried = [
-        name for key, name in _UNTRIED.items() if "fp32" in verdict.dtypes and key not in verdict.dtypes
-    ]
-    if untried:
-        dtypes.append(_("{untried} not listed", untried=_listed(untried)))
+    if verdict.untried:
+        dtypes.append(_("{untried} not listed", untried=_listed(verdict.untried)))
     what = _("; ").join([*dtypes, *words[:2]]) or _("only the listed dtypes")
     return _("Works in part: {what}.", what=what)
 

@@ -48,6 +48,7 @@ _OTHER = {
     "int64": "int64 long",
     "bool": "bool",
 }
+_UNTRIED = {"fp16": "float16", "bf16": "bfloat16"}
 _LISTED_AS = {name: word for word, names in {**_WIDE, **_OTHER}.items() for name in names.split()}
 WIDE_DTYPES = frozenset(" ".join(_WIDE.values()).split())
 DTYPES = frozenset(_LISTED_AS)
@@ -85,7 +86,12 @@ class Verdict(NamedTuple):
         codes = (limit.partition(":") for limit in self.limits)
         if any(code in _MET or (code == "param" and word not in _IN_EVERY_CALL) for code, _, word in codes):
             return True
-        return "fp32" in self.dtypes and not {"fp16", "bf16"} <= self.dtypes
+        return bool(self.untried)
+
+    @property
+    def untried(self) -> list[str]:
+        """The usual dtypes that a list of them is without: NPUs have them, so it says what was tried."""
+        return [name for key, name in _UNTRIED.items() if "fp32" in self.dtypes and key not in self.dtypes]
 
     @property
     def runs(self) -> bool:

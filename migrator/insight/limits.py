@@ -36,18 +36,12 @@ def _beyond(record: Record, verdict: Verdict) -> Optional[tuple[str, str]]:
     if verdict.ticked:
         return "left_out", ""
     main = names_of("types").get(record.types[0], "") if record.types else ""
-    if main and (verdict.refuses(main) or _unlisted(main, verdict)):
+    if main and (verdict.refuses(main) or main in verdict.untried):
         return "dtype", main
     for option in record.options:
         if option.partition("=")[0] in verdict.parameters:
             return "option", option
     return None
-
-
-def _unlisted(dtype: str, verdict: Verdict) -> bool:
-    """Whether a list of types, which has float32, is without another one of floating point."""
-    word = {"float16": "fp16", "bfloat16": "bf16"}.get(dtype)
-    return word is not None and "fp32" in verdict.dtypes and word not in verdict.dtypes
 
 
 def _row(run: Run, verdict: Verdict, limit: str, what: str, tally: Tally) -> Row:
@@ -58,16 +52,12 @@ def _row(run: Run, verdict: Verdict, limit: str, what: str, tally: Tally) -> Row
         "option": what,
         "line": f" on {run.hardware}" if limit == "dtype" and verdict.lacks(what) else "",
         "others": ", ".join(verdict.ticked),
-        "allowed": _allowed(verdict),
+        "allowed": " or ".join(sorted(verdict.dtypes)),
     }
+    if not verdict.dtypes or "fp32" in verdict.dtypes:
+        words["allowed"] = "float32"
     if limit == "left_out":
         words["line"] = run.hardware
     severity = "info" if limit == "dtype" and not verdict.refuses(what) else "warning"  # not tried, perhaps
     message, advice = text(KIND, limit, **words), text(KIND, f"{limit}_advice", **words)
     return tally.row(KIND, severity, verdict.api, message, advice, limit=limit, value=what)
-
-
-def _allowed(verdict: Verdict) -> str:
-    return (
-        "float32" if not verdict.dtypes or "fp32" in verdict.dtypes else " or ".join(sorted(verdict.dtypes))
-    )

@@ -26,12 +26,9 @@ if TYPE_CHECKING:
 
 FULL = "full_unsupported_results.csv"
 _TABLES = {
-    ("unsupported", "api"): "framework_unsupported_op.csv",
-    ("unsupported", "cuda"): "cuda_op.csv",
-    ("migration_needed", "api"): "migration_needed_op.csv",
-    ("migration_needed", "cuda"): "migration_needed_op.csv",
-    ("unknown", "api"): "unknown_op.csv",
-    ("unknown", "cuda"): "unknown_op.csv",
+    "unsupported": {"api": "framework_unsupported_op.csv", "cuda": "cuda_op.csv"},
+    "migration_needed": dict.fromkeys(("api", "cuda"), "migration_needed_op.csv"),
+    "unknown": dict.fromkeys(("api", "cuda"), "unknown_op.csv"),
 }
 _SEVERITIES = {"unsupported": "error", "unknown": "warning", "migration_needed": "info"}
 _SHOWN_STEPS = 12
@@ -78,7 +75,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
             "severity": _SEVERITIES[verdict.word],
         }
         yield FULL, row
-        yield _TABLES[verdict.word, verdict.reason.kind], row
+        yield _TABLES[verdict.word][verdict.reason.kind], row
 
 
 def _is_public(file: str) -> bool:

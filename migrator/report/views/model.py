@@ -229,17 +229,17 @@ def _anchor(name: str, known: set[str]) -> str:
 
 
 def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> tuple[Chart, ...]:
-    findings, changes = run.findings, run.changes
     severities = run.summary["findings"]["by_severity"]
-    statuses = findings["status"].value_counts()
-    folder = {True: Counter[str](), False: Counter[str]()}
-    for rows, change in ((changes, True), (findings, False)):
-        folder[change].update(name.rpartition("/")[0] for name in rows["file"])
+    statuses = run.findings["status"].value_counts()
+    folder = {
+        change: Counter(str(name).rpartition("/")[0] for name in rows["file"])
+        for change, rows in ((True, run.changes), (False, run.findings))
+    }
     levels = [
         (texts.about("severities", level), f"severity={level}", level, severities.get(level, 0))
         for level in GRAVEST
     ]
-    api = [(texts.about("statuses", each), "", each, statuses.get(each, 0)) for each in _STATUSES]
+    api = [(texts.about("statuses", each), "", each, int(statuses.get(each, 0))) for each in _STATUSES]
     charts = (
         _simple("severity", levels),
         _simple("status", api),
@@ -261,17 +261,14 @@ def _labelled(code: str, rules: Mapping[str, Rule]) -> str:
     return f"{code} {rules[code].name}" if code in rules else code
 
 
-def _simple(key: str, rows: Sequence[tuple[str, str, str, Any]]) -> Chart:
-    most = max(int(number) for *_, number in rows)
-    if not most:
-        return Chart(key, ())
-    return Chart(
-        key,
-        tuple(
-            Bar(label, query, int(number), ((style, int(number), 0, 100 * int(number) / most),))
-            for label, query, style, number in rows
-        ),
+def _simple(key: str, rows: Sequence[tuple[str, str, str, int]]) -> Chart:
+    most = max(number for *_, number in rows)
+    bars = (
+        Bar(label, query, number, ((style, number, 0, 100 * number / most),))
+        for label, query, style, number in rows
+        if most
     )
+    return Chart(key, tuple(bars))
 
 
 def _stacked(key: str, sides: Mapping[bool, Counter[str]], label: Any, query: str) -> Chart:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from migrator.findings.finding import Edit
 from migrator.language import _
+from migrator.matchers.removal import without_arguments
 from migrator.names.tree import called_name
 from migrator.verify.repair import devices, ranks
 from migrator.verify.repair.origins import origin
@@ -113,24 +114,16 @@ def _without_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
             if keyword is None or (options.calls and called_name(call) not in options.calls):
                 continue
             code = site.code
+            edits = without_arguments(code, call, [keyword]) or []
             if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
-                edit = code.replaced(call, code.segment(call.func.value))
-            else:
-                edit = Edit(*_argument_span(code, call, keyword), "")
+                edits = [code.replaced(call, code.segment(call.func.value))]
             said = next(
                 (_said(n, v) for n, v in site.values() if n is keyword.value),
                 _("{name} is given", name=options.name),
             )
-            yield Proposal(code, call, (edit,), said, origin(site, keyword.value, seen.sources).line)
-
-
-def _argument_span(code: Code, call: ast.Call, keyword: ast.keyword) -> tuple[int, int]:
-    """A keyword argument with its comma."""
-    arguments: list[Any] = sorted([*call.args, *call.keywords], key=code.start)
-    place = arguments.index(keyword)
-    if place:
-        return code.end(arguments[place - 1]), code.end(keyword)
-    return code.start(keyword), code.start(arguments[1])
+            if edits:
+                made = origin(site, keyword.value, seen.sources).line
+                yield Proposal(code, call, tuple(edits), said, made)
 
 
 def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:

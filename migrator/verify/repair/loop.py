@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from migrator.files.replacing import replace_file
 from migrator.files.source import encode
@@ -266,8 +267,7 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path) -> Iter
     yield f"write:  {advice or (lack.advice if lack else 'no rule knows this: look at the place above')}"
 
 
-def _value(value: object) -> str:
-    assert isinstance(value, dict)
+def _value(value: Mapping[str, Any]) -> str:
     if value["kind"] == "tensor":
         return f"({value['dtype']} on {value['device']}, {value['shape']})"
     return f"({value.get('value', value.get('class', value['kind']))})"
