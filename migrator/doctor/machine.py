@@ -51,10 +51,7 @@ class Machine:
 
     def text(self, name: str) -> str:
         """What is in a file; empty where it is not there or cannot be read."""
-        try:
-            return self.path(name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
+        return text_of(self.path(name))
 
     def properties(self, name: str) -> dict[str, str]:
         """The ``name=value`` lines of a file, by their names in small letters."""
@@ -124,6 +121,14 @@ def this_machine(root: Path) -> Machine:
     except (KeyError, OSError):  # a container may run with a number that has no name
         name = str(uid)
     return Machine(root, os.environ, User(name, uid, frozenset({os.getgid(), *os.getgroups()})))
+
+
+def text_of(path: Path) -> str:
+    """What is in a file; empty where it is not there or cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _names(folder: Path) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from migrator.doctor.machine import text_of
 from migrator.language import _
 
 NAMES = ("torch", "torch_npu", "torchvision", "torchaudio", "apex")
@@ -50,7 +51,7 @@ def python_at(path: Path) -> Python:
             _("{path} is no Python environment: it has no lib/python3.*/site-packages", path=path)
         )
     folders += [more for folder in folders for more in _added(folder)]
-    given = re.search(r"^version\s*=\s*(\S+)", _text(prefix / "pyvenv.cfg"), re.MULTILINE)
+    given = re.search(r"^version\s*=\s*(\S+)", text_of(prefix / "pyvenv.cfg"), re.MULTILINE)
     names = re.findall(r"python(3\.\d+)", f"{path.resolve().name} {folders[0]}")
     version = given[1] if given else names[0] if names else ""
     return Python(str(path), version, _packages([str(folder) for folder in folders]))
@@ -82,12 +83,5 @@ def _packages(folders: list[str]) -> dict[str, Package]:
 
 def _added(folder: Path) -> list[Path]:
     """The folders that ``.pth`` files add; their lines of code are left alone."""
-    lines = (line.strip() for file in sorted(folder.glob("*.pth")) for line in _text(file).splitlines())
+    lines = (line.strip() for file in sorted(folder.glob("*.pth")) for line in text_of(file).splitlines())
     return [folder / line for line in lines if line and not line.startswith(("#", "import ", "import\t"))]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

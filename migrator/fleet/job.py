@@ -170,7 +170,8 @@ def _run(
         command += ["--format", "json", "--quiet", "-o", str(out), str(source)]
     errors, printed = scratch / ".errors", scratch / ".printed"
     code, cpu = _limited(command, task, scratch, printed, errors)
-    measured = {"cpu_seconds": round(cpu, 3), "bytes": _python_bytes(source)}
+    size = sum(path.stat().st_size for path in source.rglob("*.py") if path.is_file())
+    measured = {"cpu_seconds": round(cpu, 3), "bytes": size}
     if code is None:
         return outcome_of(repository, "timeout", f"not done after {task.seconds:.0f} s", started, **measured)
     if code not in (0, 1):
@@ -254,10 +255,6 @@ def of_lint(findings: list[dict[str, Any]]) -> Outcome:
         **{level: levels[level] for level in SEVERITIES},
         "findings": [[*key, count] for key, count in places.items()],
     }
-
-
-def _python_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*.py") if path.is_file())
 
 
 def _keep(result: Path, target: Path, kept: Path, key: str) -> None:

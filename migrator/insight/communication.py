@@ -15,8 +15,6 @@ from migrator.language import N_, _
 KIND = "communication"
 _UNBALANCED = 1.25  # times the work of another rank
 
-Calls = tuple[tuple[Collective, int], ...]
-
 
 def find(run: Run) -> Iterator[Row]:
     """What ranks wait for, then what they say to each other."""
@@ -111,9 +109,10 @@ def _balance(run: Run) -> Iterator[Row]:
     least = min(work, key=lambda who: work[who][0])
     most = max(work, key=lambda who: work[who][0])
     ratio = work[most][0] / work[least][0]
-    waits = _most_frequent(work[least][1].collectives)
-    if ratio < _UNBALANCED or waits is None:
+    placed = [call for call, _ in work[least][1].collectives if call.place is not None]
+    if ratio < _UNBALANCED or not placed:
         return
+    waits = Counter(placed).most_common(1)[0][0]
     message = text(KIND, "unbalanced", rank=least, other=most, ratio=ratio)
     yield _row("warning", waits, message, text(KIND, "unbalanced_advice"), [least], 0)
 
@@ -122,11 +121,6 @@ def _work(process: Recorded) -> float:
     """Multiply-adds in the steps after the first, or in all of the run."""
     late = sum(record.later.multiply_adds for record in process.records)
     return late or sum(record.all.multiply_adds for record in process.records)
-
-
-def _most_frequent(calls: Calls) -> Optional[Collective]:
-    placed = [call for call, _ in calls if call.place is not None]
-    return Counter(placed).most_common(1)[0][0] if placed else None
 
 
 def _named(kind: str) -> str:

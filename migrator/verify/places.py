@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.files.discover import discover
-from migrator.files.errors import Unreadable
-from migrator.files.source import read
+from migrator.files.source import text_below
 from migrator.names.device_strings import is_docstring, names_backend, names_device, written
-from migrator.names.index import ModuleIndex
+from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import attributes
 
 # The words that a line has to hold; names that stand for one of them are followed by the index.
@@ -47,14 +46,9 @@ def find_places(root: Path) -> list[Place]:
     """
     found: list[Place] = []
     for entry in discover(root):
-        if entry.kind != "python":
-            continue
-        try:
-            text = read(entry.path, entry.name).text
-            if not any(word in text for word in _WORDS):
-                continue
-            index = ModuleIndex(text, _WORDS)
-        except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
+        text = text_below(root, entry.name) if entry.kind == "python" else None
+        index = parsed(text, _WORDS) if text and any(word in text for word in _WORDS) else None
+        if index is None:
             continue
         path = os.path.realpath(entry.path)
         for span, kind in sorted({(_span(index, node), kind) for node, kind in _nodes(index)}):

@@ -81,12 +81,9 @@ def entry_of(command: Sequence[str], folder: Path) -> str:
 
 def launched(folder: Path) -> str:
     """The file that a project's own launcher starts; empty where there is none."""
-    if not (folder / LAUNCHER).is_file():
-        return ""
-    for line in (folder / LAUNCHER).read_text(encoding="utf-8").splitlines():
-        if line.startswith("entry="):
-            return shlex.split(line.partition("=")[2])[0]
-    return ""
+    lines = (text_below(folder, LAUNCHER) or "").splitlines()
+    named = (line.partition("=")[2] for line in lines if line.startswith("entry="))
+    return next((shlex.split(name)[0] for name in named), "")
 
 
 def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:

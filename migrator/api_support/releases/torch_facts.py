@@ -120,7 +120,11 @@ class _Reader:
                             waiting.append(base)
         for place in self.definitions:
             spelled = self.spellings.get(place)
-            home = "" if place in _TENSOR_PARTS else min(spelled or {""}, key=_shortest)
+            home = (
+                ""
+                if place in _TENSOR_PARTS
+                else min(spelled or {""}, key=lambda name: (name.count("."), len(name), name))
+            )
             # A definition without any public spelling is in the table under its place.
             homes[place] = home or (_TENSOR if place in _TENSOR_PARTS else place)
         for place, bounds in self.definitions.items():
@@ -194,10 +198,6 @@ def read(package: Package, root: str, words: frozenset[str] = frozenset()) -> Re
 
 def _is_public(name: str) -> bool:
     return not any(part.startswith("_") for part in name.split("."))
-
-
-def _shortest(name: str) -> tuple[int, int, str]:
-    return name.count("."), len(name), name
 
 
 def _is_property(node: Definition) -> bool:

@@ -52,11 +52,8 @@ def tokens_of(name: str, lines: Sequence[str]) -> list[list[tuple[str, str]]]:
         first, *others = text.split("\n")
         found[-1].append((style, first))
         found.extend([(style, each)] for each in others)
-    return found if [len(line) for line in lines] == _lengths(found) else [[("", line)] for line in lines]
-
-
-def _lengths(found: Sequence[Sequence[tuple[str, str]]]) -> list[int]:
-    return [sum(len(text) for _, text in parts) for parts in found]
+    lengths = [sum(len(text) for _, text in parts) for parts in found]
+    return found if [len(line) for line in lines] == lengths else [[("", line)] for line in lines]
 
 
 @cache

@@ -240,11 +240,12 @@ def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> tuple[Chart, .
         for level in GRAVEST
     ]
     api = [(texts.about("statuses", each), "", each, int(statuses.get(each, 0))) for each in _STATUSES]
+    named = {code: f"{code} {rule.name}" for code, rule in rules.items()}
     charts = (
         _simple("severity", levels),
         _simple("status", api),
         _stacked("folder", folder, lambda key: f"{key}/" if key else texts("chart_root"), "q"),
-        _stacked("rule", _by_rule(run), lambda key: _labelled(key, rules), "rule"),
+        _stacked("rule", _by_rule(run), lambda key: named.get(key, key), "rule"),
     )
     return tuple(chart for chart in charts if chart.bars)
 
@@ -255,10 +256,6 @@ def _by_rule(run: Run) -> dict[bool, Counter[str]]:
         change: Counter({code: each["total"] for code, each in run.summary[key]["by_rule"].items()})
         for change, key in ((True, "changes"), (False, "findings"))
     }
-
-
-def _labelled(code: str, rules: Mapping[str, Rule]) -> str:
-    return f"{code} {rules[code].name}" if code in rules else code
 
 
 def _simple(key: str, rows: Sequence[tuple[str, str, str, int]]) -> Chart:

@@ -31,11 +31,6 @@ _LARGEST = 1_300_000  # bytes of the files on a page; what stands around them ha
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
-def page_names(count: int) -> list[str]:
-    """The names of so many pages."""
-    return [INDEX, *(f"files-{number}.html" for number in range(2, count + 1))]
-
-
 def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterator[tuple[str, str]]:
     """The name and the text of each page of a run's report; one, however large, where that is asked for."""
     texts = Texts()
@@ -44,7 +39,8 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
     macro = environment.get_template("file.html.j2").module.file_section  # type: ignore[attr-defined]
     sections = [(file, macro(file)) for file in view.files]
     parts = [sections] if one_page else _split(sections)
-    names = page_names(len(parts))
+    names = [INDEX, *(f"files-{number}.html" for number in range(2, len(parts) + 1))]
+    launched = run.kind == "migrate" and (run.folder.parent / LAUNCHER).is_file()
     places = {file.name: (name, file.anchor) for name, part in zip(names, parts) for file, _ in part}
     script = (data_folder("reports") / "page" / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -62,7 +58,7 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
                 script=Markup(script),  # nosec B704 # our own file
                 digest=digest,
                 figures=reports_yaml("page/estimates.yaml"),
-                launcher=_launcher(run),
+                launcher=LAUNCHER if launched else "",
             ),
         )
 
@@ -79,11 +75,6 @@ def write_pages(run: Run, rules: Mapping[str, Rule], folder: Path) -> Path:
         if old.name not in written and re.fullmatch(r"files-\d+\.html", old.name):
             old.unlink()
     return folder / INDEX
-
-
-def _launcher(run: Run) -> str:
-    """The script that starts a result, empty where it has none."""
-    return LAUNCHER if run.kind == "migrate" and (run.folder.parent / LAUNCHER).is_file() else ""
 
 
 def _link(places: Mapping[str, tuple[str, str]], here: str, file: str, line: int = 0) -> str:

@@ -59,8 +59,8 @@ def _operands(site: Site) -> tuple[_Operands, _Operands]:
         devices = [value["device"]] if value["kind"] == "tensor" else list(value.get("devices", ()))
         if value["kind"] == "tensor" and not value["shape"] and value["device"] == "cpu":
             continue  # a number
-        if value["kind"] in ("list", "tuple", "dict") and _is_item(site, node):
-            continue
+        if value["kind"] in ("list", "tuple", "dict") and isinstance(site.code.parent(node), ast.Subscript):
+            continue  # of which one item is taken
         if "cpu" in devices:
             cpu.append((node, value))
             taken |= {id(child) for child in ast.walk(node)}
@@ -74,10 +74,6 @@ def _is_part(site: Site, node: ast.expr) -> bool:
     """Whether only an attribute of a value is asked for, such as ``x.shape``: it takes no part itself."""
     up = site.code.parent(node)
     return isinstance(up, ast.Attribute) and site.code.call_of(up) is None
-
-
-def _is_item(site: Site, node: ast.expr) -> bool:
-    return isinstance(site.code.parent(node), ast.Subscript)
 
 
 def _is_changed(site: Site, node: ast.expr) -> bool:
