@@ -41,7 +41,9 @@ def absence(name: str, version: TorchVersion) -> Absence | None:
     if there:
         if version.text in there or not _is_read(name, version):
             return None
-        return Absence(*_around(there, version))
+        later = [each for each in there if tables.as_tuple(each) > version.tuple]
+        # The first version behind this one; else the last before it.
+        return Absence(later[0]) if later else Absence(last=there[-1])
     return Absence() if _is_nowhere(name, version) else None
 
 
@@ -58,12 +60,13 @@ def releases_with(name: str) -> tuple[str, ...]:
     """The versions that have a name, oldest first."""
     module, _, last = name.rpartition(".")
     cuda = f"torch.npu{name[len('torch_npu.npu') :]}" if name.startswith("torch_npu.npu.") else ""
+    rows = [*tables.grouped("custom_ops").get(name, ())]
+    rows += tables.grouped("npu_names", 4).get(cuda, ()) if cuda else ()
     found = []
     for version in known():
-        rows = (*((row[1], row[2]) for row in tables.grouped("custom_ops").get(name, ())),)
-        if "wheel" in version.evidence:
-            rows = (*rows, *_bound().get((module, last), ()))
-        if any(tables.covers(*row, version.tuple) for row in rows) or (cuda and _stands(cuda, version)):
+        spans = [(row[1], row[2]) for row in rows]
+        spans += _bound().get((module, last), ()) if "wheel" in version.evidence else ()
+        if any(tables.covers(*span, version.tuple) for span in spans):
             found.append(version.text)
     return tuple(found)
 
@@ -96,17 +99,6 @@ def _is_nowhere(name: str, version: TorchVersion) -> bool:
 
 # Modules whose names are all in wheel_names.csv, of those of which people take names.
 _COMPLETE = frozenset({"torch_npu.npu", "torch_npu.npu.amp", "torch_npu.npu.memory", "torch_npu.npu.random"})
-
-
-def _around(there: tuple[str, ...], version: TorchVersion) -> tuple[str, str]:
-    """The first version behind one that has a name; else the last before it."""
-    later = [each for each in there if tables.as_tuple(each) > version.tuple]
-    return (later[0], "") if later else ("", there[-1])
-
-
-def _stands(npu_name: str, version: TorchVersion) -> bool:
-    rows = tables.grouped("npu_names", 4).get(npu_name, ())
-    return any(tables.covers(row[1], row[2], version.tuple) for row in rows)
 
 
 @cache

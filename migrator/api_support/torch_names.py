@@ -8,7 +8,6 @@ is absent only if it was seen at another version, and nothing at this one may bi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 from functools import cache
 from typing import NamedTuple, Optional
 
@@ -28,12 +27,6 @@ class _Row(NamedTuple):
     parameters: tuple[str, ...]
 
 
-class _Seen(Enum):
-    YES = 1
-    NO = 2
-    OPEN = 3  # it cannot be said
-
-
 class TorchNames(NamedTuple):
     """The names of one version. Names are qualified: ``torch.amp.GradScaler``, ``torch.Tensor.abs``."""
 
@@ -41,7 +34,7 @@ class TorchNames(NamedTuple):
 
     def present(self, name: str) -> bool:
         """Whether this version is seen to have a name. What is not known is not present."""
-        return _seen(name, self.version) is _Seen.YES
+        return _seen(name, self.version) is True
 
     def kind(self, name: str) -> str:
         """module, class, function, value or alias; maybe where it may not be there; '' without a row."""
@@ -62,13 +55,13 @@ class TorchNames(NamedTuple):
 
     def absent(self, name: str) -> bool:
         """Whether it is a fact that this version has not got a name, which another one has."""
-        return _seen(name, self.version) is _Seen.NO and (
+        return _seen(name, self.version) is False and (
             self.known(name) or self.absent(name.rpartition(".")[0])
         )
 
     def known(self, name: str) -> bool:
         """Whether some version is seen to have a name: then its absence from another is a fact."""
-        return any(_seen(name, tables.as_tuple(version)) is _Seen.YES for version in versions())
+        return any(_seen(name, tables.as_tuple(version)) for version in versions())
 
     def absence(self, name: str) -> str:
         """``first in torch 2.0`` or ``last in torch 1.13`` of an absent name; '' of every other."""
@@ -133,50 +126,46 @@ def _row(name: str, version: tables.Version) -> Optional[_Row]:
 
 
 @cache
-def _seen(name: str, version: tables.Version) -> _Seen:
+def _seen(name: str, version: tables.Version) -> Optional[bool]:
+    """Whether a version has a name; None where it cannot be said."""
     row = _row(name, version)
     if row is not None:
-        return _Seen.OPEN if row.kind == "maybe" else _Seen.YES
+        return None if row.kind == "maybe" else True
     owner, _, member = name.rpartition(".")
     if not owner or not _is_read(name.partition(".")[0], version):
-        return _Seen.OPEN
+        return None
     holds = _row(owner, version)
     if holds is None:
         seen = _seen(owner, version)
         # What lies in an absent module or class is absent with it.
-        return seen if seen is not _Seen.YES else _inherited(owner, member, version)
+        return _inherited(owner, member, version) if seen else seen
     if holds.kind == "alias":
         return _seen(f"{holds.of[0]}.{member}", version)
     if holds.kind == "class":
         return _of_bases(holds, member, version)
     # Not in the table: members of values and functions; of private modules all but bases of public classes.
     is_read = holds.kind == "module" and not holds.of and "._" not in owner
-    return _Seen.NO if is_read else _Seen.OPEN
+    return False if is_read else None
 
 
-def _inherited(owner: str, member: str, version: tables.Version) -> _Seen:
+def _inherited(owner: str, member: str, version: tables.Version) -> Optional[bool]:
     """A member of what has no row of its own: a member of another name's."""
     outer, _, last = owner.rpartition(".")
     holds = _row(outer, version)
     if holds is not None and holds.kind == "alias":
         return _seen(f"{holds.of[0]}.{last}.{member}", version)
-    return _Seen.OPEN
+    return None
 
 
-def _of_bases(holds: _Row, member: str, version: tables.Version) -> _Seen:
-    seen = _Seen.NO
-    for base in holds.of:
-        found = _Seen.OPEN if base == _UNKNOWN else _seen(f"{base}.{member}", version)
-        if found is _Seen.YES:
-            return found
-        seen = _Seen.OPEN if found is _Seen.OPEN else seen
-    return seen
+def _of_bases(holds: _Row, member: str, version: tables.Version) -> Optional[bool]:
+    found = [None if base == _UNKNOWN else _seen(f"{base}.{member}", version) for base in holds.of]
+    return True if True in found else None if None in found else False
 
 
 def _name_in_base(holds: _Row, member: str, version: tables.Version) -> str:
     """The name of a member in what an alias stands for, or in a base of a class; '' where none has it."""
     others = (f"{base}.{member}" for base in holds.of if base != _UNKNOWN)
-    there = (other for other in others if _seen(other, version) is _Seen.YES)
+    there = (other for other in others if _seen(other, version))
     return next(there, "") if holds.kind in ("alias", "class") else ""
 
 
@@ -197,7 +186,7 @@ def spans(name: str, parameter: str = "") -> tuple[tuple[str, str], ...]:
     there = [
         version
         for version, number in numbers
-        if (parameter in _named(name, number) if parameter else _seen(name, number) is _Seen.YES)
+        if (parameter in _named(name, number) if parameter else _seen(name, number))
     ]
     return tuple((first, last) for first, last, _ in tables.ranges(dict.fromkeys(there, ()), versions()))
 

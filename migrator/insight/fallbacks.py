@@ -25,16 +25,9 @@ def find(run: Run) -> Iterator[Row]:
         return [record.operator] if record.by_program and record.operator in lacking else None
 
     for (operator,), tally in tallies(run, key):
-        api = shown(operator, run.version)
-        amount = tally.amount
-        message = text(
-            KIND,
-            "fallback",
-            api=api,
-            version=run.version,
-            often=often(amount.calls, tally.per_step),
-            copies=2 * amount.calls,
-            size=size(amount.bytes),
-        )
+        api, copies = shown(operator, run.version), 2 * tally.amount.calls
+        times = often(tally.amount.calls, tally.per_step)
+        words = {"api": api, "version": run.version, "often": times, "copies": copies}
+        message = text(KIND, "fallback", **words, size=size(tally.amount.bytes))
         advice = text(KIND, "advice")
-        yield tally.row(KIND, "warning", api, message, advice, operator=operator, copies=2 * amount.calls)
+        yield tally.row(KIND, "warning", api, message, advice, operator=operator, copies=copies)

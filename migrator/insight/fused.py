@@ -38,17 +38,11 @@ def find(run: Run, root: Path) -> Iterator[Row]:
             share = amount.bytes / max(1, whole.bytes)
             products = amount.multiply_adds / max(1, whole.multiply_adds)
             function = next((r.place.function for r in inside if r.place is not None), "")
+            message = text(KIND, "missed", message=finding.message, share=share, products=products)
+            place, subject = Place(file, first, function), finding.instead or finding.api
             yield Row(
-                KIND,
-                "info",
-                Place(file, first, function),
-                finding.instead or finding.api,
-                amount.calls,
-                None,
-                amount.bytes,
-                text(KIND, "missed", message=finding.message, share=share, products=products),
-                finding.advice,
-                (process.who,),
+                *(KIND, "info", place, subject, amount.calls, None, amount.bytes, message, finding.advice),
+                ranks=(process.who,),
                 share=share,
                 effect=max(share, products),
                 more={"rule": finding.code, "share_of_products": products},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
-from migrator.insight.operator_names import shown
+from migrator.insight.operator_names import names_of, shown
 from migrator.insight.recorded import Record, most_steps
 from migrator.insight.rows import Row, Run, again, often, size, tallies, text
 from migrator.insight.shapes import by_values
@@ -24,7 +24,7 @@ def find(run: Run) -> Iterator[Row]:
         return [way, record.operator if way == "by_values" else ""]
 
     for (way, operator), tally in tallies(run, key):
-        api = shown(operator, run.version) if operator else _SUBJECTS[way]
+        api = shown(operator, run.version) if operator else names_of("ways")[way]
         words = {
             "api": api,
             "often": often(tally.amount.calls, tally.per_step),
@@ -33,14 +33,6 @@ def find(run: Run) -> Iterator[Row]:
         severity, effect = "info" if way == "to_npu" else "warning", tally.per_step or tally.amount.calls
         advice = text(KIND, f"{way}_advice")
         yield tally.row(KIND, severity, api, text(KIND, way, **words), advice, effect, way=way)
-
-
-_SUBJECTS = {
-    "number": ".item()",
-    "print": "print",
-    "to_host": ".cpu()",
-    "to_npu": ".to()",
-}
 
 
 def _way(record: Record) -> str:

@@ -25,26 +25,15 @@ def find(run: Run) -> Iterator[Row]:
                 continue
             placed = [held for held in memory.held if held.place is not None]
             largest = max(placed, key=lambda held: held.bytes, default=None)
+            place, part, number = (largest.place, largest.bytes, largest.number) if largest else (None, 0, 0)
+            words = {"peak": size(memory.peak), "device": device, "limit": f"{limit} GiB"}
+            message = text(KIND, "full", **words, part=size(part), number=number)
             batch = largest_batch(process, memory, limit)
+            advice = text(KIND, "advice_to", batch=batch) if batch else text(KIND, "advice")
+            subject = f"NPU {device}"
             yield Row(
-                KIND,
-                "warning",
-                largest.place if largest and largest.place else NOWHERE,
-                f"NPU {device}",
-                largest.number if largest else 0,
-                None,
-                memory.peak,
-                text(
-                    KIND,
-                    "full",
-                    peak=size(memory.peak),
-                    device=device,
-                    limit=f"{limit} GiB",
-                    part=size(largest.bytes if largest else 0),
-                    number=largest.number if largest else 0,
-                ),
-                text(KIND, "advice_to", batch=batch) if batch else text(KIND, "advice"),
-                (process.who,),
+                *(KIND, "warning", place or NOWHERE, subject, number, None, memory.peak, message, advice),
+                ranks=(process.who,),
                 effect=memory.peak,
             )
 

@@ -35,30 +35,13 @@ def find(run: Run) -> Iterator[Row]:
     )
     for (operator, origin), tally in tallies(run, key):
         most = max(tally.records, key=lambda record: record.changed_in)
-        message = text(
-            KIND,
-            "changed",
-            api=shown(operator, run.version),
-            new=most.changed_in,
-            steps=steps - 1,
-            shapes=most.shapes,
-            example=_example(most),
-            origin=text(KIND, origin),
-        )
+        api, new = shown(operator, run.version), most.changed_in
+        words = {"api": api, "new": new, "steps": steps - 1, "shapes": most.shapes, "example": _example(most)}
+        message = text(KIND, "changed", **words, origin=text(KIND, origin))
         if behind:
             message += f"; {text(KIND, 'behind', count=behind)}"
-        yield tally.row(
-            KIND,
-            "warning",
-            shown(operator, run.version),
-            message,
-            text(KIND, f"advice_{origin}"),
-            most.changed_in,
-            origin=origin,
-            shapes=most.shapes,
-            new_steps=most.changed_in,
-            examples=most.examples[:8],
-        )
+        more = {"origin": origin, "shapes": most.shapes, "new_steps": new, "examples": most.examples[:8]}
+        yield tally.row(KIND, "warning", api, message, text(KIND, f"advice_{origin}"), new, **more)
 
 
 def _origin(record: Record) -> str:
