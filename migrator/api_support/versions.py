@@ -82,12 +82,10 @@ def resolve(text: str) -> TorchVersion:
         raise UnknownVersion(str(error)) from None
     if found:
         given = tuple(int(part) for part in found.group(1, 2, 3) if part)
-        for version in known():
-            if version.tuple == given:
-                return version
-        for version in known():
-            if version.tuple[:2] == given[:2]:
-                return version
+        for size in (3, 2):
+            for version in known():
+                if version.tuple[:size] == given[:size]:
+                    return version
         for row in tables.rows("torch_wheels"):
             if tables.as_tuple(row[0])[:2] == given[:2]:
                 raise UnknownVersion(_without_torch_npu(given))

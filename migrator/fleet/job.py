@@ -183,9 +183,10 @@ def _run(
     else:
         (result,) = (path for path in out.iterdir() if not path.name.startswith("."))
         (report,) = result.rglob("report.json")
-        found = of_report(json.loads(report.read_bytes()))
+        content = json.loads(report.read_bytes())
+        found = of_report(content)
         if task.command == "migrate":
-            found["readiness"] = json.loads(report.read_bytes())["readiness"]
+            found["readiness"] = content["readiness"]
             _keep(result, _result(task, repository), _kept_file(task, repository), key)
     return outcome_of(repository, "done", "", started, **measured, **found)
 

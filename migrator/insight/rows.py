@@ -105,11 +105,6 @@ def tallies(run: Run, key: Key) -> Iterator[tuple[tuple[str, ...], Tally]]:
         yield where[3:], found[where]
 
 
-def again(record: Record, later: int) -> bool:
-    """Whether something came in more than one of the steps after the first, as what warms up does not."""
-    return record.seen_steps > 1 or (later == 1 and record.seen_steps == 1)
-
-
 def text(kind: str, name: str, **values: Any) -> str:
     """A text of ``reports/insight.yaml``, with values in it."""
     return _(str(reports_yaml("insight.yaml")[kind][name]).strip()).format(**values)

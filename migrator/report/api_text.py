@@ -141,17 +141,15 @@ def _at(found: AtVersion) -> Iterator[str]:
         yield from _entry(_("In torch_npu"), _("yes") if found.exists else _("no"))
         yield from _notes(_about(found.own))
     if found.status:
-        asof = (
-            _("  (the documents of torch {neighbour})", neighbour=found.neighbour) if found.neighbour else ""
-        )
-        hardware = "  " + " ".join(found.hardware) if found.hardware else ""
-        yield from _entry(_("Documents"), _colored(found.status) + hardware + asof)
+        words = _colored(found.status) + ("  " + " ".join(found.hardware) if found.hardware else "")
+        if found.neighbour:
+            words += _("  (the documents of torch {neighbour})", neighbour=found.neighbour)
+        yield from _entry(_("Documents"), words)
         yield from _notes(_limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name))
         yield from _notes(f"{line}: {words}" for line, words in found.product_lines)
     if found.registered:
-        yield from _entry(
-            _("Registered"), f"{_colored(found.registered)}  {_(_REGISTERED[found.registered])}"
-        )
+        meaning = _(_REGISTERED[found.registered])
+        yield from _entry(_("Registered"), f"{_colored(found.registered)}  {meaning}")
         yield from _notes([", ".join(found.overloads)])
 
 
@@ -234,10 +232,8 @@ def _environment(found: EnvVar) -> Iterator[str]:
 
 def _variable(found: NpuVariable) -> Iterator[str]:
     yield from _entry(_("Meaning"), found.meaning)
-    yield from _entry(
-        _("Values"),
-        found.values + (_(" (default {default})", default=found.default) if found.default else ""),
-    )
+    default = _(" (default {default})", default=found.default) if found.default else ""
+    yield from _entry(_("Values"), found.values + default)
     yield from _entry(_("Read on"), " ".join(found.hardware))
     yield from _notes([found.note])
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from migrator.data_folders import reports_yaml
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.packs import Rule
 from migrator.project.frameworks import TORCH, names_of
 
@@ -22,17 +22,11 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
         versions += _(", for {frameworks}", frameworks=names_of(rule.framework))
     fix = _(reports_yaml("rules.yaml")["fixes"][rule.fix])
     asked = _(" It is off by default: `--extend-select`.") if rule.opt_in else ""
-    severity = _(rule.severity.capitalize())
+    summary, severity = rule.summary.rstrip("."), _(rule.severity.capitalize())
+    about = N_("{summary}. {severity}, {fix}{versions}.")
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
-        _(
-            "{summary}. {severity}, {fix}{versions}.",
-            summary=rule.summary.rstrip("."),
-            severity=severity,
-            fix=fix,
-            versions=versions,
-        )
-        + asked,
+        _(about, summary=summary, severity=severity, fix=fix, versions=versions) + asked,
     ]
     if rule.why:
         parts.append(rule.why.strip())

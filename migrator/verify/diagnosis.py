@@ -58,11 +58,7 @@ class Failure:
 
     def own(self, folder: Path) -> Frame | None:
         """The innermost call of the project in ``folder``."""
-        return next(reversed(self.owns(folder)), None)
-
-    def owns(self, folder: Path) -> list[Frame]:
-        """The calls of the project in ``folder``."""
-        return [frame for frame in self.frames if is_own(frame.file, folder)]
+        return next((frame for frame in reversed(self.frames) if is_own(frame.file, folder)), None)
 
     @property
     def written(self) -> list[Frame]:

@@ -78,11 +78,6 @@ class Comparison:
     only_migrated: tuple[str, ...]
 
     @property
-    def comparable(self) -> bool:
-        """Whether anything could be compared."""
-        return bool(self.compared)
-
-    @property
     def wrong(self) -> tuple[Pair, ...]:
         """The pairs that do not agree."""
         return tuple(pair for pair in self.compared if not pair.agrees)
@@ -90,7 +85,7 @@ class Comparison:
     @property
     def agrees(self) -> bool:
         """Whether something could be compared, and all of it agrees."""
-        return self.comparable and not self.wrong
+        return bool(self.compared) and not self.wrong
 
     @property
     def largest(self) -> float:

@@ -258,13 +258,11 @@ def _compared(original: Original) -> tuple[str, list[str]]:
         return NOT_COMPARED, [_("the original was stopped after {seconds:.0f} s", seconds=ended.seconds)]
     if ended.code or comparison is None:
         return NOT_COMPARED, [_("the original on the CPU: {code}", code=_how_it_failed(ended.code))]
-    if not comparison.comparable:
+    if not comparison.compared:
         return NOT_COMPARED, [_("the two runs printed no line with a number that could be compared")]
     if comparison.wrong:
-        share = _(
-            "{wrong} of {compared} lines", wrong=len(comparison.wrong), compared=len(comparison.compared)
-        )
-        return DIFFERENT, [
-            _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
-        ]
+        wrong, compared = len(comparison.wrong), len(comparison.compared)
+        share = _("{wrong} of {compared} lines", wrong=wrong, compared=compared)
+        said = _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
+        return DIFFERENT, [said]
     return PASSED, []

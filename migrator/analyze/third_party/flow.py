@@ -96,13 +96,11 @@ def _never(use: Use) -> bool:
     return False
 
 
-def ends_well(steps: Steps) -> bool:
-    """Whether the steps come to a normal end at all: an abstract method only raises."""
-    return can_end_well(steps, _never)
+def can_end_well(steps: Steps, bad: Callable[[Use], bool] = _never) -> bool:
+    """Whether some way through the steps comes to a normal end and by nothing that is ``bad``.
 
-
-def can_end_well(steps: Steps, bad: Callable[[Use], bool]) -> bool:
-    """Whether some way through the steps comes to a normal end and by nothing that is ``bad``."""
+    An abstract method, which only raises, comes to none at all.
+    """
     return bool(_outcomes(steps, bad) & (_ON | _RETURN))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from migrator.analyze.third_party.flow import GUARDS, Place, Steps, Use, can_end_well, ends_well, places
+from migrator.analyze.third_party.flow import GUARDS, Place, Steps, Use, can_end_well, places
 from migrator.findings.finding import Finding
 from migrator.project.call_graph import Callees, CallGraph, Key
 
@@ -169,7 +169,7 @@ class _Judge:
         if not uses:
             return None
         steps = (*self._decorating(key), *self.steps[key])
-        if not ends_well(steps) or can_end_well(steps, lambda use: self._is_bad(key, use)):
+        if not can_end_well(steps) or can_end_well(steps, lambda use: self._is_bad(key, use)):
             return None
         return self._linked(key, min(uses, key=lambda place: len(place.conditions)), "")
 

@@ -77,9 +77,9 @@ def summary(report: LintReport) -> list[str]:
             done = ngettext("Fixed {n} finding.", "Fixed {n} findings.", fixed)
             lines.append(done if fixed else _("No fixes to make."))
     elif remaining or fixed:
-        detail = (
-            _(" ({fixed} fixed, {remaining} remaining)", fixed=fixed, remaining=remaining) if fixed else ""
-        )
+        detail = ""
+        if fixed:
+            detail = _(" ({fixed} fixed, {remaining} remaining)", fixed=fixed, remaining=remaining)
         blockers = sum(item.severity == "blocker" for item in report.findings)
         first = ngettext("{n} blocker among ", "{n} blockers among ", blockers) if blockers else ""
         every = ngettext("{n} finding", "{n} findings", remaining + fixed)

@@ -95,12 +95,7 @@ def _compared(
             return None
     matcher = SequenceMatcher(None, original, lines)
     return [
-        _Span(
-            (old + 1, old_end + 1),
-            (new + 1, new_end + 1),
-            list(original[old:old_end]),
-            list(lines[new:new_end]),
-        )
+        _Span((old + 1, old_end + 1), (new + 1, new_end + 1), [*original[old:old_end]], [*lines[new:new_end]])
         for tag, old, old_end, new, new_end in matcher.get_opcodes()
         if tag != "equal"
     ]
@@ -248,12 +243,8 @@ def _alone(places: Sequence[Place]) -> Iterator[Hunk]:
     """A hunk for each place, without the lines around."""
     for place in places:
         if place.change:
-            span = _Span(
-                (place.line, place.end_line + 1),
-                (place.line, place.line),
-                _text_lines(place.before),
-                _text_lines(place.after),
-            )
+            before, after = _text_lines(place.before), _text_lines(place.after)
+            span = _Span((place.line, place.end_line + 1), (place.line, place.line), before, after)
             lines = [line._replace(new=None) for line in _sides(span)]
             yield Hunk(lines, [place])
         else:

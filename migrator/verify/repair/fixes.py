@@ -207,8 +207,7 @@ def _other_name(seen: Seen, options: Names) -> Iterator[Proposal]:
         for node in ast.walk(site.expression):
             if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
                 yield replacing(site.code, node, new, _("there is no {name}", name=name))
-            is_get = isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2
-            if is_get and isinstance(node, ast.Call) and new:
+            if isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2 and new:
                 at = site.code.end(node.args[1])
                 said = _("getattr asks for {name!r}", name=name)
                 made = origin(site, node.args[1], seen.sources).line
