@@ -93,8 +93,5 @@ def family(innerversion: str) -> str:
 
 def names(families: tuple[str, ...], wanted: str) -> bool:
     """Whether a list of families, or of ranges of them, has a family."""
-    for one in families:
-        first, _, last = one.partition("-")
-        if first <= wanted <= (last or first):
-            return True
-    return False
+    ranges = (one.partition("-") for one in families)
+    return any(first <= wanted <= (last or first) for first, _, last in ranges)

@@ -52,10 +52,9 @@ def of_area(api: str) -> Optional[Evidence]:
         name = name.rpartition(".")[0]
         pattern = f"{name}.*"
     if pattern not in areas:
-        start = next((other for other in areas if other.endswith("_*") and api.startswith(other[:-1])), "")
-        if not start:
-            return None
-        pattern = start
+        pattern = next((each for each in areas if each.endswith("_*") and api.startswith(each[:-1])), "")
+    if not pattern:
+        return None
     status, note = areas[pattern]
     return Evidence(status, "area", True, note=note)
 

@@ -134,9 +134,8 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
     kernel = _kernel(found.kernel, found.api, version)
     main = [group for group in found.dtypes if ":" not in group]
     status = _status(found, kernel, version)
-    evidence = (
-        compose(api, version) if status == "unknown" or (status == "unsupported" and not kernel) else None
-    )
+    undecided = status == "unknown" or (status == "unsupported" and not kernel)
+    evidence = compose(api, version) if undecided else None
     if evidence is not None and status == "unknown":
         status, kernel = evidence.status, kernel or evidence.kernel
     left_out = differing = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -110,7 +111,4 @@ def _names(name: str) -> Iterator[str]:
     """A name that a file may have, and it with numbers."""
     name = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or "repository"
     yield name
-    number = 2
-    while True:
-        yield f"{name}-{number}"
-        number += 1
+    yield from (f"{name}-{number}" for number in count(2))

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from typing import Any, Optional
 
 from migrator.insight.operator_names import names_of
-from migrator.insight.recorded import Collective, Place, Recorded
-from migrator.insight.rows import NOWHERE, Row, Run, often, size, text
+from migrator.insight.recorded import Collective, Place, Recorded, Sum
+from migrator.insight.rows import NOWHERE, Row, Run, Tally, often, size, text
 from migrator.language import N_, _
 
 KIND = "communication"
@@ -141,8 +141,5 @@ def _row(
     calls: int = 1,
     per_step: Optional[float] = None,
 ) -> Row:
-    return Row(
-        *(KIND, severity, call.place or NOWHERE, _named(call.kind), calls, per_step, amount, message, advice),
-        ranks=tuple(ranks),
-        effect=amount,
-    )
+    tally = Tally(call.place or NOWHERE, Sum(calls, amount), per_step, list(ranks))
+    return tally.row(KIND, severity, _named(call.kind), message, advice)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 from migrator.data_folders import reports_yaml
-from migrator.insight.recorded import Memory, Recorded
-from migrator.insight.rows import NOWHERE, Row, Run, size, text
+from migrator.insight.recorded import Memory, Recorded, Sum
+from migrator.insight.rows import NOWHERE, Row, Run, Tally, size, text
 
 KIND = "memory"
 _LIMITS = (32, 64)  # GiB
@@ -30,12 +30,8 @@ def find(run: Run) -> Iterator[Row]:
             message = text(KIND, "full", **words, part=size(part), number=number)
             batch = largest_batch(process, memory, limit)
             advice = text(KIND, "advice_to", batch=batch) if batch else text(KIND, "advice")
-            subject = f"NPU {device}"
-            yield Row(
-                *(KIND, "warning", place or NOWHERE, subject, number, None, memory.peak, message, advice),
-                ranks=(process.who,),
-                effect=memory.peak,
-            )
+            tally = Tally(place or NOWHERE, Sum(number, memory.peak), None, [process.who])
+            yield tally.row(KIND, "warning", f"NPU {device}", message, advice)
 
 
 def facts(run: Run) -> list[dict[str, Any]]:

@@ -183,22 +183,21 @@ def _process(
     def place_of(number: int) -> Optional[Place]:
         return places[number] if number >= 0 else None
 
-    records = []
-    for number, record in enumerate(insight["records"]):
-        records.append(
-            Record(
-                **{
-                    **record,
-                    "place": place_of(record["place"]),
-                    "types": tuple(record["types"].split()),
-                    "options": tuple(record["options"].split()),
-                    "by_truth": bool(record["by_truth"]),
-                    **{span: Sum(*record[span]) for span in ("first", "later", "after")},
-                    "examples": tuple(record["examples"]),
-                    "stack": tuple(insight["stacks"].get(str(number), ())),
-                }
-            )
+    records = tuple(
+        Record(
+            **{
+                **record,
+                "place": place_of(record["place"]),
+                "types": tuple(record["types"].split()),
+                "options": tuple(record["options"].split()),
+                "by_truth": bool(record["by_truth"]),
+                **{span: Sum(*record[span]) for span in ("first", "later", "after")},
+                "examples": tuple(record["examples"]),
+                "stack": tuple(insight["stacks"].get(str(number), ())),
+            }
         )
+        for number, record in enumerate(insight["records"])
+    )
     memory = {
         device: Memory(
             {phase: of_device[phase] for phase in PHASES},
@@ -212,7 +211,7 @@ def _process(
         data["process"],
         data["rank"],
         insight["steps"],
-        tuple(records),
+        records,
         memory,
         calls,
         frozenset(data["without_npu_kernel"]),

@@ -11,15 +11,8 @@ from pathlib import Path
 
 from migrator.api_support import check, tables
 from migrator.api_support.check import is_release, order_of
-from migrator.api_support.releases import npu_names
+from migrator.api_support.releases import npu_names, registered
 from migrator.api_support.releases.archive import WheelError
-from migrator.api_support.releases.registered import (
-    set_kernels,
-    set_names,
-    set_natives,
-    set_own,
-    wheel_column,
-)
 from migrator.api_support.releases.torch_table import PACKAGES, set_releases
 from migrator.api_support.releases.wheels import Wheel
 
@@ -62,14 +55,14 @@ def _add_all(wheels: Sequence[Wheel], api_db: Path) -> None:
             set_releases(api_db, package, read)
     natives = {wheel.torch_version: wheel.natives for wheel in wheels if wheel.natives}
     if natives:
-        set_natives(api_db, natives)
+        registered.set_natives(api_db, natives)
     known = tables.order(api_db)
     for wheel in wheels:
         if wheel.torch_version in known and wheel.modules:
-            set_names(wheel, api_db)
+            registered.set_names(wheel, api_db)
         if wheel.operators:
-            set_kernels(api_db, wheel.torch_version, wheel.operators.aten)
-            set_own(api_db, wheel.torch_version, wheel.operators.custom, wheel.own_names)
+            registered.set_kernels(api_db, wheel.torch_version, wheel.operators.aten)
+            registered.set_own(api_db, wheel.torch_version, wheel.operators.custom, wheel.own_names)
     npu_names.derive(api_db)
 
 
@@ -82,7 +75,7 @@ def _set_version(wheel: Wheel, api_db: Path) -> None:
         row = _new_row(wheel.torch_version, versions)
         versions.append(row)
         versions.sort(key=lambda row: tables.as_tuple(row["torch"]))
-    row[wheel_column(wheel.package)] = wheel.release
+    row[registered.wheel_column(wheel.package)] = wheel.release
     row.update(wheel.switches)
     sources = [source for source in row["source"].split("; ") if source]
     if wheel.package == "torch":

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from migrator.findings.finding import SEVERITIES
@@ -219,11 +220,9 @@ def _files(run: Run) -> tuple[FileView, ...]:
 
 
 def _anchor(name: str, known: set[str]) -> str:
-    anchor = plain = "file-" + re.sub(r"[^A-Za-z0-9_./-]+", "-", name)
-    number = 1
-    while anchor in known:
-        number += 1
-        anchor = f"{plain}-{number}"
+    plain = "file-" + re.sub(r"[^A-Za-z0-9_./-]+", "-", name)
+    others = (f"{plain}-{number}" for number in count(2))
+    anchor = plain if plain not in known else next(each for each in others if each not in known)
     known.add(anchor)
     return anchor
 

@@ -83,9 +83,8 @@ def read_run(given: Path) -> Run:
     folder = reports_folder(given)
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        name, kind = str(summary["options"]["input"]), "analyze"
-        if folder.name == REPORTS:
-            kind = "migrate"
+        name = str(summary["options"]["input"])
+        kind = "migrate" if folder.name == REPORTS else "analyze"
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         why, first = N_("the reports in {folder} cannot be read: {error}"), str(error).partition("\n")[0]

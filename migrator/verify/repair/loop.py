@@ -187,9 +187,8 @@ def _proposals(
 
 
 def _fits(rule: RuntimeRule, trouble: _Trouble) -> bool:
-    if rule.signs.run != trouble.kind:
-        return False
-    return trouble.failure is None or rule.signs.fit(trouble.failure)
+    of_kind = rule.signs.run == trouble.kind
+    return of_kind and (trouble.failure is None or rule.signs.fit(trouble.failure))
 
 
 def _write(proposal: Proposal, text: bytes) -> None:

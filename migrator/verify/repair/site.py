@@ -124,14 +124,11 @@ class Sources:
     def sites(self, frames: Sequence[Frame]) -> list[Site]:
         """The calls of the program's own, the innermost first."""
         found = []
-        for place in range(len(frames) - 1, -1, -1):
-            frame = frames[place]
+        for place, frame in reversed(list(enumerate(frames))):
             code = self.code(frame.file)
-            if code is not None:
-                above = tuple(reversed(frames[:place]))
-                site = _site(code, frame, above)
-                if site is not None:
-                    found.append(site)
+            site = None if code is None else _site(code, frame, tuple(reversed(frames[:place])))
+            if site is not None:
+                found.append(site)
         return found
 
 
