@@ -54,7 +54,7 @@ def test_what_could_be_a_result(text, numbers):
 def test_two_lines(original, migrated, agrees):
     comparison = compare(original, migrated, 1e-3)
     assert comparison.agrees is bool(agrees)
-    assert comparison.comparable is (agrees is not None)
+    assert bool(comparison.compared) is (agrees is not None)
 
 
 def test_lines_of_ranks_come_in_any_order():
