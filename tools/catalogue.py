@@ -38,6 +38,8 @@ _MARKS = {
     "ngettext": (0, 1),
     **dict.fromkeys(("ContainerError", "ManifestError", "MappingError", "MpiLineError"), (0,)),
     **dict.fromkeys(("OriginalError", "RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
+    **dict.fromkeys(("CannotWrite", "ConfigError", "ResultExists", "SourceError", "Unreadable"), (0,)),
+    **dict.fromkeys(("UsageError", "stop"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
 # What is between the parts of a list: Chinese has signs of its own for it.

@@ -56,7 +56,7 @@ def analyze(
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
         named = ", ".join(wrong) or _("without a name")
-        stop(_("there is no mode {named}: choose one of {modes}", named=named, modes=", ".join(_MODES)))
+        stop("there is no mode {named}: choose one of {modes}", named=named, modes=", ".join(_MODES))
     _check_together(modes, api_files, deep, env_path)
 
     # From here on the work begins, and with it the imports that take their time.
@@ -92,7 +92,7 @@ def analyze(
     except (UnknownVersion, RuleError, SourceError) as error:
         stop(str(error))
     except KeyboardInterrupt:
-        stop(_("interrupted: no report was written"), INTERRUPTED)
+        stop("interrupted: no report was written", INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
     if lost:
         say(
@@ -132,14 +132,14 @@ def analyze(
 def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_path: Several) -> None:
     """Refuse an option that would do nothing."""
     if api_files and "torch_apis" not in modes:
-        stop(_("--api-files needs the mode torch_apis: -m {value}", value=",".join((*modes, "torch_apis"))))
+        stop("--api-files needs the mode torch_apis: -m {value}", value=",".join((*modes, "torch_apis")))
     if deep and modes == ("third_party",):
-        stop(_("--deep has no effect in the mode third_party"))
+        stop("--deep has no effect in the mode third_party")
     if env_path and not deep:
-        stop(_("--env-path needs --deep"))
+        stop("--env-path needs --deep")
     for path in env_path or ():
         if not os.path.isdir(path):
-            stop(_("--env-path {path}: there is no such folder", path=path))
+            stop("--env-path {path}: there is no such folder", path=path)
 
 
 def _folder(source: str) -> Path:

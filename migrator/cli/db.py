@@ -51,7 +51,7 @@ def build(
     Exit status: 0 done; 2 nothing was done: one line says why.
     """
     if not wheel and not version:
-        stop(_("give --wheel FILE or --version RELEASE"))
+        stop("give --wheel FILE or --version RELEASE")
     import tempfile
 
     from migrator.api_support import tables
@@ -62,7 +62,7 @@ def build(
     try:
         start = out if out and (out / "versions.csv").is_file() else tables.in_force()
         if out and start != out and out.exists() and any(out.iterdir()):
-            stop(_("--out: {out} holds other files than tables", out=out))
+            stop("--out: {out} holds other files than tables", out=out)
         with tempfile.TemporaryDirectory(prefix="npumigrate-") as folder:
             wheels = [read_wheel(Path(path)) for path in wheel or ()]
             for number, release in enumerate(version or ()):
@@ -275,7 +275,7 @@ def verify(
     except FileNotFoundError as error:
         stop(str(error))
     if not place.is_dir():
-        stop(_("{place} is not a folder", place=place))
+        stop("{place} is not a folder", place=place)
     problems = check.problems(place)
     if not problems:
         typer.echo(_("{place}: the tables are consistent", place=place))
@@ -283,11 +283,9 @@ def verify(
         problems += _compared(wanted=bool(live))
     elif folder is not None and live:
         stop(
-            _(
-                "--live checks the tables in use: set {variable}={folder} and leave out the folder",
-                variable=tables.VARIABLE,
-                folder=folder,
-            )
+            "--live checks the tables in use: set {variable}={folder} and leave out the folder",
+            variable=tables.VARIABLE,
+            folder=folder,
         )
     for problem in problems:
         typer.echo(problem)

@@ -34,11 +34,11 @@ def doctor(
     from migrator.doctor.run import examine
 
     if not hasattr(os, "getuid"):
-        stop(_("doctor looks at machines with Linux"))
+        stop("doctor looks at machines with Linux")
     if as_json and brief:
-        stop(_("--json and --brief exclude each other"))
+        stop("--json and --brief exclude each other")
     if root is not None and not root.is_dir():
-        stop(_("--root: no such folder: {root}", root=root))
+        stop("--root: no such folder: {root}", root=root)
     machine = this_machine(root or Path("/"))
     packages = None if root else running_python()
     if python is not None:

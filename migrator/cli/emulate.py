@@ -56,11 +56,11 @@ def emulate(
     env = environment(machine, built, installed, os.environ)
     program = find(command[0], env)
     if program is None:
-        stop(_("command not found: {command}", command=command[0]), NO_PROGRAM)
+        stop("command not found: {command}", NO_PROGRAM, command=command[0])
     try:
         code = run([program, *command[1:]], env)
     except OSError as error:
-        stop(_("cannot start {command}: {strerror}", command=command[0], strerror=error.strerror), CANNOT_RUN)
+        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error.strerror)
     if folder is not None and folder.is_dir() and project is not None:
         from migrator.cli.insight import write_insight
 
@@ -132,7 +132,7 @@ def _show_installed() -> None:
 def checked_soc(name: str) -> str:
     """Return the name of a chip; stop where it is none."""
     if not re.fullmatch(r"Ascend\w[\w-]*", name):
-        stop(_("--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2", name=name))
+        stop("--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2", name=name)
     return name
 
 
@@ -141,5 +141,5 @@ def size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     count = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if count < 1 << 20:
-        stop(_("--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", text=text))
+        stop("--memory: {text!r} is not a size of at least 1MiB, such as 64GiB", text=text)
     return count

@@ -46,11 +46,11 @@ def wrapped(text: str, indent: str = "", stream: TextIO | None = None) -> str:
     return "\n".join(wrap(text, shutil.get_terminal_size().columns, indent, indent or "  "))
 
 
-def stop(line: str, code: int = WRONG_USE) -> NoReturn:
-    """End the command with one line and an exit code."""
+def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
+    """End the command with one line, whose fields are ``values``, and an exit code."""
     import typer
 
-    say(line)
+    say(_(line, **values))
     raise typer.Exit(code)
 
 

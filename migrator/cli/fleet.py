@@ -43,17 +43,17 @@ def fleet(
     Exit status: 0 all examined; 1 some could not be; 2 usage error; 130 interrupted.
     """
     if repositories is None or output is None:
-        stop(_("name a list and a folder: npumigrate fleet REPOS.txt -o OUT"))
+        stop("name a list and a folder: npumigrate fleet REPOS.txt -o OUT")
     if command not in _COMMANDS:
-        stop(_("--do {command}: choose one of {commands}", command=command, commands=", ".join(_COMMANDS)))
+        stop("--do {command}: choose one of {commands}", command=command, commands=", ".join(_COMMANDS))
     if sys.platform == "win32":
-        stop(_("fleet runs on Linux and macOS"))
+        stop("fleet runs on Linux and macOS")
     try:
         import distributed
         import pyarrow
         import unearth  # noqa: F401
     except ModuleNotFoundError as error:
-        stop(_("fleet needs the package {name}: pip install 'npumigrate[fleet]'", name=error.name))
+        stop("fleet needs the package {name}: pip install 'npumigrate[fleet]'", name=error.name)
     del distributed, pyarrow
     from migrator.api_support.versions import UnknownVersion, resolve
     from migrator.cli.emulate import size

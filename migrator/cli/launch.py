@@ -91,10 +91,10 @@ def _numbers(text: str | None) -> list[int]:
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
         if not (first.isdigit() and last.isdigit() and int(first) <= int(last) < 4096):
-            stop(_("--devices: {part!r} is not like 0 or 4-7", part=part))
+            stop("--devices: {part!r} is not like 0 or 4-7", part=part)
         found += range(int(first), int(last) + 1)
     if len(set(found)) < len(found):
-        stop(_("--devices: {text} names a device twice", text=text))
+        stop("--devices: {text} names a device twice", text=text)
     return found
 
 

@@ -32,7 +32,7 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
             else f"{file} {error}"
         )
     except UnicodeDecodeError:
-        stop(_("{file} cannot be read: it is not UTF-8", file=file))
+        stop("{file} cannot be read: it is not UTF-8", file=file)
 
 
 def give(text: str, output: Path | None) -> None:
@@ -59,13 +59,10 @@ def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
 
     for name in launch.files:
         if os.path.lexists(folder / name) and not overwrite:
-            raise ResultExists(_("{folder} exists: replace it with --overwrite", folder=shown(folder / name)))
+            raise ResultExists("{folder} exists: replace it with --overwrite", folder=shown(folder / name))
         if os.path.islink((folder / name).parent) and (folder / name).parent != folder:
             raise CannotWrite(
-                _(
-                    "{parent} is a link where the files belong: rename it",
-                    parent=shown((folder / name).parent),
-                )
+                "{parent} is a link where the files belong: rename it", parent=shown((folder / name).parent)
             )
         refuse_link(folder / name, folder)
     for path in {(folder / name).parent for name in launch.files}:
@@ -90,10 +87,7 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
 
     if not folder.is_dir():
         raise SourceError(
-            _(
-                "{folder} is not a folder: give the folder of the migrated project with -o",
-                folder=shown(folder),
-            )
+            "{folder} is not a folder: give the folder of the migrated project with -o", folder=shown(folder)
         )
     candidates = []
     for found in discover(folder):
@@ -107,7 +101,7 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
         likely = ranked(filter(None, candidates))
         if not likely:
             raise SourceError(
-                _("no training script was found in {folder}: give it with -m FILE", folder=shown(folder))
+                "no training script was found in {folder}: give it with -m FILE", folder=shown(folder)
             )
         entry = likely[0].name
         others = (

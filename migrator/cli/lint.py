@@ -83,17 +83,17 @@ def _value(option: Option, value: Any) -> Any:
     if option.kind == "ignores":
         return _by_glob(option, parts)
     if option.kind == "codes" and not parts:
-        raise UsageError(_("--{name} names no rule", name=option.name))
+        raise UsageError("--{name} names no rule", name=option.name)
     return parts
 
 
 def _refuse_empty(given: argparse.Namespace) -> None:
     """A variable of a script that is not set is no current folder, and no wish for the default."""
     if "" in given.paths:
-        raise UsageError(_("a path is empty"))
+        raise UsageError("a path is empty")
     for name, value in vars(given).items():
         if value == "" or (isinstance(value, list) and "" in value):
-            raise UsageError(_("--{value} is empty", value=name.replace("_", "-")))
+            raise UsageError("--{value} is empty", value=name.replace("_", "-"))
 
 
 def _by_glob(option: Option, parts: Sequence[str]) -> dict[str, list[str]]:
@@ -106,7 +106,7 @@ def _by_glob(option: Option, parts: Sequence[str]) -> dict[str, list[str]]:
             glob = before
         if not glob or not code:
             raise UsageError(
-                _("--{name} {part}: must be GLOB:RULES, as in tests/*:NPU101", name=option.name, part=part)
+                "--{name} {part}: must be GLOB:RULES, as in tests/*:NPU101", name=option.name, part=part
             )
         globs.setdefault(glob, []).append(code)
     return globs

@@ -8,7 +8,7 @@ from typing import Optional
 
 from migrator.cli.ending import stop
 from migrator.command_options import Several
-from migrator.language import _, english_for_programs
+from migrator.language import english_for_programs
 
 
 def mcp(
@@ -25,16 +25,16 @@ def mcp(
     """
     folder = Path(os.path.realpath(workspace or Path.cwd()))
     if not folder.is_dir():
-        stop(_("no such folder: {workspace}", workspace=workspace))
+        stop("no such folder: {workspace}", workspace=workspace)
     if workspace is None and folder == Path(folder.anchor):
-        stop(_("the current folder is the root of this machine: name the workspace, npumigrate mcp FOLDER"))
+        stop("the current folder is the root of this machine: name the workspace, npumigrate mcp FOLDER")
     packs = [os.path.abspath(file) for file in rules or ()]
     try:
         import mcp.server  # noqa: F401
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mcp"):
             raise
-        stop(_("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'"))
+        stop("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'")
     english_for_programs()  # what follows is for agents
     from migrator.mcp.serve import serve
 

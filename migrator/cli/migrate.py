@@ -70,23 +70,23 @@ def migrate(
         needed["-o/--output"] = output
     options.refuse_missing(needed, "npumigrate")
     if target_model and not distributed:
-        stop(_("-t/--target-model needs --distributed"))
+        stop("-t/--target-model needs --distributed")
     if distributed and mode == "transfer":
-        stop(_("--distributed and --mode transfer exclude each other"))
+        stop("--distributed and --mode transfer exclude each other")
     if replace_unsupported and (safe_only or mode == "transfer"):
         other = "--safe-only" if safe_only else "--mode transfer"
-        stop(_("--replace-unsupported and {other} exclude each other", other=other))
+        stop("--replace-unsupported and {other} exclude each other", other=other)
     others = {
         "--distributed": distributed,
         "--mode transfer": mode == "transfer",
         "--replace-unsupported": replace_unsupported,
     }
     if keep_cuda and (other := next((name for name, given in others.items() if given), "")):
-        stop(_("--keep-cuda and {other} exclude each other", other=other))
+        stop("--keep-cuda and {other} exclude each other", other=other)
     options.check_common(quiet, verbose, hardware)
     built = chosen_formats(formats)
     if built and diff:
-        stop(_("--format needs a result: --diff writes none"))
+        stop("--format needs a result: --diff writes none")
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.api_support.versions import UnknownVersion

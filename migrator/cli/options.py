@@ -60,7 +60,7 @@ def one_source(words: Sequence[str], given: Optional[str]) -> Optional[str]:
     """The input, which may be said as a word or with ``--input``; stops where it is said twice."""
     said = [*words, *([given] if given is not None else [])]
     if len(said) > 1:
-        stop(_("more than one input: {said}", said=", ".join(said)))
+        stop("more than one input: {said}", said=", ".join(said))
     return said[0] if said else None
 
 
@@ -69,11 +69,9 @@ def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
         stop(
-            _(
-                "missing: {missing} ({command} --help shows all options)",
-                missing=", ".join(missing),
-                command=command,
-            )
+            "missing: {missing} ({command} --help shows all options)",
+            missing=", ".join(missing),
+            command=command,
         )
 
 
@@ -102,14 +100,12 @@ def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
     from migrator.api_support.hardware import HARDWARE
 
     if quiet and verbose:
-        stop(_("--quiet and --verbose exclude each other"))
+        stop("--quiet and --verbose exclude each other")
     if hardware is not None and hardware not in HARDWARE:
         stop(
-            _(
-                "there is no hardware {hardware!r}: choose one of {hardware2}",
-                hardware=hardware,
-                hardware2=", ".join(HARDWARE),
-            )
+            "there is no hardware {hardware!r}: choose one of {hardware2}",
+            hardware=hardware,
+            hardware2=", ".join(HARDWARE),
         )
 
 

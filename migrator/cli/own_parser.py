@@ -10,10 +10,10 @@ from typing import Any, Callable, NoReturn
 
 from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, lost_output, say
 from migrator.command_options import Option
-from migrator.language import _, language
+from migrator.language import MessageError, _, language
 
 
-class UsageError(ValueError):
+class UsageError(MessageError):
     """A command line that cannot be understood; its text is the user's line."""
 
 
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; with the option that may be meant by one that there is not."""
         what = message + self._hint(message)
-        raise UsageError(_("{what} ({command} --help shows all options)", what=what, command=self._command))
+        raise UsageError("{what} ({command} --help shows all options)", what=what, command=self._command)
 
     def print_help(self, _file: object = None) -> None:
         """Print the help at once: argparse takes no notice where it cannot be written."""

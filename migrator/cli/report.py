@@ -11,7 +11,6 @@ import typer
 from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.command_options import Several, split
-from migrator.language import _
 
 _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
@@ -34,10 +33,10 @@ def report(
     given = paths or []
     if given[:1] == [Path("diff")]:
         if len(given) != 3:
-            stop(_("diff takes two results: npumigrate report diff A B"))
+            stop("diff takes two results: npumigrate report diff A B")
         raise typer.Exit(_diff(given[1], given[2], quiet))
     if len(given) != 1:
-        stop(_("give one result: npumigrate report DIR"))
+        stop("give one result: npumigrate report DIR")
     files = write_reports(given[0], chosen_formats(formats) or ("html",), rules, output)
     if not quiet:
         for file in files:
@@ -52,11 +51,7 @@ def chosen_formats(formats: Several) -> tuple[str, ...]:
     wrong = [name for name in given if name not in _FORMATS]
     if wrong:
         stop(
-            _(
-                "there is no format {wrong}: choose one of {formats}",
-                wrong=wrong[0],
-                formats=", ".join(_FORMATS),
-            )
+            "there is no format {wrong}: choose one of {formats}", wrong=wrong[0], formats=", ".join(_FORMATS)
         )
     return given
 
@@ -66,7 +61,7 @@ def write_reports(
 ) -> list[Path]:
     """Build the reports of a result; gives their files. Stops with one line where that cannot be done."""
     if output is not None and not output.is_dir():
-        stop(_("--output: no such folder: {output}", output=output))
+        stop("--output: no such folder: {output}", output=output)
     from migrator.files.errors import SourceError
     from migrator.matchers.packs import RuleError, load_all
     from migrator.report.views.formats import write_formats

@@ -35,12 +35,12 @@ def rule(
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
 
     if check is not None and (codes or everything):
-        stop(_("--check tests a whole pack: give no rule with it"))
+        stop("--check tests a whole pack: give no rule with it")
     if check is not None:
         _check(check, tuple(packs or ()))
         return
     if bool(codes) == everything:
-        stop(_("no rule given: name one or more, such as NPU101, or use --all"))
+        stop("no rule given: name one or more, such as NPU101, or use --all")
     if output_format == "json":
         english_for_programs()
     try:
@@ -114,5 +114,5 @@ def _find(code: str, known: list[Rule]) -> Rule:
             if near
             else _("; npumigrate rule --all lists them")
         )
-        stop(_("there is no rule {code!r}{hint}", code=code, hint=hint))
+        stop("there is no rule {code!r}{hint}", code=code, hint=hint)
     return found[0]

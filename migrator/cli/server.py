@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from migrator.cli.ending import stop
-from migrator.language import _
 
 
 def server(
@@ -20,5 +19,5 @@ def server(
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
-        stop(_("the server needs pygls: pip install 'npumigrate[server]'"))
+        stop("the server needs pygls: pip install 'npumigrate[server]'")
     raise typer.Exit(serve())

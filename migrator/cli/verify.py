@@ -51,28 +51,24 @@ def verify(
     127 no such program; 130 interrupted.
     """
     if not migrated.is_dir():
-        stop(_("no such folder: {migrated}", migrated=migrated))
+        stop("no such folder: {migrated}", migrated=migrated)
     built = chosen_formats(formats)
     if built and not (migrated / "migration_report/summary.json").is_file():
         stop(
-            _(
-                "--format is for results of migrate: {migrated} has no migration_report/summary.json",
-                migrated=migrated,
-            )
+            "--format is for results of migrate: {migrated} has no migration_report/summary.json",
+            migrated=migrated,
         )
     if repair and not (migrated / "migration_report").is_dir():
         stop(
-            _(
-                "--repair changes a result of npumigrate, and {migrated} has no migration_report",
-                migrated=migrated,
-            )
+            "--repair changes a result of npumigrate, and {migrated} has no migration_report",
+            migrated=migrated,
         )
     if original is not None and not compare_cpu:
-        stop(_("--original needs --compare-cpu"))
+        stop("--original needs --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
-        stop(_("--json: no such folder: {parent}", parent=json_file.absolute().parent))
+        stop("--json: no such folder: {parent}", parent=json_file.absolute().parent)
     if json_file is not None and json_file.is_dir():
-        stop(_("--json: a folder, not a file: {json_file}", json_file=json_file))
+        stop("--json: a folder, not a file: {json_file}", json_file=json_file)
     from migrator.emulator.launch import Machine
     from migrator.verify.run import NoProgram
     from migrator.verify.run import verify as run
@@ -96,7 +92,7 @@ def verify(
         for line in set_to or (_("nothing: no known option for batch size or workers, or all are small"),):
             say(_("--shrink sets {line}", line=line))
     if version and not insight:
-        stop(_("--version needs --insight"))
+        stop("--version needs --insight")
     source = _original(migrated, original) if compare_cpu else None
     emulator = prepare()
 
@@ -113,9 +109,9 @@ def verify(
             repaired = mend(folder, run_once, say)
         verdict = repaired.verdict if repaired else run_once()
     except NoProgram:
-        stop(_("command not found: {command}", command=command[0]), NO_PROGRAM)
+        stop("command not found: {command}", NO_PROGRAM, command=command[0])
     except OSError as error:
-        stop(_("cannot start {command}: {strerror}", command=command[0], strerror=error.strerror), CANNOT_RUN)
+        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error.strerror)
     from rich.console import Console
 
     from migrator.verify.terminal import show_verdict
@@ -197,10 +193,7 @@ def _started(folder: Path, devices: int) -> list[str]:
     except SourceError as error:
         reason = str(error).partition(": ")[0]  # what follows names an option of migrate
         stop(
-            _(
-                "no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py",
-                reason=reason,
-            )
+            "no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py", reason=reason
         )
     command = command_of(start, folder, devices)
     say(_("starts {command}", command=shlex.join(command)))
@@ -212,7 +205,7 @@ def _original(migrated: Path, given: Path | None) -> Path:
 
     if given is not None:
         if not given.exists():
-            stop(_("--original: no such folder: {given}", given=given))
+            stop("--original: no such folder: {given}", given=given)
         return given
     try:
         return find_original(migrated)

@@ -78,7 +78,7 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
     try:
         excluded = matcher(exclude)
     except SourceError as error:
-        raise SourceError(_("--exclude {error}", error=error)) from error
+        raise SourceError("--exclude {error}", error=error) from error
     try:
         mode = os.stat(root).st_mode
         if not stat.S_ISDIR(mode):

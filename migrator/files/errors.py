@@ -12,7 +12,10 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u20
 
 
 class SourceError(Exception):
-    """The base of this package's errors. ``str()`` of one is the line to print."""
+    """The base of this package's errors. ``str()`` is the line to print, in the language of the run."""
+
+    def __init__(self, text: str, /, **values: object) -> None:
+        super().__init__(_(text, **values))
 
 
 class Unreadable(SourceError):  # noqa: N818
@@ -60,7 +63,7 @@ def reason(error: OSError) -> str:
 
 def unreadable(error: OSError) -> Unreadable:
     """The Unreadable that stands for ``error``."""
-    return Unreadable(_("cannot be read: {error}", error=reason(error)))
+    return Unreadable("cannot be read: {error}", error=reason(error))
 
 
 _ELSEWHERE = N_("choose another output folder with -o")

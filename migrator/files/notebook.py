@@ -17,7 +17,6 @@ from typing import Any, Optional
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import LINE_END
-from migrator.language import _
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 # ``!=``, ``% (`` and an indented ``% `` begin lines of Python: black breaks long expressions before them.
@@ -76,13 +75,13 @@ def read_notebook(data: bytes, name: str) -> Notebook:
         raw = data.decode("utf-8")
         content = json.loads(raw)
     except UnicodeDecodeError as error:
-        raise Unreadable(_("is not UTF-8 (byte {start}), as notebooks are", start=error.start)) from error
+        raise Unreadable("is not UTF-8 (byte {start}), as notebooks are", start=error.start) from error
     except ValueError as error:
-        raise Unreadable(_("is not a notebook: {error}", error=error)) from error
+        raise Unreadable("is not a notebook: {error}", error=error) from error
     except RecursionError as error:
-        raise Unreadable(_("is not a notebook: nested too deeply")) from error
+        raise Unreadable("is not a notebook: nested too deeply") from error
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
-        raise Unreadable(_("is not a notebook of format 4: it has no list of cells"))
+        raise Unreadable("is not a notebook of format 4: it has no list of cells")
     return of_cells(name, raw, _sources(raw), _is_python(content))
 
 
@@ -126,7 +125,7 @@ def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
         else:
             gathered.append(line)
     if len(new) != len(notebook.cells):
-        raise Unreadable(_("the changed cells cannot be matched: left unchanged"))
+        raise Unreadable("the changed cells cannot be matched: left unchanged")
     pairs = ((cell, new[cell.number]) for cell in notebook.cells)
     return [(cell, source) for cell, source in pairs if cell.checked and source != cell.source]
 

@@ -22,7 +22,6 @@ from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_
 from migrator.files.naming import SUFFIX, inside, result_folder
 from migrator.files.staging import Staging, claim, discard, recover
 from migrator.files.writing import OutputTree, add, copy, set_mode, write
-from migrator.language import _
 
 __all__ = ["CannotWrite", "OutputTree", "ResultExists", "Unreadable", "add", "copy", "output_tree", "write"]
 
@@ -74,17 +73,17 @@ def _check_places(source: Path, out: Path, result: Path) -> None:
     except OSError as error:
         raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-        raise Unreadable(_("{source} is neither a folder nor a file", source=shown(source)))
+        raise Unreadable("{source} is neither a folder nor a file", source=shown(source))
     if os.path.dirname(os.path.abspath(source)) == os.path.abspath(source):
         raise CannotWrite(
-            _("{source} has no name for a result: choose a folder in it with -i", source=shown(source))
+            "{source} has no name for a result: choose a folder in it with -i", source=shown(source)
         )
     real_source, real_result = os.path.realpath(source), os.path.realpath(result)
     if os.path.realpath(out) == real_source:
-        raise CannotWrite(_("{out} is the input: choose another output folder with -o", out=shown(out)))
+        raise CannotWrite("{out} is the input: choose another output folder with -o", out=shown(out))
     if inside(real_source, real_result) is not None:
         raise CannotWrite(
-            _("the input is inside {result}, where the result goes: choose another -o", result=shown(result))
+            "the input is inside {result}, where the result goes: choose another -o", result=shown(result)
         )
 
 
@@ -97,13 +96,11 @@ def _check_free(result: Path, overwrite: bool) -> None:
     length = len(os.fsencode(result.name))
     if length > longest:
         raise CannotWrite(
-            _(
-                "{name}, the name of the result, has {length} bytes where {longest} are the "
-                "most: rename the input",
-                name=shown(result.name),
-                length=length,
-                longest=longest,
-            )
+            "{name}, the name of the result, has {length} bytes where {longest} are the "
+            "most: rename the input",
+            name=shown(result.name),
+            length=length,
+            longest=longest,
         )
     try:
         mode = os.lstat(result).st_mode
@@ -113,11 +110,11 @@ def _check_free(result: Path, overwrite: bool) -> None:
         raise cannot_write(error, result) from error
     if not stat.S_ISDIR(mode):
         raise ResultExists(
-            _("{result} exists and is not a folder: move it away or choose another -o", result=shown(result))
+            "{result} exists and is not a folder: move it away or choose another -o", result=shown(result)
         )
     if not overwrite:
         raise ResultExists(
-            _("{result} exists: replace it with --overwrite or choose another -o", result=shown(result))
+            "{result} exists: replace it with --overwrite or choose another -o", result=shown(result)
         )
     try:
         names = os.listdir(result)
@@ -127,11 +124,9 @@ def _check_free(result: Path, overwrite: bool) -> None:
     if not ours:
         wanted = SUMMARY if result.name.endswith(SUFFIX) else _OF_ANALYSIS[0]
         raise ResultExists(
-            _(
-                "{result} has no {wanted}, so it is not an earlier result: move it away",
-                result=shown(result),
-                wanted=wanted,
-            )
+            "{result} has no {wanted}, so it is not an earlier result: move it away",
+            result=shown(result),
+            wanted=wanted,
         )
 
 

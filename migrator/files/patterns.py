@@ -8,7 +8,6 @@ from itertools import count
 from typing import Callable
 
 from migrator.files.errors import SourceError
-from migrator.language import _
 
 Matcher = Callable[[str, bool], bool]
 
@@ -57,9 +56,7 @@ def expression(pattern: str) -> str | None:
     try:
         re.compile(regex)
     except re.error as error:
-        raise SourceError(
-            _("{pattern}: {msg}: correct the pattern", pattern=pattern, msg=error.msg)
-        ) from error
+        raise SourceError("{pattern}: {msg}: correct the pattern", pattern=pattern, msg=error.msg) from error
     return f"(?:{regex})"
 
 

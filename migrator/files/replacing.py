@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Optional
 
 from migrator.files.errors import CannotWrite, reason, shown
-from migrator.language import _
 
 
 def replace_file(file: Path, data: bytes, within: Optional[Path] = None) -> None:
@@ -50,7 +49,7 @@ def replace_file(file: Path, data: bytes, within: Optional[Path] = None) -> None
         if not isinstance(error, OSError):  # Ctrl-C
             raise
         raise CannotWrite(
-            _("{file} cannot be written: {error}", file=shown(file), error=reason(error))
+            "{file} cannot be written: {error}", file=shown(file), error=reason(error)
         ) from error
 
 
@@ -86,5 +85,5 @@ def refuse_link(file: Path, folder: Path) -> None:
     target = os.path.realpath(file)
     if not target.startswith(os.path.join(os.path.realpath(folder), "")):
         raise CannotWrite(
-            _("{file} is a link to {target}: name that file", file=shown(file), target=shown(target))
+            "{file} is a link to {target}: name that file", file=shown(file), target=shown(target)
         )

@@ -77,15 +77,13 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):  # opening a named pipe would wait for ever
-            raise Unreadable(_("cannot be read: it is not a file"))
+            raise Unreadable("cannot be read: it is not a file")
         if status.st_size > LARGEST:
             raise Unreadable(
-                _(
-                    "{st_size} MiB is more than the {largest} MiB a Python file may have: keep "
-                    "data in files of another type",
-                    st_size=status.st_size >> 20,
-                    largest=LARGEST >> 20,
-                )
+                "{st_size} MiB is more than the {largest} MiB a Python file may have: keep "
+                "data in files of another type",
+                st_size=status.st_size >> 20,
+                largest=LARGEST >> 20,
             )
         with open(path, "rb", buffering=0) as file:
             return file.read()
@@ -107,14 +105,14 @@ def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS)
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not stat.S_ISREG(mode):
-                raise Unreadable(_("cannot be read: it is a pipe or a device, not a file: save it as one"))
+                raise Unreadable("cannot be read: it is a pipe or a device, not a file: save it as one")
             data = _up_to(number, largest + 1)
         finally:
             os.close(number)
     except OSError as error:
         raise unreadable(error) from error
     if len(data) > largest:
-        raise Unreadable(_("cannot be read: it is larger than {largest} MiB", largest=largest >> 20))
+        raise Unreadable("cannot be read: it is larger than {largest} MiB", largest=largest >> 20)
     return data
 
 
@@ -135,7 +133,7 @@ def decode(data: bytes, name: str) -> Source:
     """
     for mark, form in _UTF16_OR_32:
         if data.startswith(mark):
-            raise Unreadable(_("{form} text, which Python does not read: save it as UTF-8", form=form))
+            raise Unreadable("{form} text, which Python does not read: save it as UTF-8", form=form)
     if b"\0" in data:
         raise Unreadable(_why_nul(data))
     encoding = _declared(data)
@@ -147,12 +145,12 @@ def decode(data: bytes, name: str) -> Source:
         raise Unreadable(_why_undecodable(data, len(bom) + error.start, encoding)) from error
     except (LookupError, ValueError) as error:  # "rot13", "undefined", "idna": not for text files
         raise Unreadable(
-            _("declares {encoding}, which cannot be read: save it as UTF-8", encoding=encoding)
+            "declares {encoding}, which cannot be read: save it as UTF-8", encoding=encoding
         ) from error
     # UTF-8 has one spelling for each text; other codecs may have several (escapes, shifts).
     if encoding != "utf-8" and not _comes_back(text, body, encoding):
         raise Unreadable(
-            _("its {encoding} text cannot be written back byte for byte: save it as UTF-8", encoding=encoding)
+            "its {encoding} text cannot be written back byte for byte: save it as UTF-8", encoding=encoding
         )
     return Source(name, text, encoding, bom)
 
@@ -164,14 +162,14 @@ def decode_other(data: bytes, name: str, of_type: str) -> Source:
     """
     for mark, form in _UTF16_OR_32:
         if data.startswith(mark):
-            raise Unreadable(_("{form} text: save it as UTF-8", form=form))
+            raise Unreadable("{form} text: save it as UTF-8", form=form)
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     for encoding in ("utf-8", "gb18030"):
         with suppress(UnicodeDecodeError):
             text = data[len(bom) :].decode(encoding)
             if "\0" not in text and bom + text.encode(encoding) == data:
                 return Source(name, text, encoding, bom, of_type)
-    raise Unreadable(_("not UTF-8 text: save it as UTF-8"))
+    raise Unreadable("not UTF-8 text: save it as UTF-8")
 
 
 def encode(source: Source, text: str) -> bytes:
@@ -186,18 +184,13 @@ def encode(source: Source, text: str) -> bytes:
         line = len(line_starts(text[: error.start].encode("utf-8", "surrogatepass")))
         what = _("U+{text:04X} at line {line}", text=ord(text[error.start]), line=line)
         raise Unreadable(
-            _(
-                "{encoding} has no {what} of the migrated text: save it as UTF-8",
-                encoding=source.encoding,
-                what=what,
-            )
+            "{encoding} has no {what} of the migrated text: save it as UTF-8",
+            encoding=source.encoding,
+            what=what,
         ) from error
     if not source.type and _declared(data) != source.encoding:
         raise Unreadable(
-            _(
-                "the change would move the coding cookie ({encoding}): save it as UTF-8",
-                encoding=source.encoding,
-            )
+            "the change would move the coding cookie ({encoding}): save it as UTF-8", encoding=source.encoding
         )
     return data
 
@@ -253,9 +246,9 @@ def _declared(data: bytes) -> str:
     except SyntaxError as error:
         if bom and "unknown" not in str(error):
             raise Unreadable(
-                _("its coding cookie is not utf-8 but it starts with a UTF-8 byte order mark: remove one")
+                "its coding cookie is not utf-8 but it starts with a UTF-8 byte order mark: remove one"
             ) from error
-        raise Unreadable(_("{error}: correct its coding cookie", error=error)) from error
+        raise Unreadable("{error}: correct its coding cookie", error=error) from error
     return "utf-8" if found == "utf-8-sig" else codecs.lookup(found).name
 
 

@@ -76,11 +76,9 @@ def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bo
     while folder:
         if os.path.islink(os.path.join(tree.building, folder)):
             raise CannotWrite(
-                _(
-                    "{folder} is a link in the input, where {name} belongs: rename it",
-                    folder=shown(folder),
-                    name=shown(name),
-                )
+                "{folder} is a link in the input, where {name} belongs: rename it",
+                folder=shown(folder),
+                name=shown(name),
             )
         folder = os.path.dirname(folder)
     if replace and (os.path.isfile(path) or os.path.islink(path)):
@@ -150,7 +148,7 @@ def _copy_file(tree: OutputTree, entry: Entry) -> None:
     try:
         mode = os.fstat(source).st_mode
         if not stat.S_ISREG(mode):
-            raise Unreadable(_("cannot be read: it is no longer a file"))
+            raise Unreadable("cannot be read: it is no longer a file")
         _write(tree, entry.name, mode, iter(partial(_next, source), b""))
     except Unreadable:
         with suppress(OSError):

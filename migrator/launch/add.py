@@ -106,16 +106,14 @@ def place_of(source: Path, main: str) -> str:
     """
     if is_notebook(main):
         raise SourceError(
-            _("{main} (-m/--main) is a notebook: ranks are started from a script", main=shown(main))
+            "{main} (-m/--main) is a notebook: ranks are started from a script", main=shown(main)
         )
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
     for path in (os.path.join(root, main), os.path.realpath(main)):
         inside = os.path.relpath(os.path.realpath(path), root)
         if os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
             return inside.replace(os.sep, "/")
-    raise SourceError(
-        _("{main} (-m/--main) is not a file of {source}", main=shown(main), source=shown(source))
-    )
+    raise SourceError("{main} (-m/--main) is not a file of {source}", main=shown(main), source=shown(source))
 
 
 def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:

@@ -74,7 +74,7 @@ def read(file: Path) -> Known:
         raise ConfigError(f"{shown(file)}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         what = _("not a baseline")
-    raise ConfigError(_("{file}: {what}: write it again with --write-baseline", file=shown(file), what=what))
+    raise ConfigError("{file}: {what}: write it again with --write-baseline", file=shown(file), what=what)
 
 
 def split(found: Sequence[Finding], held: Known, lines: Lines, root: Path) -> tuple[list[Finding], Known]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from migrator.files.errors import reason
 from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import Finding
-from migrator.language import _
 from migrator.lint.options import ConfigError
 
 _COMMAND = (
@@ -64,13 +63,11 @@ class Changed:
 def changed_lines(revision: str, folder: Path) -> Changed:
     """What changed since a revision of ``folder``'s repository, committed or not. Raises ConfigError."""
     if revision.startswith("-") or not revision:
-        raise ConfigError(_("--diff-base {revision!r} is not a revision", revision=revision))
+        raise ConfigError("--diff-base {revision!r} is not a revision", revision=revision)
     if ".." in revision:
         raise ConfigError(
-            _(
-                '--diff-base {revision} is a range: give one revision, such as "$(git merge-base main HEAD)"',
-                revision=revision,
-            )
+            '--diff-base {revision} is a range: give one revision, such as "$(git merge-base main HEAD)"',
+            revision=revision,
         )
     top = _top(folder)
     found = os.fsdecode(_git(["rev-parse", "--verify", revision], folder, revision).strip())
@@ -124,16 +121,14 @@ def _git(arguments: list[str], folder: Path, revision: str = "", inner: bool = F
     names = _run(["config", "--list", "--name-only", "-z"], folder, inner)[1].split(b"\0")
     filters = [os.fsdecode(name) for name in names if _FILTER.fullmatch(name)]
     if any("=" in name for name in filters):  # which git would take for the end of the name
-        raise ConfigError(_("--diff-base: git's configuration has a filter with = in its name: rename it"))
+        raise ConfigError("--diff-base: git's configuration has a filter with = in its name: rename it")
     settings = [word for name in filters for word in ("-c", f"{name}=")]
     code, output, error = _run([*settings, *arguments], folder, inner)
     if code:
         words = error.decode("utf-8", "replace").strip().splitlines()
         if revision:
-            raise ConfigError(_("--diff-base {revision}: git knows no such revision", revision=revision))
-        raise ConfigError(
-            _("--diff-base: git says: {words}", words=words[0] if words else f"exit code {code}")
-        )
+            raise ConfigError("--diff-base {revision}: git knows no such revision", revision=revision)
+        raise ConfigError("--diff-base: git says: {words}", words=words[0] if words else f"exit code {code}")
     return output
 
 
@@ -144,7 +139,7 @@ def _run(arguments: list[str], folder: Path, inner: bool) -> tuple[int, bytes, b
     folders = filter(os.path.isabs, os.get_exec_path())  # "." would be the tree
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
-        raise ConfigError(_("--diff-base needs git: no such file or directory"))
+        raise ConfigError("--diff-base needs git: no such file or directory")
     environment = {**os.environ, **_ENVIRONMENT}
     for name in _OF_THE_OUTER if inner else ():
         environment.pop(name, None)
@@ -152,5 +147,5 @@ def _run(arguments: list[str], folder: Path, inner: bool) -> tuple[int, bytes, b
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     except OSError as error:
-        raise ConfigError(_("--diff-base needs git: {error}", error=reason(error))) from None
+        raise ConfigError("--diff-base needs git: {error}", error=reason(error)) from None
     return done.returncode, done.stdout, done.stderr

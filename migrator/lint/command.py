@@ -28,9 +28,9 @@ def configuration_of(line: CommandLine) -> Configuration:
     inline = [text for text in line.config if "=" in text and not os.path.exists(text)]
     files = [text for text in line.config if text not in inline]
     if len(files) > 1:
-        raise ConfigError(_("--config names more than one file"))
+        raise ConfigError("--config names more than one file")
     if files and line.isolated:
-        raise ConfigError(_("--config FILE and --isolated exclude each other"))
+        raise ConfigError("--config FILE and --isolated exclude each other")
     values = inline_values(inline)
     for key, value in line.given.items():
         values[key] = checked(key, value, f"--{key}", Path.cwd())
@@ -82,20 +82,20 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
 def _check_combinations(line: CommandLine, options: Options) -> None:
     if line.statistics and options.output_format not in (*FOR_PEOPLE, "json"):
         raise ConfigError(
-            _("--statistics prints text or json, not {output_format}", output_format=options.output_format)
+            "--statistics prints text or json, not {output_format}", output_format=options.output_format
         )
     if line.stdin_filename and line.paths != ("-",):
-        raise ConfigError(_("--stdin-filename needs the standard input: give - and no other path"))
+        raise ConfigError("--stdin-filename needs the standard input: give - and no other path")
     if line.add_noqa and "-" in line.paths:
-        raise ConfigError(_("--add-noqa needs files, not the standard input"))
+        raise ConfigError("--add-noqa needs files, not the standard input")
     writing = ("--add-noqa", line.add_noqa), ("--write-baseline", bool(line.write_baseline))
     asked = ((f"--{key}", bool(line.given.get(key))) for key in ("fix", "fix-only"))
     fixing = ("--diff", line.diff), *asked
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
     if len(chosen) > 1 and any(wanted for _, wanted in writing):
-        raise ConfigError(_("{chosen} and {chosen2} exclude each other", chosen=chosen[0], chosen2=chosen[1]))
+        raise ConfigError("{chosen} and {chosen2} exclude each other", chosen=chosen[0], chosen2=chosen[1])
     if "-" in line.paths and len(line.paths) > 1:
-        raise ConfigError(_("- stands for the standard input, and cannot be one of several paths"))
+        raise ConfigError("- stands for the standard input, and cannot be one of several paths")
 
 
 def _without_fixes(line: CommandLine, options: Options) -> Options:

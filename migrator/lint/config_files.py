@@ -95,7 +95,7 @@ def _check_inside(file: Path, values: Mapping[str, Any]) -> None:
                     tree=shown(tree),
                 )
                 raise ConfigError(
-                    _("{what}: name it on the command line, or this file with --config", what=what)
+                    "{what}: name it on the command line, or this file with --config", what=what
                 )
 
 
@@ -131,7 +131,7 @@ def _layers(file: Path) -> dict[Path, dict[str, Any]]:
     place: Optional[Path] = file
     while place is not None:
         if place in found:
-            raise ConfigError(_("{file}: extend leads back to {place}", file=shown(file), place=shown(place)))
+            raise ConfigError("{file}: extend leads back to {place}", file=shown(file), place=shown(place))
         try:
             found[place] = read_file(place)
         except ConfigError as error:
@@ -149,7 +149,7 @@ def read_file(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{shown(file)}: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(
-            _("{file}: not TOML: not UTF-8 (byte {start})", file=shown(file), start=error.start)
+            "{file}: not TOML: not UTF-8 (byte {start})", file=shown(file), start=error.start
         ) from None
     data = _parsed(text, shown(file))
     where = shown(file)
@@ -158,10 +158,10 @@ def read_file(file: Path) -> dict[str, Any]:
         for name in ("tool", "npumigrate"):
             data = data.get(name, {})
             if not isinstance(data, dict):
-                raise ConfigError(_("{where}: must be a table", where=where))
+                raise ConfigError("{where}: must be a table", where=where)
     elif "tool" in data:
         raise ConfigError(
-            _("{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top", where=where)
+            "{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top", where=where
         )
     return _checked_table(data, where, file.absolute().parent)
 
@@ -173,7 +173,7 @@ def inline_values(texts: Sequence[str]) -> dict[str, Any]:
         where = _("--config {text!r}", text=text)
         values.update(_checked_table(_parsed(text, where), where, Path.cwd()))
         if "extend" in values:
-            raise ConfigError(_("{where}: extend is for configuration files", where=where))
+            raise ConfigError("{where}: extend is for configuration files", where=where)
     return values
 
 
@@ -194,10 +194,10 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(_("{where}: not TOML: {error}", where=where, error=error)) from None
+        raise ConfigError("{where}: not TOML: {error}", where=where, error=error) from None
     except RecursionError:
         raise ConfigError(
-            _("{where}: not readable TOML: its brackets are nested too deeply", where=where)
+            "{where}: not readable TOML: its brackets are nested too deeply", where=where
         ) from None
 
 

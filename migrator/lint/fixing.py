@@ -161,7 +161,7 @@ class Changes:
             return False
         if not self.dry and target.data is None:
             if read_bytes(target.place) != item.data:
-                raise Unreadable(_("it was changed in the meantime"))
+                raise Unreadable("it was changed in the meantime")
             replace_file(target.place, data, target.top or target.options.root)
         self.outcome.changed[target.path] = (item.data, data)
         return True

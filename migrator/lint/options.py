@@ -13,7 +13,7 @@ from migrator.command_options import Option
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.lint.option_table import KEYS
 
 # Folders that hold nothing a person of the project wrote.
@@ -26,7 +26,7 @@ EXCLUDED = tuple(
 _EVERYWHERE = Path(os.sep)
 
 
-class ConfigError(ValueError):
+class ConfigError(MessageError):
     """A configuration that cannot be used; its text is the user's line."""
 
 
@@ -105,7 +105,7 @@ def unknown_key(key: str, known: Mapping[str, Option], where: str) -> ConfigErro
         if near
         else _("; known are {known}", known=", ".join(known))
     )
-    return ConfigError(_("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint))
+    return ConfigError("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint)
 
 
 def checked(key: str, value: Any, where: str, root: Path) -> Any:
@@ -157,7 +157,7 @@ def _is_texts(value: Any) -> bool:
 def _expect(fits: bool, value: Any, key: str, wanted: str, where: str) -> None:
     if not fits:
         raise ConfigError(
-            _("{key} is {value!r} and must be {wanted}", key=_place(key, where), value=value, wanted=wanted)
+            "{key} is {value!r} and must be {wanted}", key=_place(key, where), value=value, wanted=wanted
         )
 
 

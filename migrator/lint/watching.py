@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 from migrator.files.errors import SourceError
-from migrator.language import _
 from migrator.lint.command import configuration_of, lint_once
 from migrator.lint.config_files import CONFIG_NAMES
 from migrator.lint.files import Stamp, stamp, targets
@@ -25,7 +24,7 @@ def lint_and_watch(line: CommandLine, progress: Progress) -> int:
     told, and the next change looked at.
     """
     if "-" in line.paths:
-        raise ConfigError(_("--watch needs files, not the standard input"))
+        raise ConfigError("--watch needs files, not the standard input")
     lint_once(line, progress)
     state = _state(line)
     while True:

@@ -283,14 +283,12 @@ def _convert(
         return None
     if not plan.main and not candidates:
         raise SourceError(
-            _(
-                "{source} has no training script that could be found: give it with -m FILE",
-                source=shown(plan.source),
-            )
+            "{source} has no training script that could be found: give it with -m FILE",
+            source=shown(plan.source),
         )
     entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
     if text_of(entry) is None:
-        raise SourceError(_("{entry} is not a Python file that could be converted", entry=shown(entry)))
+        raise SourceError("{entry} is not a Python file that could be converted", entry=shown(entry))
     from migrator.convert.distributed.convert import convert
 
     root = plan.source if plan.source.is_dir() else plan.source.parent
@@ -377,7 +375,7 @@ def _make_report_folder(tree: OutputTree) -> Path:
     """The folder for the reports. Those of an input that is itself a result give way, nothing else does."""
     there = tree.source / REPORTS
     if os.path.lexists(there) and not _is_result(tree.source):
-        raise CannotWrite(_("{there} is where the reports go: rename it", there=shown(there)))
+        raise CannotWrite("{there} is where the reports go: rename it", there=shown(there))
     reports = tree.building / REPORTS
     reports.mkdir()
     return reports

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_settings
-from migrator.language import _
 
 _COLUMNS = ("API", "Kind", "Verdict", "OP", "Condition", "Chain", "Tips", "Also")
 # What a project is told of. What works once it is migrated is no news for the library's users.
@@ -42,28 +41,24 @@ def read_api_files(files: Iterable[Path]) -> Mapping[str, LibraryFunction]:
                 missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
                 if missing:
                     raise SourceError(
-                        _(
-                            "{file}:1: the column {missing} is missing: --api-files takes tables that "
-                            "npumigrate analyze -m third_party wrote, such as full_unsupported_results.csv",
-                            file=shown(file),
-                            missing=missing[0],
-                        )
+                        "{file}:1: the column {missing} is missing: --api-files takes tables that "
+                        "npumigrate analyze -m third_party wrote, such as full_unsupported_results.csv",
+                        file=shown(file),
+                        missing=missing[0],
                     )
                 for row in reader:
                     if None in row.values() or row["Verdict"] not in (*_TOLD, "migration_needed"):
                         raise SourceError(
-                            _(
-                                "{file}:{line_num}: not a row of such a table",
-                                file=shown(file),
-                                line_num=reader.line_num,
-                            )
+                            "{file}:{line_num}: not a row of such a table",
+                            file=shown(file),
+                            line_num=reader.line_num,
                         )
                     if row["Verdict"] in _TOLD and row["Kind"] != "module":
                         _add(found, row)
         except Unreadable as error:
             raise SourceError(f"{shown(file)} {error}") from None
         except (UnicodeDecodeError, csv.Error) as error:
-            raise SourceError(_("{file} cannot be read: {error}", file=shown(file), error=error)) from None
+            raise SourceError("{file} cannot be read: {error}", file=shown(file), error=error) from None
     return found
 
 

@@ -88,11 +88,9 @@ def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool
     if not any(entry.holds_python for entry in entries):
         rest = _(" that is not excluded") if excluded else ""
         raise SourceError(
-            _(
-                "{source} holds no Python file or notebook{rest}: there is nothing to do",
-                source=shown(source),
-                rest=rest,
-            )
+            "{source} holds no Python file or notebook{rest}: there is nothing to do",
+            source=shown(source),
+            rest=rest,
         )
 
 
