@@ -22,11 +22,11 @@ def mindspore(
     or nothing written.
     """
     from migrator.files.errors import SourceError, shown
-    from migrator.launch.mindspore import start_script
+    from migrator.launch.script import mindspore_script
 
     try:
         entry, _, notes = find_script(folder, main, "mindspore")
-        made = start_script(entry)
+        made = mindspore_script(entry)
         write_all(folder, made, overwrite)
     except SourceError as error:
         stop(str(error))

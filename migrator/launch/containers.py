@@ -12,10 +12,11 @@ import yaml
 from migrator.data_folders import reports_yaml
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import MessageError, _
-from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put
+from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, at
 from migrator.launch.k8s.yaml_text import changed_text, line_of
 
 _MOST = 16  # NPUs of a machine
+_RESERVED: Path = ("deploy", "resources", "reservations", "devices")
 
 
 class ContainerError(MessageError):
@@ -120,26 +121,24 @@ def _gpu_places(service: Mapping[str, Any]) -> Iterator[Path]:
         yield ("runtime",)
     if "gpus" in service:
         yield ("gpus",)
-    holder: Any = service
-    path: Path = ("deploy", "resources", "reservations", "devices")
-    holders = []
-    for key in path:
-        if not isinstance(holder, dict) or key not in holder:
-            return
-        holders.append(holder)
-        holder = holder[key]
-    if not isinstance(holder, list):
-        return
-    gpus = [number for number, item in enumerate(holder) if _is_gpu(item)]
-    if not gpus:
-        return
-    if len(gpus) < len(holder):
-        yield from ((*path, number) for number in gpus)
-        return
-    depth = len(path)
-    while depth > 1 and len(holders[depth - 1]) == 1:
-        depth -= 1
-    yield path[: depth if len(holders[depth - 1]) > 1 else 1]
+    reserved = _reserved(service)
+    gpus = [number for number, item in enumerate(reserved) if _is_gpu(item)]
+    if len(gpus) < len(reserved):
+        yield from ((*_RESERVED, number) for number in gpus)
+    elif gpus:
+        depth = len(_RESERVED)
+        while depth > 1 and len(at(service, _RESERVED[: depth - 1])) == 1:
+            depth -= 1
+        yield _RESERVED[:depth]
+
+
+def _reserved(service: Mapping[str, Any]) -> list[Any]:
+    """The devices that a service has reserved, as it lists them."""
+    try:
+        devices = at(service, _RESERVED)
+    except (LookupError, TypeError):
+        return []
+    return devices if isinstance(devices, list) else []
 
 
 def _is_gpu(item: Any) -> bool:
@@ -157,10 +156,7 @@ def _is_gpu(item: Any) -> bool:
 def _asked(service: Mapping[str, Any]) -> Iterator[object]:
     """What a service says of which GPUs, or how many."""
     gpus = service.get("gpus")
-    deploy: Any = service.get("deploy")
-    for key in ("resources", "reservations", "devices"):
-        deploy = deploy.get(key) if isinstance(deploy, dict) else None
-    reserved = filter(_is_gpu, deploy) if isinstance(deploy, list) else ()  # others are no GPUs
+    reserved = filter(_is_gpu, _reserved(service))  # others are no GPUs
     for item in (*(gpus if isinstance(gpus, list) else ()), *reserved):
         if isinstance(item, dict):
             yield item.get("device_ids", item.get("count"))

@@ -174,10 +174,8 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
     names: dict[str, str] = {}
     ranks: dict[int, str] = {}
     devices: list[tuple[str, str, Any]] = []
-    for i, server in enumerate(servers if isinstance(servers, list) else ()):
+    for i, server in _numbered(servers):
         place = f"server_list[{i}]"
-        if not isinstance(server, dict):
-            continue
         if not isinstance(server.get("server_id"), str):
             yield _("{place} has no server_id", place=place)
             continue
@@ -203,19 +201,15 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
 def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
     groups = content["group_list"]
     yield from _list_problems(groups, "group_list", content.get("group_count"), "group_count")
-    for i, group in enumerate(groups if isinstance(groups, list) else ()):
+    for i, group in _numbered(groups):
         place = f"group_list[{i}]"
-        if not isinstance(group, dict):
-            continue
         instances = group.get("instance_list")
         yield from _list_problems(
             instances, f"{place}.instance_list", group.get("instance_count"), "instance_count"
         )
         count = 0
-        for k, instance in enumerate(instances if isinstance(instances, list) else ()):
+        for k, instance in _numbered(instances):
             here = f"{place}.instance_list[{k}]"
-            if not isinstance(instance, dict):
-                continue
             if not isinstance(instance.get("server_id"), str):
                 yield _("{here} has no server_id", here=here)
             else:
@@ -254,8 +248,14 @@ def _pod(instance: Mapping[str, Any]) -> int:
     return number if number is not None else int(pod.group(1)) if pod else 0
 
 
-def _items(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def _numbered(value: Any) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a list, each with its number; of anything else, none."""
+    items = enumerate(value) if isinstance(value, list) else ()
+    return [(number, item) for number, item in items if isinstance(item, dict)]
+
+
+def _items(value: Any) -> list[dict[str, Any]]:
+    return [item for _, item in _numbered(value)]
 
 
 def _list_problems(value: Any, place: str, count: Any = None, counter: str = "") -> Iterator[str]:

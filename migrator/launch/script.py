@@ -1,4 +1,9 @@
-"""``run_distributed_npu.sh``, the launcher of a migrated project: its template is in ``reports/launcher``."""
+"""The scripts that start a program on NPUs, from their templates in ``reports/launcher``.
+
+``run_distributed_npu.sh`` is the launcher of a migrated project, ``run_mindspore_npu.sh`` starts a program of
+MindSpore by msrun or by HCCL's rank table. What msrun and MindSpore read: ``parallel/cluster`` and
+``communication/management.py`` of MindSpore 2.10.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from migrator.launch.fault_texts import fault_texts
 from migrator.launch.target import Launch, Start, filled
 
 NAME = "run_distributed_npu.sh"
+_OF_MINDSPORE = "run_mindspore_npu.sh"
 _FAULTS = {
     "@SET_ENV_MISSING@": "set-env-missing",
     "@HCCL_MISSING@": "hccl-missing",
@@ -58,3 +64,10 @@ def rank_options(ranks: object, hosts: int, host: object, address: str, port: ob
         options += ["--nnodes", str(hosts), "--node-rank", str(host)]
         options += ["--master-addr", address, "--master-port", str(port)]
     return options
+
+
+def mindspore_script(entry: str) -> Launch:
+    """The script for the project's folder that starts the ranks of ``entry``, a program of MindSpore."""
+    shown = "".join(char if char.isprintable() else "?" for char in entry)
+    values = {"@NAME@": shown, "@ENTRY@": shlex.quote(entry)}
+    return Launch({_OF_MINDSPORE: filled(_OF_MINDSPORE, values)})

@@ -47,19 +47,15 @@ class ShellLine:
 
     def quoted(self, word: str) -> str:
         """A word for a shell: its text quoted, its signs as they were written."""
-        return quoted(word, self.signs)
+        signs = self.signs
+        if not any(char in signs for char in word):
+            return shlex.quote(word)
+        parts = re.split(f"([{''.join(signs)}])", word)
+        return "".join(signs[part] if part in signs else shlex.quote(part) for part in parts if part)
 
     def shown(self, text: str) -> str:
         """A text in which signs are what they stand for."""
         return "".join(self.signs.get(char, char) for char in text)
-
-
-def quoted(word: str, signs: Mapping[str, str]) -> str:
-    """A word for a shell: its text quoted, its signs as they were written."""
-    if not any(char in signs for char in word):
-        return shlex.quote(word)
-    parts = re.split(f"([{''.join(signs)}])", word)
-    return "".join(signs[part] if part in signs else shlex.quote(part) for part in parts if part)
 
 
 def split_line(text: str, wanted: Callable[[str], bool]) -> ShellLine | None:
@@ -141,11 +137,7 @@ class _Reader:
             elif char in " \t\n;&|<>()":
                 break
             elif char == "\\":
-                parts.append(
-                    ""
-                    if self.text[self.at + 1 : self.at + 2] == "\n"
-                    else self.text[self.at + 1 : self.at + 2]
-                )
+                parts.append(self.text[self.at + 1 : self.at + 2].strip("\n"))
                 self.at += 2
             elif char == "'":
                 end = self._find("'", self.at + 1)

@@ -71,7 +71,7 @@ def changed(data: Any, changes: Sequence[Change]) -> Any:
     made: list[tuple[Any, Change]] = []
     for change in changes:
         short = replace(change, path=() if isinstance(change, (Put, Append)) else change.path[-1:])
-        holder = _holder(result, change)
+        holder = at(result, holder_of(change))
         # What is met twice, through aliases of one anchor, is changed once.
         if not any(holder is other and short == same for other, same in made):
             made.append((holder, short))
@@ -102,8 +102,9 @@ def changed(data: Any, changes: Sequence[Change]) -> Any:
     return result
 
 
-def _holder(data: Any, change: Change) -> Any:
-    return at(data, change.path if isinstance(change, (Put, Append)) else change.path[:-1])
+def holder_of(change: Change) -> Path:
+    """Where the collection lies that a change alters."""
+    return change.path if isinstance(change, (Put, Append)) else change.path[:-1]
 
 
 @dataclass

@@ -12,7 +12,7 @@ import yaml
 
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
-from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Rename, Set, at, changed
+from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Rename, Set, at, changed, holder_of
 
 # First and last character, new text, order of those that start at the same place.
 _Edit = tuple[int, int, str, int]
@@ -136,7 +136,7 @@ def _moved(path: Path, changes: Sequence[Change]) -> Path:
 
 def _flow_around(root: Any, change: Change) -> tuple[Path, Any] | None:
     """The collection written with braces that a change alters from within, the innermost."""
-    inside = change.path if isinstance(change, (Put, Append)) else change.path[:-1]
+    inside = holder_of(change)
     for length in range(len(inside), -1, -1):
         node = _node(root, inside[:length])
         if isinstance(node, yaml.CollectionNode):
