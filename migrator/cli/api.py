@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.cli.ending import DONE, WRONG_USE, print_json, say
-from migrator.cli.own_parser import Parser, ended, fail
+from migrator.cli.ending import DONE, WRONG_USE, fail, print_json, say
+from migrator.cli.own_parser import Parser, ended
 from migrator.command_options import options_of
 from migrator.language import N_, _, english_for_programs
 

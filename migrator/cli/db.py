@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, print_json, say, stop, wrapped
+from migrator.cli.ending import PROBLEMS, print_json, say, stop, stopping_at, wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
 from migrator.command_options import Several
@@ -131,10 +131,8 @@ def diff(
 
     from migrator.api_support.difference import between, caveats, pair
 
-    try:
+    with stopping_at(ValueError, FileNotFoundError):
         first, second = pair((older, newer))
-    except (ValueError, FileNotFoundError) as error:
-        stop(str(error))
     changes = between(first, second)
     notes = caveats(first, second)
     if as_json:
@@ -195,10 +193,8 @@ def releases(
 
     from migrator.api_support.companions import of_torch, release_sets
 
-    try:
+    with stopping_at(FileNotFoundError):
         found = of_torch(version) if version else release_sets()
-    except FileNotFoundError as error:
-        stop(str(error))
     if not found:
         say(
             _(
@@ -235,10 +231,8 @@ def answers(
     from migrator.api_support.coverage import coverage
     from migrator.api_support.versions import known, resolve
 
-    try:
+    with stopping_at(ValueError, FileNotFoundError):
         wanted = [resolve(text) for text in version] if version else list(known())
-    except (ValueError, FileNotFoundError) as error:
-        stop(str(error))
     found = {}
     for one in wanted:
         held = found[one.text] = coverage(one)
@@ -270,10 +264,8 @@ def verify(
     """
     from migrator.api_support import check, tables
 
-    try:
+    with stopping_at(FileNotFoundError):
         place = folder or tables.in_force()
-    except FileNotFoundError as error:
-        stop(str(error))
     if not place.is_dir():
         stop("{place} is not a folder", place=place)
     problems = check.problems(place)

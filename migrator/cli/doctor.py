@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
+from migrator.cli.ending import PROBLEMS, print_json, stop, stopping_at, wrapped
 from migrator.cli.next_commands import own_command, say_next
 from migrator.language import _
 
@@ -46,10 +46,8 @@ def doctor(
             packages = python_at(python)
         except ValueError as error:
             stop(f"--python: {error}")
-    try:
+    with stopping_at(FileNotFoundError):  # the folder that NPUMIGRATE_API_DB names
         findings = examine(machine, packages)
-    except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
-        stop(str(error))
     if as_json:
         print_json(_content(findings))
     elif brief:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
 from migrator.language import _
@@ -46,12 +47,27 @@ def wrapped(text: str, indent: str = "", stream: TextIO | None = None) -> str:
     return "\n".join(wrap(text, shutil.get_terminal_size().columns, indent, indent or "  "))
 
 
+def fail(line: str, code: int = WRONG_USE) -> int:
+    """Say in one line what is wrong; gives the exit code for it."""
+    say(line)
+    return code
+
+
 def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
     """End the command with one line, whose fields are ``values``, and an exit code."""
     import typer
 
     say(_(line, **values))
     raise typer.Exit(code)
+
+
+@contextmanager
+def stopping_at(*errors: type[Exception]) -> Iterator[None]:
+    """End the command with the line of one of these errors, where the work raises it."""
+    try:
+        yield
+    except errors as error:
+        stop(str(error))
 
 
 def print_json(content: object) -> None:
@@ -76,8 +92,7 @@ def lost_output(error: OSError, what: str = "the output") -> int:
     from migrator.files.errors import reason
 
     forget_stdout()
-    say(_("{what} cannot be written: {error}", what=what, error=reason(error)))
-    return WRONG_USE
+    return fail(_("{what} cannot be written: {error}", what=what, error=reason(error)))
 
 
 def escape_unprintable() -> None:

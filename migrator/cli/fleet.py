@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 import typer
 
-from migrator.cli.ending import DONE, PROBLEMS, say, stop
+from migrator.cli.ending import DONE, PROBLEMS, say, stop, stopping_at
 from migrator.command_options import Several
 from migrator.language import _
 
@@ -64,7 +64,7 @@ def fleet(
     from migrator.run.cache import digest, tool_digest
     from migrator.run.processes import processors
 
-    try:
+    with stopping_at(SourceError, NoSchedulerError, UnknownVersion, OSError):
         listed = read_list(repositories)
         task = Task(
             command,  # type: ignore[arg-type]
@@ -79,8 +79,6 @@ def fleet(
         with _progress(len(listed), quiet) as tell:
             outcomes = examine_all(listed, task, scheduler, jobs or processors(), retries, tell, _link(quiet))
         _report(output, task, outcomes, quiet)
-    except (SourceError, NoSchedulerError, UnknownVersion, OSError) as error:
-        stop(str(error))
     raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
 
 

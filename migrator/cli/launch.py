@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, note, stop, wrapped
+from migrator.cli.ending import PROBLEMS, note, stop, stopping_at, wrapped
 from migrator.cli.launch_files import give, text_of
 from migrator.cli.launch_k8s import k8s
 from migrator.cli.launch_mindspore import mindspore
@@ -47,10 +47,8 @@ def make(
         return
     from migrator.launch.rank_table import RankTableError, build, dump
 
-    try:
+    with stopping_at(RankTableError):
         described = _hosts(hosts, hostfile, hccn or [], _numbers(devices))
-    except RankTableError as error:
-        stop(str(error))
     for line in _assumptions(described):
         note(f"assumed: {line}")
     give(dump(build(described), form), output)
@@ -184,7 +182,7 @@ def mpi(
     from migrator.launch.rank_table import Host, RankTableError, build, dump
     from migrator.project.frameworks import other_framework, why_not_started
 
-    try:
+    with stopping_at(MpiLineError, RankTableError):
         read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
         found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
         if table and not all(count for host, count in found.hosts):
@@ -192,8 +190,6 @@ def mpi(
         framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
         if framework:
             raise MpiLineError(why_not_started(harmless(found.entry), framework))
-    except (MpiLineError, RankTableError) as error:
-        stop(str(error))
     for each in found.notes:
         note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import stop, stopping_at
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ def give(text: str, output: Path | None) -> None:
     from migrator.files.errors import CannotWrite
     from migrator.files.replacing import replace_file
 
-    try:
+    with stopping_at(CannotWrite):
         replace_file(output, text.encode("utf-8"))
-    except CannotWrite as error:
-        stop(str(error))
 
 
 def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:

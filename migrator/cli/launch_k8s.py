@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.ending import note, stop
+from migrator.cli.ending import note, stopping_at
 from migrator.cli.launch_files import give, text_of
 from migrator.cli.next_commands import say_next, shell_word
 
@@ -51,10 +51,8 @@ def k8s(
     from migrator.launch.k8s.description import FIELDS
 
     given = {name: context.params[name] for name in FIELDS if context.params[name]}
-    try:
+    with stopping_at(ManifestError):
         found = _convert(manifest, given, job) if manifest else _generate(given, job)
-    except ManifestError as error:
-        stop(str(error))
     for line in found.notes:
         note(harmless(line))
     give(found.text, output)

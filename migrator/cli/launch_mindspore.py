@@ -7,7 +7,7 @@ from typing import Optional
 
 import typer
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import stopping_at
 from migrator.cli.launch_files import find_script, write_all
 
 
@@ -24,12 +24,10 @@ def mindspore(
     from migrator.files.errors import SourceError, shown
     from migrator.launch.script import mindspore_script
 
-    try:
+    with stopping_at(SourceError):
         entry, _, notes = find_script(folder, main, "mindspore")
         made = mindspore_script(entry)
         write_all(folder, made, overwrite)
-    except SourceError as error:
-        stop(str(error))
     for note in notes:
         typer.echo(f"assumed: {note}", err=True)
     for name in made.files:

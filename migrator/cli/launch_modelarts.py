@@ -7,7 +7,7 @@ from typing import Optional
 
 import typer
 
-from migrator.cli.ending import note, stop
+from migrator.cli.ending import note, stopping_at
 from migrator.cli.launch_files import find_start, write_all
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.language import _
@@ -34,13 +34,11 @@ def modelarts(
         reads_init_method,
     )
 
-    try:
+    with stopping_at(MappingError, SourceError):
         pairs = tuple(map(parse_input, inputs or [])), tuple(map(parse_output, outputs or []))
         start, text, notes = find_start(folder, main)
         made = boot_file(start, *pairs)
         write_all(folder, made, overwrite)
-    except (MappingError, SourceError) as error:
-        stop(str(error))
     ranks = start.way.ranks if start.way else ""
     if ranks == "program":
         notes.append(

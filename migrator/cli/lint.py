@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.own_parser import Parser, UsageError, ended, fail
+from migrator.cli.ending import fail
+from migrator.cli.own_parser import Parser, UsageError, ended
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Option, split
 from migrator.language import N_, _

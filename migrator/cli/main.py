@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 import typer
 
 from migrator import __version__
-from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, lost_output, say
+from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, fail, lost_output
 from migrator.cli.options import described
 from migrator.language import _, language
 
@@ -128,17 +128,17 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
 
             given, refusal = translated(given)
             if refusal:
-                return _fail(refusal, WRONG_USE)
+                return fail(refusal)
         return _run_app(given)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", INTERRUPTED)
+        return fail("interrupted", INTERRUPTED)
     except Exception as error:
         if isinstance(error, OSError):
             with suppress(OSError):
                 return lost_output(error)
         if hasattr(error, "format_message"):  # typer's own: an unknown option, a bad value
             what = _usage_error(error)
-            return _fail(_("{what} (npumigrate --help shows all options)", what=what), WRONG_USE)
+            return fail(_("{what} (npumigrate --help shows all options)", what=what))
         return internal_error(error)
 
 
@@ -153,12 +153,12 @@ def _usage_error(error: Any) -> str:
 def internal_error(error: Exception) -> int:
     """Tell a person of an error of our own, with the place of its details; gives the exit code."""
     if isinstance(error, MemoryError):
-        return _fail(_("not enough memory: take fewer processes (--jobs 1), or raise the limit"), WRONG_USE)
+        return fail(_("not enough memory: take fewer processes (--jobs 1), or raise the limit"))
     from migrator.report.log_file import keep_details
 
     trace = "".join(format_exception(type(error), error, error.__traceback__))
     what = f"{type(error).__name__}: {_one_line(str(error))}"
-    return _fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)), WRONG_USE)
+    return fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)))
 
 
 def _run_app(arguments: list[str]) -> int:
@@ -169,11 +169,6 @@ def _run_app(arguments: list[str]) -> int:
         app = typer.main.get_command(app)
         translate(app)
     return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
-
-
-def _fail(line: str, code: int) -> int:
-    say(line)
-    return code
 
 
 def _one_line(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Callable, NoReturn
 
-from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, forget_stdout, lost_output, say
+from migrator.cli.ending import DONE, INTERRUPTED, fail, forget_stdout, lost_output
 from migrator.command_options import Option
 from migrator.language import MessageError, _, language
 
@@ -100,16 +100,9 @@ def ended(work: Callable[[], int]) -> int:
     except SystemExit:  # --help
         return DONE
     except KeyboardInterrupt:
-        say("interrupted")
-        return INTERRUPTED
+        return fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         forget_stdout()
         return DONE
     except OSError as error:
         return lost_output(error)
-
-
-def fail(line: str) -> int:
-    """Say in one line what is wrong; gives the exit code for it."""
-    say(line)
-    return WRONG_USE

@@ -8,7 +8,7 @@ from typing import Optional
 
 import typer
 
-from migrator.cli.ending import DONE, forget_stdout, lost_output, stop
+from migrator.cli.ending import DONE, forget_stdout, lost_output, stop, stopping_at
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.command_options import Several, split
 
@@ -66,11 +66,9 @@ def write_reports(
     from migrator.matchers.packs import RuleError, load_all
     from migrator.report.views.formats import write_formats
 
-    try:
+    with stopping_at(SourceError, RuleError):
         known = {rule.code: rule for rule in load_all(rules or ())}
         return write_formats(result, formats, known, output)
-    except (SourceError, RuleError) as error:
-        stop(str(error))
 
 
 def _diff(before: Path, after: Path, quiet: bool) -> int:
@@ -80,10 +78,8 @@ def _diff(before: Path, after: Path, quiet: bool) -> int:
     from migrator.report.views.compare import difference, show_difference
     from migrator.report.views.run import read_run
 
-    try:
+    with stopping_at(SourceError):
         runs = read_run(before), read_run(after)
-    except SourceError as error:
-        stop(str(error))
     found = difference(*runs)
     if not quiet:
         try:

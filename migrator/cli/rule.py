@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.ending import PROBLEMS, stop, stopping_at
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Several
@@ -43,10 +43,8 @@ def rule(
         stop("no rule given: name one or more, such as NPU101, or use --all")
     if output_format == "json":
         english_for_programs()
-    try:
+    with stopping_at(RuleError):
         known = load_all(packs or ())
-    except RuleError as error:
-        stop(str(error))
     chosen = known if everything else [_find(code, known) for code in codes or ()]
     if output_format == "json":
         typer.echo(as_json(chosen), nl=False)
@@ -72,7 +70,7 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
     is_read = data_folder("rules").resolve() in pack.resolve().parents or str(pack) in others
     packs = others if is_read else (*others, str(pack))
     failed = []
-    try:
+    with stopping_at(RuleError):
         examples = [(rule, number) for rule in load(pack) for number in range(len(rule.examples))]
         with ProgressBar(shown=True) as bar:
             for done, (rule, number) in enumerate(examples, 1):
@@ -80,8 +78,6 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
                 if wrong is not None:
                     failed.append((rule, number, wrong))
                 bar(_("testing examples"), done, len(examples))
-    except RuleError as error:
-        stop(str(error))
     for rule, number, wrong in failed:
         typer.echo(
             _("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code)

@@ -39,17 +39,15 @@ def run() -> int:
     try:
         os.getcwd()
     except OSError as error:
-        from migrator.cli.ending import WRONG_USE, say
+        from migrator.cli.ending import fail
         from migrator.files.errors import reason
 
-        say(_("the current folder cannot be used: {error}", error=reason(error)))
-        return WRONG_USE
+        return fail(_("the current folder cannot be used: {error}", error=reason(error)))
     given, lang = split_language(sys.argv[1:])
     if lang is not None and lang not in LANGUAGES:
-        from migrator.cli.ending import WRONG_USE, say
+        from migrator.cli.ending import fail
 
-        say(_("--lang {lang}: choose one of {known}", lang=lang, known=", ".join(LANGUAGES)))
-        return WRONG_USE
+        return fail(_("--lang {lang}: choose one of {known}", lang=lang, known=", ".join(LANGUAGES)))
     if lang:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given

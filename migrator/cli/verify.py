@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import typer
 
 from migrator.cli.emulate import checked_soc, prepare, size
-from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
+from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop, stopping_at
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import Several
 from migrator.language import _
@@ -207,7 +207,5 @@ def _original(migrated: Path, given: Path | None) -> Path:
         if not given.exists():
             stop("--original: no such folder: {given}", given=given)
         return given
-    try:
+    with stopping_at(OriginalError):
         return find_original(migrated)
-    except OriginalError as error:
-        stop(str(error))
