@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.program import File
-from migrator.convert.texts import Text, text
+from migrator.convert.texts import Text, functions, text
 from migrator.convert.write import Changes, changed_arguments, write
 from migrator.core.check import Converted
 from migrator.findings.finding import Finding, Fix, Operation
@@ -55,6 +55,11 @@ class Draft:
     def change_arguments(self, file: File, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
         """Take the arguments at these places away from a call, and add others."""
         self.of(file).edits.extend(changed_arguments(file.index, call, drop, add))
+
+    def call(self, file: File, helper: str, *imports: str) -> None:
+        """Give a file one of the functions of ``helpers.py``, which new code calls, and what that imports."""
+        self.of(file).helpers.setdefault(helper, functions("helpers.py")[helper])
+        self.of(file).imports += imports
 
     def changed(
         self, file: File, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = ""

@@ -9,7 +9,17 @@ from typing import Any
 
 from migrator.convert.draft import Draft
 from migrator.convert.program import File, Program
-from migrator.convert.syntax import LOOPS, Value, dotted, is_after, is_stored, method, parameters
+from migrator.convert.syntax import (
+    LOOPS,
+    Value,
+    dotted,
+    is_after,
+    is_stored,
+    method,
+    method_name,
+    parameters,
+    walk_all,
+)
 from migrator.convert.values import definition_of
 from migrator.names.tree import FUNCTIONS
 
@@ -86,11 +96,7 @@ def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
 def parameters_in(node: ast.AST) -> list[Any]:
     """What ``parameters()`` is asked of inside an expression."""
     return [
-        one.func.value
-        for one in ast.walk(node)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr in ("parameters", "named_parameters")
+        one.func.value for one in walk_all([node]) if method_name(one) in ("parameters", "named_parameters")
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from migrator.convert.syntax import blocks
-from migrator.findings.edits import apply
+from migrator.findings.edits import apply, part_with
 from migrator.findings.finding import Edit
 from migrator.matchers.kinds.argument import added_argument
 from migrator.names.index import ModuleIndex
@@ -37,9 +37,8 @@ class Changes:
     after: dict[ast.stmt, list[str]] = field(default_factory=dict)
     first: dict[ast.stmt, list[str]] = field(default_factory=dict)  # in the body of a compound statement
     last: dict[ast.stmt, list[str]] = field(default_factory=dict)
-    around: dict[ast.stmt, tuple[ast.stmt, str]] = field(
-        default_factory=dict
-    )  # first: last, the block's head
+    # first: last, the block's head
+    around: dict[ast.stmt, tuple[ast.stmt, str]] = field(default_factory=dict)
     removed: set[ast.stmt] = field(default_factory=set)  # with "after", those lines take its place
     dissolved: set[ast.stmt] = field(default_factory=set)  # of a with statement the body stays
     imports: list[str] = field(default_factory=list)
@@ -61,8 +60,7 @@ def rewritten(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> str:
     """The source of a node with those edits made that are inside of it."""
     start, end = index.span(node)
     inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
-    moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in _outermost(inside)]
-    return apply(index.data[start:end], moved).decode("utf-8")
+    return part_with(index.data, (start, end), _outermost(inside))
 
 
 def changed_arguments(

@@ -47,6 +47,13 @@ def extent(edits: Iterable[Edit]) -> tuple[int, int]:
     return min(starts), max(ends)
 
 
+def part_with(data: bytes, span: tuple[int, int], edits: Iterable[Edit]) -> str:
+    """The text of a part of the data, with edits made that lie in it."""
+    start, end = span
+    moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
+    return apply(data[start:end], moved).decode("utf-8")
+
+
 def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
     """The data with all edits made; they must not overlap."""
     pieces = []

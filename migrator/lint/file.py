@@ -10,9 +10,8 @@ from migrator.core.rules import IMPORT, Rules
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
 from migrator.files.lines import Lines
-from migrator.findings.edits import apply
+from migrator.findings.edits import part_with
 from migrator.findings.finding import (
-    Edit,
     Finding,
     Fix,
     Result,
@@ -151,7 +150,7 @@ def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
     edits = fix.edits
     start, end = finding.span
     if fix.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in edits):
-        new = _rewritten(lines, start, end, edits)
+        new = part_with(lines.data, finding.span, edits)
         if len(new) <= _LONGEST and new.strip():
             return _(
                 "Replace {value} with {new}",
@@ -161,23 +160,15 @@ def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
     if len(edits) > 1:
         first = lines.line_of(min(edit.start for edit in edits))
         last = lines.line_of(max(edit.end for edit in edits))
-        return _(
-            "Rewrite as {strip}", strip=_code(_rewritten(lines, *lines.span(first, last), edits).strip())
-        )
+        new = part_with(lines.data, lines.span(first, last), edits)
+        return _("Rewrite as {strip}", strip=_code(new.strip()))
     (edit,) = edits
     old = lines.data[edit.start : edit.end].decode("utf-8", "replace")
     if not old:
         return _("Insert {text}", text=_code(edit.text))
-    return (
-        _("Replace {old} with {text}", old=_code(old), text=_code(edit.text))
-        if edit.text
-        else _("Remove {old}", old=_code(old))
-    )
-
-
-def _rewritten(lines: Lines, start: int, end: int, edits: Iterable[Edit]) -> str:
-    shifted = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
-    return apply(lines.data[start:end], shifted).decode("utf-8")
+    if not edit.text:
+        return _("Remove {old}", old=_code(old))
+    return _("Replace {old} with {text}", old=_code(old), text=_code(edit.text))
 
 
 def _code(text: str) -> str:

@@ -209,14 +209,13 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
         changes.first.setdefault(guard, [])[:0] = [call, *draft.set_up]
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).extend(end)
-        draft.changed(entry, guard, _("the ranks find each other, and part at the end"), "INSERT", call)
     else:
+        guard = None
         changes.header += "\n\n" + "\n".join([call, *draft.set_up]) + "\n"
         if not tree.body or not _leaves(tree.body[-1]):
             changes.end.extend(end)
-        draft.changed(
-            entry, tree.body[0], _("the ranks find each other, and part at the end"), "INSERT", call
-        )
+    message = _("the ranks find each other, and part at the end")
+    draft.changed(entry, guard or tree.body[0], message, "INSERT", call)
 
 
 def _works_above(entry: File, guard: Any) -> bool:

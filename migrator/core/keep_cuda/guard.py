@@ -8,7 +8,7 @@ from typing import Optional
 
 from migrator.core.keep_cuda.module import NAME, ON_NPU
 from migrator.files.source import newline_of
-from migrator.findings.edits import apply, extent
+from migrator.findings.edits import extent, part_with
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of
 from migrator.names.index import ModuleIndex
@@ -77,7 +77,7 @@ def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> O
     old = index.segment(node)
     if old.count("\n") >= _MOST_LINES:
         return None
-    new = _edited(index, node, edits)
+    new = part_with(index.data, index.span(node), edits)
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         new = new.replace("torch_npu.", f"{NAME}.torch_npu.")
     if not _is_expression(new):
@@ -87,13 +87,6 @@ def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> O
     is_open = isinstance(parent, _OPEN) or (isinstance(parent, ast.Call) and node in parent.args)
     is_open = is_open or (isinstance(parent, ast.Subscript) and node is parent.slice)
     return [instead_of(index, node, text if is_open else f"({text})")]
-
-
-def _edited(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> str:
-    """The source of a node, with edits made that lie in it."""
-    start, end = index.span(node)
-    moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
-    return apply(index.data[start:end], moved).decode("utf-8")
 
 
 def _is_expression(text: str) -> bool:
@@ -115,7 +108,7 @@ def _branches(
     if old.count("\n") >= _MOST_LINES:
         return None
     if start >= first and end <= last:
-        new = _edited(index, statement, edits)
+        new = part_with(index.data, index.span(statement), edits)
     elif len(edits) == 1 and start <= first and last <= end:
         new = edits[0].text
     else:

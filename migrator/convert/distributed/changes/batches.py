@@ -10,7 +10,6 @@ from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted
-from migrator.convert.texts import functions
 from migrator.language import _
 from migrator.project.distributed_use import entries, listed
 
@@ -53,8 +52,7 @@ def share_drawn(program: Program, draft: Draft, found: list[Training]) -> None:
 def _take(draft: Draft, file: File, node: ast.AST, helper: str, before: str = "") -> None:
     code = f"{helper}({before}{file.index.segment(node)})"
     draft.replace(file, node, code, _("every rank trains on its share of the batches"))
-    draft.of(file).helpers.setdefault(helper, functions("helpers.py")[helper])
-    draft.of(file).imports.append(DIST)
+    draft.call(file, helper, DIST)
 
 
 def _seed_alike(program: Program, draft: Draft) -> None:
@@ -67,7 +65,5 @@ def _seed_alike(program: Program, draft: Draft) -> None:
         if seed not in called and any(name.startswith(seed.rpartition(".")[0] + ".") for name in used)
     ]
     if unseeded:
-        changes = draft.of(program.entry)
-        changes.helpers.setdefault("seed_alike", functions("helpers.py")["seed_alike"])
-        changes.imports += [f"import {seed.rpartition('.')[0]}" for seed in unseeded]
+        draft.call(program.entry, "seed_alike", *(f"import {seed.rpartition('.')[0]}" for seed in unseeded))
         draft.set_up.append(f"seed_alike({', '.join(unseeded)})")

@@ -10,6 +10,7 @@ from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, method_name
 from migrator.language import N_, _
+from migrator.names.tree import arguments_of
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
@@ -62,7 +63,7 @@ def _device_string(file: File, node: ast.AST) -> str:
 
 def _call(draft: Draft, file: File, node: ast.Call) -> list[str]:
     name = file.called(node)
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    given = arguments_of(node)
     if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
         if file.index.segment(given[0]) == _LOCAL_RANK:
             return []

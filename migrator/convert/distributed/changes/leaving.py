@@ -11,7 +11,6 @@ from migrator.convert.distributed.find.training import Training, feeds
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, Loop, dotted, is_stored, walk_all
-from migrator.convert.texts import functions
 from migrator.findings.finding import Edit
 from migrator.language import _
 
@@ -56,8 +55,7 @@ def _agree(draft: Draft, file: File, tests: list[ast.expr], before: str = "") ->
         if any(edit.start == start and "on_any_rank" in edit.text for edit in changes.edits):
             continue
         changes.edits += [Edit(start, start, head), Edit(end, end, tail)]
-        changes.imports += ["import torch", DIST]
-        changes.helpers.setdefault("on_any_rank", functions("helpers.py")["on_any_rank"])
+        draft.call(file, "on_any_rank", "import torch", DIST)
         draft.changed(file, test, _("the ranks take the same way"))
 
 

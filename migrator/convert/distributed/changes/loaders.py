@@ -53,9 +53,7 @@ def _share(program: Program, draft: Draft, loader: Loader, found: list[Training]
     sampler = given.values.get("sampler")
     shuffle = _shuffle(file, given, sampler, call)
     asked = _asked_for(program, draft, loader, file, call, found)
-    text = _repeatable(file, data)
-    if not text:
-        text = _named(draft, file, call, data)
+    text = _repeatable(file, data) or _named(draft, file, call, data)
     drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
     made = f"DistributedSampler({text}{shuffle})"
     ready = [_READY] if file is not program.entry and not given.stars and not asked else []

@@ -14,7 +14,6 @@ from migrator.convert.distributed.find.training import Training
 from migrator.convert.draft import DIST, Draft
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import Loop, dotted, is_stored, names_below, stored_below, walk_all
-from migrator.convert.texts import functions
 from migrator.language import _
 
 WORLD = "dist.get_world_size()"
@@ -63,10 +62,8 @@ def line_for(name: str, mean: bool) -> str:
 
 def put(draft: Draft, training: Training, place: list[str], node: ast.AST, lines: list[str]) -> None:
     """Plan lines at a place of the draft, with the function that they call."""
-    changes = draft.of(training.file)
     place += lines
-    changes.imports += ["import torch", DIST]
-    changes.helpers.setdefault("sum_over_ranks", functions("helpers.py")["sum_over_ranks"])
+    draft.call(training.file, "sum_over_ranks", "import torch", DIST)
     for line in lines:
         draft.changed(training.file, node, _("the sum is of all ranks"), "INSERT", line)
 

@@ -19,9 +19,11 @@ from migrator.convert.syntax import (
     method_name,
     parameters,
     stored_below,
+    walk_all,
 )
 from migrator.convert.values import call_sites, definition_of, origins
 from migrator.names.statements import LEAVING
+from migrator.names.tree import arguments_of
 from migrator.project.distributed_use import listed
 
 _DEPTH = 6
@@ -231,5 +233,4 @@ def _draws(program: Program, file: File, call: Any, depth: int = _DEPTH, seen: t
 
 def _draws_inside(program: Program, file: File, call: ast.Call) -> bool:
     """Whether an argument of a call draws already."""
-    given = [*call.args, *(one.value for one in call.keywords)]
-    return any(_draws(program, file, one) for each in given for one in ast.walk(each))
+    return any(_draws(program, file, one) for one in walk_all(arguments_of(call)))

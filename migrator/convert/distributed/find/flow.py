@@ -9,7 +9,7 @@ from typing import Any
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, parameters, stored_below
 from migrator.convert.values import definition_of
-from migrator.names.tree import FUNCTIONS
+from migrator.names.tree import FUNCTIONS, arguments_of
 
 Nodes = Sequence[tuple[File, Any]]
 Name = tuple[int, str]  # the id of its function, which is None at a file's margin; 0 for attributes of self
@@ -55,8 +55,7 @@ def _moved(
     program: Program, file: File, node: Any, seeds: frozenset[int], known: set[Name]
 ) -> Iterator[Name]:
     if isinstance(node, ast.Call):
-        given = [*node.args, *(one.value for one in node.keywords)]
-        if not any(holds(file, one, seeds, known) for one in given):
+        if not any(holds(file, one, seeds, known) for one in arguments_of(node)):
             return
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
             yield key(file, node.func.value)

@@ -11,6 +11,7 @@ from migrator.convert.distributed.find.conditions import Guard
 from migrator.convert.program import File, Program
 from migrator.convert.syntax import dotted, last_name, method, parameters
 from migrator.convert.values import definition_of, origins
+from migrator.names.tree import arguments_of
 from migrator.project.distributed_use import listed
 
 _DEPTH = 8
@@ -93,8 +94,8 @@ def _taken(
     found = definition_of(program, file, node)
     if found is None or not any(method(found[1], name) for name in ("__iter__", "__next__", "next")):
         return []
-    given = [*node.args, *(one.value for one in node.keywords)]
-    return [(file, one, "") for one in given if loader_calls(program, file, one, known, depth - 1)]
+    taken = (one for one in arguments_of(node) if loader_calls(program, file, one, known, depth - 1))
+    return [(file, one, "") for one in taken]
 
 
 def _key(node: ast.Subscript, known: Sequence[Guard]) -> Any:

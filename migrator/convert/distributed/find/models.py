@@ -21,9 +21,10 @@ from migrator.convert.syntax import (
     last_name,
     method_name,
     stored_below,
+    walk_all,
 )
 from migrator.convert.values import call_sites, definition_of, origins
-from migrator.names.tree import FUNCTIONS
+from migrator.names.tree import FUNCTIONS, arguments_of
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
 _DEPTH = 8
@@ -96,8 +97,7 @@ def _bases(program: Program, file: File, call: ast.Call) -> list[tuple[File, Any
 
 def _owners(node: ast.AST) -> list[Any]:
     """What is asked for parameters in an expression: by ``parameters()``, or ``get_1x_lr_params()``."""
-    asked = (one.func for one in ast.walk(node) if isinstance(one, ast.Call) and "param" in method_name(one))
-    return [func.value for func in asked if isinstance(func, ast.Attribute)]
+    return [one.func.value for one in walk_all([node]) if "param" in method_name(one)]
 
 
 def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
@@ -242,5 +242,4 @@ def _is_moved(program: Program, home: Home) -> bool:
 def _is_move(node: Any) -> bool:
     if method_name(node) != "to":
         return method_name(node) == "cuda"
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return not all("float" in dotted(one) or "dtype" in dotted(one) for one in given)
+    return not all("float" in dotted(one) or "dtype" in dotted(one) for one in arguments_of(node))
