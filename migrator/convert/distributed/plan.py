@@ -212,7 +212,7 @@ def _set_up(program: Program, draft: Draft, models: Sequence[Wrapped]) -> None:
     else:
         guard = None
         changes.header += "\n\n" + "\n".join([call, *draft.set_up]) + "\n"
-        if not tree.body or not _leaves(tree.body[-1]):
+        if not _leaves(tree.body[-1]):
             changes.end.extend(end)
     message = _("the ranks find each other, and part at the end")
     draft.changed(entry, guard or tree.body[0], message, "INSERT", call)
