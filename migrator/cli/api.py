@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -34,17 +33,14 @@ def parser() -> Parser:
 
 def api(arguments: Sequence[str]) -> int:
     """Run ``npumigrate api`` with its arguments and give its exit code; without any it shows its help."""
+    return ended(lambda: _api(arguments))
+
+
+def _api(arguments: Sequence[str]) -> int:
     if not arguments:
-        return ended(_api_help)
-    return ended(lambda: _api(parser().parse_args(list(arguments))))
-
-
-def _api_help() -> int:
-    parser().print_help()
-    return WRONG_USE
-
-
-def _api(given: argparse.Namespace) -> int:
+        parser().print_help()
+        return WRONG_USE
+    given = parser().parse_args(list(arguments))
     from migrator.api_support import answer
     from migrator.api_support.versions import UnknownVersion, newest, resolve
 

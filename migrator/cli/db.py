@@ -12,7 +12,7 @@ from migrator.cli.ending import PROBLEMS, print_json, say, stop, stopping_at, wr
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
 from migrator.command_options import Several
-from migrator.language import _, ngettext
+from migrator.language import N_, _, ngettext
 
 if TYPE_CHECKING:
     from migrator.api_support.releases.wheels import Wheel
@@ -90,11 +90,8 @@ def build(
             )
         typer.echo(f"{read.package} {read.release}: {about}")
     names = ", ".join(path.relative_to(target).as_posix() for path in changed)
-    typer.echo(
-        _("changed in {target}: {names}", target=target, names=names)
-        if changed
-        else _("{target} already holds all of that", target=target)
-    )
+    done = N_("changed in {target}: {names}") if changed else N_("{target} already holds all of that")
+    typer.echo(_(done, target=target, names=names))
     if out:
         typer.echo(_("to use these tables, set {variable}={out}", variable=tables.VARIABLE, out=out))
     say_next("npumigrate db verify" + (f" {shell_word(str(out))}" if out else ""))
@@ -152,18 +149,13 @@ def diff(
         here = [change for change in changes if change.about == about]
         gained = sum(not change.before for change in here)
         lost = sum(not change.after for change in here)
-        counts = (
-            _(
-                "{gained} new, {lost} gone, {here} changed",
-                gained=gained,
-                lost=lost,
-                here=len(here) - gained - lost,
-            )
-            if here
-            else _("no change")
-        )
+        changed = len(here) - gained - lost
         if about == "document" and not (first.documents and second.documents):
             counts = _("not compared")
+        elif here:
+            counts = _("{gained} new, {lost} gone, {here} changed", gained=gained, lost=lost, here=changed)
+        else:
+            counts = _("no change")
         lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
         for change in here[:_MOST] if about == "torch" else here:
             sign, color = ("+", "green") if not change.before else ("-", "red")

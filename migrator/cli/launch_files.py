@@ -26,11 +26,9 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
         return read_settings(file).decode(encoding)
     except Unreadable as error:
         cause = error.__cause__
-        stop(
-            _("{file} cannot be read: {strerror}", file=file, strerror=cause.strerror)
-            if isinstance(cause, OSError)
-            else f"{file} {error}"
-        )
+        if isinstance(cause, OSError):
+            stop("{file} cannot be read: {strerror}", file=file, strerror=cause.strerror)
+        stop(f"{file} {error}")
     except UnicodeDecodeError:
         stop("{file} cannot be read: it is not UTF-8", file=file)
 

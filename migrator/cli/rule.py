@@ -13,7 +13,7 @@ from migrator.cli.ending import PROBLEMS, stop, stopping_at
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Several
-from migrator.language import _, english_for_programs
+from migrator.language import N_, _, english_for_programs
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
@@ -100,15 +100,7 @@ def _find(code: str, known: list[Rule]) -> Rule:
 
         names = [name for one in known for name in (one.code, one.name)]
         near = [one.code for one in known if one.code.startswith(code.upper())][:3]
-        near = (
-            near
-            or get_close_matches(code.upper(), names, n=3, cutoff=0.6)
-            or get_close_matches(code, names, n=3)
-        )
-        hint = (
-            _("; did you mean {near}?", near=", ".join(near))
-            if near
-            else _("; npumigrate rule --all lists them")
-        )
-        stop("there is no rule {code!r}{hint}", code=code, hint=hint)
+        near = near or get_close_matches(code.upper(), names, n=3) or get_close_matches(code, names, n=3)
+        hint = N_("; did you mean {near}?") if near else N_("; npumigrate rule --all lists them")
+        stop("there is no rule {code!r}{hint}", code=code, hint=_(hint, near=", ".join(near)))
     return found[0]

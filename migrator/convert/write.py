@@ -14,6 +14,7 @@ from migrator.findings.edits import apply, part_with
 from migrator.findings.finding import Edit
 from migrator.matchers.kinds.argument import added_argument
 from migrator.names.index import ModuleIndex
+from migrator.names.statements import head_lines
 from migrator.names.tree import parse
 
 _MARKS = re.compile(rb"#[^\r\n]*|[(),]")
@@ -265,15 +266,10 @@ def _line(layout: _Layout, statement: ast.stmt) -> tuple[int, str]:
 
 def _body_start(layout: _Layout, statement: ast.AST) -> int:
     """Where the first line behind the head of a compound statement begins."""
-    line = _first_line(blocks(statement)[0][0]) - 1
+    line = head_lines(blocks(statement)[0][0])[0] - 1
     while _is_empty_or_comment(layout, line):
         line -= 1
     return layout.index.line_span(line, line)[1]
-
-
-def _first_line(statement: ast.stmt) -> int:
-    lines: list[int] = [statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))]
-    return min(lines)
 
 
 def _is_empty_or_comment(layout: _Layout, line: int) -> bool:

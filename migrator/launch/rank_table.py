@@ -123,14 +123,11 @@ def parse(text: str) -> Any:
     """The JSON of a file. Raises RankTableError that names line and column."""
     try:
         return json.loads(text)
-    except ValueError as error:
-        place = (
-            _("line {lineno}, column {colno}: ", lineno=error.lineno, colno=error.colno)
-            if isinstance(error, json.JSONDecodeError)
-            else ""
-        )
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise RankTableError("is not JSON: {place}{reason}", place=place, reason=reason) from error
+    except json.JSONDecodeError as error:
+        place = _("line {lineno}, column {colno}: ", lineno=error.lineno, colno=error.colno)
+        raise RankTableError("is not JSON: {place}{reason}", place=place, reason=error.msg) from error
+    except ValueError as error:  # a number of more digits than Python reads
+        raise RankTableError("is not JSON: {place}{reason}", place="", reason=error) from error
     except RecursionError:
         raise RankTableError("is no rank table: its brackets are nested too deeply") from None
 

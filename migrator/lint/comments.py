@@ -9,7 +9,7 @@ from migrator.files.document import Document
 from migrator.files.source import whole_lines
 from migrator.findings.finding import Finding
 from migrator.lint.suppressions import wanted_codes
-from migrator.other_files.index import NotParsedError, TextIndex, has_reader, read
+from migrator.other_files.index import TextIndex, readable
 
 _NOQA = re.compile(r"(#\s*noqa\s*:\s*)([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)")
 # Of these a comment behind something is a part of it, for some that read them.
@@ -23,14 +23,14 @@ def added_to_text(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
     as in JSON, there is none.
     """
     wanted = wanted_codes(found)
-    index = _index(item, item.text) if has_reader(item.type) else None
+    index = readable(item.name, item.type, item.text)
     lines, rows = whole_lines(item.text), 0
     for row in sorted(wanted, reverse=True):  # a line above moves only what is done
         if index is None:
             break
         for line, comment in _suppressed(lines[row - 1], wanted[row], item.type in _ALONE):
             changed = [*lines[: row - 1], line, *lines[row:]]
-            new = _index(item, "".join(changed))
+            new = readable(item.name, item.type, "".join(changed))
             if new is not None and _says(new) == _says(index) and _has(new, comment):
                 lines, rows = changed, rows + 1
                 break
@@ -52,13 +52,6 @@ def _suppressed(line: str, codes: set[str], alone: bool) -> Iterator[tuple[str, 
     if not alone:
         yield f"{body.rstrip()}  {comment}{end}", comment
     yield f"{indent}{comment}{end or chr(10)}{line}", comment
-
-
-def _index(item: Document, text: str) -> TextIndex | None:
-    try:
-        return read(item.name, item.type, text)
-    except NotParsedError:
-        return None
 
 
 def _has(index: TextIndex, comment: str) -> bool:

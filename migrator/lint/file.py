@@ -95,13 +95,10 @@ def _suppressions(item: Document) -> suppressions.Suppressions:
     """The suppressing comments of a document; of a text that cannot be read there are none."""
     if not item.type:
         return suppressions.read(item.text)
-    from migrator.other_files.index import NotParsedError, has_reader, read
+    from migrator.other_files.index import readable
 
-    if not suppressions.may_hold(item.text) or not has_reader(item.type):
-        return suppressions.Suppressions()
-    try:
-        index = read(item.name, item.type, item.text)
-    except NotParsedError:
+    index = readable(item.name, item.type, item.text) if suppressions.may_hold(item.text) else None
+    if index is None:
         return suppressions.Suppressions()
     return suppressions.of_comments(
         item.text, [(span, index.text_of(span)) for span in index.content.comments]

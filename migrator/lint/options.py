@@ -100,11 +100,9 @@ def unknown_key(key: str, known: Mapping[str, Option], where: str) -> ConfigErro
     from difflib import get_close_matches
 
     near = get_close_matches(key, known, n=1)
-    hint = (
-        _("; did you mean {near!r}?", near=near[0])
-        if near
-        else _("; known are {known}", known=", ".join(known))
-    )
+    hint = _("; known are {known}", known=", ".join(known))
+    if near:
+        hint = _("; did you mean {near!r}?", near=near[0])
     return ConfigError("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint)
 
 

@@ -65,11 +65,6 @@ def add_equivalents(
     return written
 
 
-def every_function() -> list[str]:
-    """The names of all functions."""
-    return sorted(_functions_in(str(data_folder("reports") / EQUIVALENTS)))
-
-
 def _functions_in(folder: str) -> list[str]:
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [name[:-3] for name in names if name.endswith(".py") and not name.startswith("_")]

@@ -198,3 +198,11 @@ def read(name: str, of_type: str, text: str) -> TextIndex:
     module = import_module(f"migrator.other_files.{_READERS[of_type]}")
     reader = cast("Callable[[Lines], Content]", module.read)
     return TextIndex(name, of_type, lines, reader(lines))
+
+
+def readable(name: str, of_type: str, text: str) -> Optional[TextIndex]:
+    """The same; None where its type has no reader, and where it cannot be read."""
+    try:
+        return read(name, of_type, text) if has_reader(of_type) else None
+    except NotParsedError:
+        return None

@@ -32,7 +32,7 @@ class Text:
         if place.line >= len(self._starts):
             return len(self.text)
         start = self._starts[place.line]
-        line = self._line(place.line)
+        line = self.text[start : self._start_of(place.line + 1)].rstrip("\r\n")
         if self._units == UTF32 or line.isascii():
             return start + min(place.character, len(line))
         left = place.character
@@ -93,9 +93,6 @@ class Text:
 
     def _start_of(self, row: int) -> int:
         return self._starts[row] if row < len(self._starts) else len(self.text)
-
-    def _line(self, row: int) -> str:
-        return self.text[self._starts[row] : self._start_of(row + 1)].rstrip("\r\n")
 
 
 def _size(text: str, units: str) -> int:

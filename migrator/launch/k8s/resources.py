@@ -51,7 +51,8 @@ def change_resources(draft: Draft, place: Path, container: Mapping[str, Any], cl
             path, "devices cannot have different limits and requests: {numbers}", numbers=numbers
         )
     npus = next(iter(counts.values()))
-    name = _npu_name(resources, cluster)
+    names = (str(name) for section in _SECTIONS for name in resources.get(section) or {})
+    name = next(filter(_NPU.match, names), cluster.resource)
     for section in _SECTIONS:
         if section not in counts and npus:
             draft.entries(path, resources, section, {name: npus})
@@ -87,11 +88,6 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
             became = {"name": name, "resource": cluster.resource, "whole": whole}
             draft.note((*path, name), "{name} became {resource}{whole}", **became)
     return sum(numbers)
-
-
-def _npu_name(resources: Mapping[str, Any], cluster: Cluster) -> str:
-    names = [str(name) for section in _SECTIONS for name in resources.get(section) or {}]
-    return next((name for name in names if _NPU.match(name)), cluster.resource)
 
 
 def _number(value: Any, path: Path) -> int:

@@ -13,9 +13,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from migrator.api_support import support
 from migrator.api_support.versions import resolve
-from migrator.migrate.equivalents import every_function, sources
+from migrator.data_folders import data_folder
+from migrator.files.naming import EQUIVALENTS
+from migrator.migrate.equivalents import sources
 
 F = torch.nn.functional
+FUNCTIONS = data_folder("reports") / EQUIVALENTS
 VERSIONS = ("2.1", "2.6", "2.13")
 BEFORE_2 = ("scaled_dot_product_attention", "rms_norm", "isin")  # 1.11 lacks them
 
@@ -24,7 +27,7 @@ BEFORE_2 = ("scaled_dot_product_attention", "rms_norm", "isin")  # 1.11 lacks th
 def functions(tmp_path_factory):
     folder = tmp_path_factory.mktemp("functions")
     (folder / "ascend_function").mkdir()
-    for name, text in sources(every_function()).items():
+    for name, text in sources(file.stem for file in FUNCTIONS.glob("[!_]*.py")).items():
         (folder / "ascend_function" / f"{name}.py").write_text(text)
     sys.path.insert(0, str(folder))
     yield importlib.import_module("ascend_function")

@@ -101,11 +101,8 @@ def is_of(program: Program, drawn: Drawn, node: Any) -> bool:
         if key(drawn.file, given) == key(drawn.file, node):
             return True
         function = drawn.file.function_of(given)
-        sites = (
-            call_sites(program, function)
-            if dotted(given) in (parameters(function) if function else ())
-            else []
-        )
+        is_parameter = function is not None and dotted(given) in parameters(function)
+        sites = call_sites(program, function) if is_parameter else []
         if len(sites) != 1:
             return False
         given, depth = drawn.file.argument(sites[0][1], function, dotted(given)), depth - 1
