@@ -40,10 +40,7 @@ complete -c npumigrate -a '(__npumigrate)'
 }
 
 
-def completion(
-    shell: str,
-    words: Optional[list[str]] = None,
-) -> None:
+def completion(shell: str, words: Optional[list[str]] = None) -> None:
     """Print the script that lets a shell complete commands, options and their values.
 
     \b

@@ -37,11 +37,7 @@ db = typer.Typer(
 
 @db.command()
 @described("db build")
-def build(
-    wheel: Several = None,
-    version: Several = None,
-    out: Optional[Path] = None,
-) -> None:
+def build(wheel: Several = None, version: Several = None, out: Optional[Path] = None) -> None:
     """Add releases of torch_npu, torch and torchvision to the tables, from their wheels.
 
     A wheel is read as an archive: nothing in it is run or unpacked. The kernels, own APIs
@@ -114,11 +110,7 @@ def _torch_of(version: str, place: Path) -> list[Wheel]:
 
 @db.command()
 @described("db diff")
-def diff(
-    older: str,
-    newer: str,
-    as_json: bool = False,
-) -> None:
+def diff(older: str, newer: str, as_json: bool = False) -> None:
     """Show what differs between two torch versions: names, kernels, the documents' word.
 
     A change in the documents is marked with ? where the two versions' documents are of
@@ -173,10 +165,7 @@ def diff(
 
 @db.command()
 @described("db releases")
-def releases(
-    version: Optional[str] = None,
-    as_json: bool = False,
-) -> None:
+def releases(version: Optional[str] = None, as_json: bool = False) -> None:
     """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
     What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
@@ -210,11 +199,7 @@ def releases(
 
 @db.command()
 @described("db answers")
-def answers(
-    version: Several = None,
-    unknown: bool = False,
-    as_json: bool = False,
-) -> None:
+def answers(version: Several = None, unknown: bool = False, as_json: bool = False) -> None:
     """Show how many public names of torch, torchvision and torchaudio have an answer, and from what it
     is known.
 
@@ -244,10 +229,7 @@ def answers(
 
 @db.command()
 @described("db verify")
-def verify(
-    folder: Optional[Path] = None,
-    live: Optional[bool] = None,
-) -> None:
+def verify(folder: Optional[Path] = None, live: Optional[bool] = None) -> None:
     """Check that the tables are consistent, and that they say what the installed torch_npu does.
 
     The second needs the emulator (npumigrate emulate); torch runs in a process of its own.

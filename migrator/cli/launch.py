@@ -150,11 +150,7 @@ def check(file: Path) -> None:
 
 @rank_table.command()
 @described("launch rank-table convert")
-def convert(
-    file: Path,
-    form: str = "current",
-    output: Optional[Path] = None,
-) -> None:
+def convert(file: Path, form: str = "current", output: Optional[Path] = None) -> None:
     """Write a rank table in the other format."""
     from migrator.launch.rank_table import RankTableError, dump, read
 
@@ -168,10 +164,7 @@ def convert(
 
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 @described("launch mpi")
-def mpi(
-    line: list[str],
-    table: Optional[Path] = None,
-) -> None:
+def mpi(line: list[str], table: Optional[Path] = None) -> None:
     """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
 
     Prints the command for each host; what was assumed and left out is said on

@@ -11,11 +11,7 @@ from migrator.cli.ending import stopping_at
 from migrator.cli.launch_files import find_script, write_all
 
 
-def mindspore(
-    folder: Path,
-    main: Optional[str] = None,
-    overwrite: bool = False,
-) -> None:
+def mindspore(folder: Path, main: Optional[str] = None, overwrite: bool = False) -> None:
     """Make a script that starts a program of MindSpore by msrun or a rank table.
 
     What was assumed is said on the standard error. Exit status: 0 done; 2 usage error

@@ -37,10 +37,7 @@ _FRAME_OPTIONS = ("-h", "--help", "-V")
 _HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rule", "db", "completion")
 
 
-def frame(
-    show_version: bool = False,
-    lang: Optional[str] = None,
-) -> None:
+def frame(show_version: bool = False, lang: Optional[str] = None) -> None:
     """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
 
     Without a command it migrates: npumigrate SRC -o OUT -v 2.6

@@ -7,9 +7,7 @@ import typer
 from migrator.cli.ending import stop
 
 
-def server(
-    stdio: bool = True,
-) -> None:
+def server(stdio: bool = True) -> None:
     """Start the language server, for editors: findings as you type, fixes, support of APIs.
 
     Exit status: 0 the editor ended it; 1 the editor was gone; 2 pygls is not installed.
