@@ -14,7 +14,7 @@ from migrator.cli.ending import INTERRUPTED, lost_output, say, stop
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import Several, split
-from migrator.language import _
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.analyze.run import Outcome
@@ -95,29 +95,16 @@ def analyze(
         stop("interrupted: no report was written", INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
     if lost:
-        say(
-            _(
-                "interrupted: no tables of {lost}; skipped_files.csv names what else was not reached",
-                lost=", ".join(lost),
-            )
-        )
+        said = N_("interrupted: no tables of {lost}; skipped_files.csv names what else was not reached")
+        say(_(said, lost=", ".join(lost)))
     elif outcome.exit_code == INTERRUPTED:
-        say(
-            _(
-                "interrupted after {done} of {total} Python files: the reports say of which",
-                done=bar.done,
-                total=bar.total,
-            )
-        )
+        said = N_("interrupted after {done} of {total} Python files: the reports say of which")
+        say(_(said, done=bar.done, total=bar.total))
     files = write_reports(outcome.reports, built, rules) if built else []
     if not quiet:
         try:
-            head = _(
-                "{source} for torch {version}: {modes}",
-                source=source,
-                version=settings.version,
-                modes=", ".join(modes),
-            )
+            said = N_("{source} for torch {version}: {modes}")
+            head = _(said, source=source, version=settings.version, modes=", ".join(modes))
             _show(
                 outcome,
                 head,

@@ -79,11 +79,8 @@ def build(wheel: Several = None, version: Several = None, out: Optional[Path] = 
             aten, custom = map(len, read.operators)
             about += _(", {aten} kernels, {custom} operators of its own", aten=aten, custom=custom)
         if read.public:
-            about = _(
-                "{facts} names, for torch {torch_version}",
-                facts=len(read.public.facts),
-                torch_version=read.torch_version,
-            )
+            said = N_("{facts} names, for torch {torch_version}")
+            about = _(said, facts=len(read.public.facts), torch_version=read.torch_version)
         typer.echo(f"{read.package} {read.release}: {about}")
     names = ", ".join(path.relative_to(target).as_posix() for path in changed)
     done = N_("changed in {target}: {names}") if changed else N_("{target} already holds all of that")
@@ -177,12 +174,8 @@ def releases(version: Optional[str] = None, as_json: bool = False) -> None:
     with stopping_at(FileNotFoundError):
         found = of_torch(version) if version else release_sets()
     if not found:
-        say(
-            _(
-                "no release of torch_npu is known for torch {version} (npumigrate db releases shows all)",
-                version=version,
-            )
-        )
+        said = N_("no release of torch_npu is known for torch {version} (npumigrate db releases shows all)")
+        say(_(said, version=version))
         raise typer.Exit(PROBLEMS)
     if as_json:
         print_json([asdict(one) for one in found])
@@ -248,11 +241,8 @@ def verify(folder: Optional[Path] = None, live: Optional[bool] = None) -> None:
     if folder is None and live is not False and not problems:
         problems += _compared(wanted=bool(live))
     elif folder is not None and live:
-        stop(
-            "--live checks the tables in use: set {variable}={folder} and leave out the folder",
-            variable=tables.VARIABLE,
-            folder=folder,
-        )
+        said = N_("--live checks the tables in use: set {variable}={folder} and leave out the folder")
+        stop(said, variable=tables.VARIABLE, folder=folder)
     for problem in problems:
         typer.echo(problem)
     if problems:

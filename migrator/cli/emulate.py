@@ -11,7 +11,7 @@ import typer
 
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.command_options import Several
-from migrator.language import _
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.emulator.build import Built
@@ -90,14 +90,8 @@ def _show_versions() -> None:
         pythons = sorted({python for each in of_torch(torch) for python in each.python}, key=_number)
         usable = [python for python in pythons if _number(python) >= (3, 10)]
         mark = "   installed" if is_supported(*here) and str(here[0]).startswith(f"{torch}.") else ""
-        typer.echo(
-            _(
-                "torch {torch:<6} torch_npu {torch:<6} Python {usable}{mark}",
-                torch=torch,
-                usable=", ".join(usable),
-                mark=mark,
-            )
-        )
+        said = N_("torch {torch:<6} torch_npu {torch:<6} Python {usable}{mark}")
+        typer.echo(_(said, torch=torch, usable=", ".join(usable), mark=mark))
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import typer
 
 from migrator.cli.ending import DONE, PROBLEMS, say, stop, stopping_at
 from migrator.command_options import Several
-from migrator.language import _
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.fleet.job import Outcome, Task
@@ -126,12 +126,6 @@ def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) 
     if not quiet:
         done = [item for item in outcomes if item["state"] == "done"]
         known = sum(item["known"] for item in done)
-        typer.echo(
-            _(
-                "{done} of {total} repositories examined, {known} of them before",
-                done=len(done),
-                total=len(outcomes),
-                known=known,
-            )
-        )
+        said = N_("{done} of {total} repositories examined, {known} of them before")
+        typer.echo(_(said, done=len(done), total=len(outcomes), known=known))
         typer.echo(page)

@@ -15,7 +15,7 @@ from migrator.cli.launch_mindspore import mindspore
 from migrator.cli.launch_modelarts import modelarts
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
-from migrator.language import _
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
@@ -97,23 +97,15 @@ def _numbers(text: str | None) -> list[int]:
 
 
 def _assumptions(hosts: list[Host]) -> list[str]:
-    lines = [
-        _(
-            "ranks 0 to {hosts}, numbered through the hosts in their order",
-            hosts=sum(len(host.devices) for host in hosts) - 1,
-        )
-    ]
+    said = N_("ranks 0 to {hosts}, numbered through the hosts in their order")
+    lines = [_(said, hosts=sum(len(host.devices) for host in hosts) - 1)]
     without = [host.name for host in hosts if not host.addresses]
     if without and len(hosts) > 1:
         shown = ", ".join(without[:3]) + (
             _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
         )
-        lines.append(
-            _(
-                "no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)",
-                shown=shown,
-            )
-        )
+        said = N_("no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
+        lines.append(_(said, shown=shown))
     elif without:
         lines.append(_("no addresses of the NPUs: one server needs none"))
     return lines
@@ -131,15 +123,8 @@ def check(file: Path) -> None:
         if not found:
             servers = read(content)
             ranks = sum(len(server.devices) for server in servers)
-            typer.echo(
-                _(
-                    "{file}: {content} form, servers: {servers}, ranks: {ranks}",
-                    file=file,
-                    content=form_of(content),
-                    servers=len(servers),
-                    ranks=ranks,
-                )
-            )
+            said = N_("{file}: {content} form, servers: {servers}, ranks: {ranks}")
+            typer.echo(_(said, file=file, content=form_of(content), servers=len(servers), ranks=ranks))
             return
     except RankTableError as error:
         stop(f"{file} {error}")

@@ -14,7 +14,7 @@ import typer
 
 from migrator.cli.ending import say, stop
 from migrator.command_options import Option, options_of
-from migrator.language import _
+from migrator.language import N_, _
 
 
 def described(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -68,11 +68,8 @@ def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
     """Stop where one of the options that a command needs was not given."""
     missing = [option for option, value in sorted(needed.items()) if not value]
     if missing:
-        stop(
-            "missing: {missing} ({command} --help shows all options)",
-            missing=", ".join(missing),
-            command=command,
-        )
+        said = N_("missing: {missing} ({command} --help shows all options)")
+        stop(said, missing=", ".join(missing), command=command)
 
 
 def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> str:
@@ -102,11 +99,8 @@ def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
     if quiet and verbose:
         stop("--quiet and --verbose exclude each other")
     if hardware is not None and hardware not in HARDWARE:
-        stop(
-            "there is no hardware {hardware!r}: choose one of {hardware2}",
-            hardware=hardware,
-            hardware2=", ".join(HARDWARE),
-        )
+        said = N_("there is no hardware {hardware!r}: choose one of {hardware2}")
+        stop(said, hardware=hardware, hardware2=", ".join(HARDWARE))
 
 
 def say_what_is_not_used(rule_files: Sequence[str]) -> None:

@@ -59,11 +59,8 @@ class Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", flush=True)
 
     def _hint(self, message: str) -> str:
-        unknown = (
-            message.partition(_("unrecognized arguments: %s").replace("%s", ""))[2]
-            .partition(" ")[0]
-            .partition("=")[0]
-        )
+        before = _("unrecognized arguments: %s").replace("%s", "")
+        unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
         if not unknown.startswith("--"):
             return ""
         from difflib import get_close_matches

@@ -22,6 +22,7 @@ from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_
 from migrator.files.naming import SUFFIX, inside, result_folder
 from migrator.files.staging import Staging, claim, discard, recover
 from migrator.files.writing import OutputTree, add, copy, set_mode, write
+from migrator.language import N_
 
 __all__ = ["CannotWrite", "OutputTree", "ResultExists", "Unreadable", "add", "copy", "output_tree", "write"]
 
@@ -123,11 +124,8 @@ def _check_free(result: Path, overwrite: bool) -> None:
         raise cannot_write(error, result) from error
     if not ours:
         wanted = SUMMARY if result.name.endswith(SUFFIX) else _OF_ANALYSIS[0]
-        raise ResultExists(
-            "{result} has no {wanted}, so it is not an earlier result: move it away",
-            result=shown(result),
-            wanted=wanted,
-        )
+        said = N_("{result} has no {wanted}, so it is not an earlier result: move it away")
+        raise ResultExists(said, result=shown(result), wanted=wanted)
 
 
 def _missing(out: Path) -> list[str]:

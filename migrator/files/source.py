@@ -183,11 +183,8 @@ def encode(source: Source, text: str) -> bytes:
     except UnicodeEncodeError as error:
         line = len(line_starts(text[: error.start].encode("utf-8", "surrogatepass")))
         what = _("U+{text:04X} at line {line}", text=ord(text[error.start]), line=line)
-        raise Unreadable(
-            "{encoding} has no {what} of the migrated text: save it as UTF-8",
-            encoding=source.encoding,
-            what=what,
-        ) from error
+        said = N_("{encoding} has no {what} of the migrated text: save it as UTF-8")
+        raise Unreadable(said, encoding=source.encoding, what=what) from error
     if not source.type and _declared(data) != source.encoding:
         raise Unreadable(
             "the change would move the coding cookie ({encoding}): save it as UTF-8", encoding=source.encoding

@@ -14,7 +14,7 @@ from pathlib import Path
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite, Unreadable, cannot_write, shown, unreadable
 from migrator.files.naming import inside
-from migrator.language import _
+from migrator.language import N_, _
 
 # Windows only has O_BINARY, and none of the others.
 _COMMON = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -75,11 +75,8 @@ def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bo
     folder = os.path.dirname(name)
     while folder:
         if os.path.islink(os.path.join(tree.building, folder)):
-            raise CannotWrite(
-                "{folder} is a link in the input, where {name} belongs: rename it",
-                folder=shown(folder),
-                name=shown(name),
-            )
+            said = N_("{folder} is a link in the input, where {name} belongs: rename it")
+            raise CannotWrite(said, folder=shown(folder), name=shown(name))
         folder = os.path.dirname(folder)
     if replace and (os.path.isfile(path) or os.path.islink(path)):
         os.unlink(path)

@@ -55,13 +55,8 @@ class Launcher:
             return _("no training script was found: give it with -m FILE")
         others = _(" ({others} more are possible: -m FILE)", others=len(self.others)) if self.others else ""
         ranks = _(_RANKS.get(self.way.ranks, "")) if self.way else ""
-        return _(
-            "bash {name} starts {entry}{ranks}{others}",
-            name=NAME,
-            entry=shown(self.entry),
-            ranks=ranks,
-            others=others,
-        )
+        starts = N_("bash {name} starts {entry}{ranks}{others}")
+        return _(starts, name=NAME, entry=shown(self.entry), ranks=ranks, others=others)
 
 
 def add_launcher(

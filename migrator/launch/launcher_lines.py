@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from migrator.findings.finding import Finding
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.mpi import MpiLineError, Starter, plan_line
 from migrator.launch.rank_table import RankTableError
 
@@ -54,11 +54,8 @@ def is_of_python(launcher: str, line: str) -> bool:
 
 def message_for(launcher: str) -> str:
     """What is said of a launcher."""
-    return _(
-        "{launcher} starts the program over {launcher2}",
-        launcher=launcher,
-        launcher2=_OVER.get(launcher, "MPI"),
-    )
+    said = N_("{launcher} starts the program over {launcher2}")
+    return _(said, launcher=launcher, launcher2=_OVER.get(launcher, "MPI"))
 
 
 def one_command(line: str, starter: Starter | None = None, assumed: bool = False) -> str:
@@ -79,11 +76,8 @@ def advice_for(line: str, starter: Starter | None = None) -> str:
         planned = plan_line(line, _unread, alone=True, starter=starter)
     except (MpiLineError, RankTableError) as error:
         form = _("bash run_distributed_npu.sh --nproc N -- …")
-        return _(
-            "Write the launcher's line: {form}; {error}",
-            form=form if starter is None else "msrun --worker_num=N …",
-            error=error,
-        )
+        said = N_("Write the launcher's line: {form}; {error}")
+        return _(said, form=form if starter is None else "msrun --worker_num=N …", error=error)
     if len(planned.commands) == 1:
         return f"Write: {planned.commands[0]}"
     parts = [f"on {host}: {command}" for (host, _), command in zip(planned.hosts, planned.commands)]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 from migrator.launch.target import Launch, Start, filled, template
 
 BOOT = "modelarts_boot.py"
@@ -88,12 +88,8 @@ def _sides(text: str, option: str, form: str) -> tuple[str, str]:
     if not sign or not first or not second:
         raise MappingError("{option} {text}: it should be {form}", option=option, text=text, form=form)
     if "=" in second:
-        raise MappingError(
-            "{option} {text}: with several = it is not clear where to part it: write it into {config}",
-            option=option,
-            text=text,
-            config=CONFIG,
-        )
+        said = N_("{option} {text}: with several = it is not clear where to part it: write it into {config}")
+        raise MappingError(said, option=option, text=text, config=CONFIG)
     return first, second
 
 
@@ -101,11 +97,8 @@ def _pair(local: str, remote: str, place: str) -> PathPair:
     if "://" in local:
         raise MappingError("{place}: {local} is where the local path belongs", place=place, local=local)
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
-        raise MappingError(
-            "{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute",
-            place=place,
-            remote=remote,
-        )
+        said = N_("{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute")
+        raise MappingError(said, place=place, remote=remote)
     return PathPair(local, remote)
 
 

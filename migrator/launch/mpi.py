@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple, NoReturn
 
 from migrator.api_support.env_vars import carries_over, look_up
 from migrator.data_folders import reports_yaml
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 from migrator.launch.hosts import parse_hostfile, parse_hosts
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, rank_options
@@ -175,12 +175,8 @@ def _take(
         line.ranks_of_shell = values[0]
     elif means in ("ranks", "per_node"):
         if not values[0].isdigit() or int(values[0]) < 1:
-            raise MpiLineError(
-                "word {place}: {name} {values} is not a number of processes",
-                place=place,
-                name=name,
-                values=values[0],
-            )
+            said = N_("word {place}: {name} {values} is not a number of processes")
+            raise MpiLineError(said, place=place, name=name, values=values[0])
         setattr(line, means, int(values[0]))
     elif means == "hosts":
         # MPI counts one slot for a host without a number.
@@ -272,11 +268,8 @@ def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) 
     if number == 0 and len({count for _, count in hosts}) > 1:
         line.note("assumed: torchrun (torch 1.9 or newer), as hosts have different numbers of ranks")
     if number == 0 and len(hosts) > 1:
-        line.note(
-            "assumed: port {port} of {hosts} is free (--master-port changes it)",
-            port=_PORT,
-            hosts=hosts[0][0],
-        )
+        said = N_("assumed: port {port} of {hosts} is free (--master-port changes it)")
+        line.note(said, port=_PORT, hosts=hosts[0][0])
     words = ["bash", NAME, "--entry", line.entry]
     words += rank_options(hosts[number][1] or line.ranks_of_shell, len(hosts), number, hosts[0][0], _PORT)
     if line.logs:
@@ -299,12 +292,8 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
             continue
         given = None if value is None or any(char in shell.signs for char in value) else value
         if known is not None and given is not None and known.values and not carries_over(known, given):
-            why = _(
-                "{npu} does not take {given}: {value}",
-                npu=known.npu,
-                given=given,
-                value=known.advice.rstrip("."),
-            )
+            said = N_("{npu} does not take {given}: {value}")
+            why = _(said, npu=known.npu, given=given, value=known.advice.rstrip("."))
             line.note("left out: {name} ({why})", name=name, why=why)
             continue
         new = known.npu if known else name

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 
 CURRENT, OLDER = "current", "older"
 Key = TypeVar("Key")
@@ -214,12 +214,8 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
                 count += len(instance["devices"]) if isinstance(instance.get("devices"), list) else 0
         stated = group.get("device_count", group.get("device_num"))
         if stated is not None and str(stated) != str(count):
-            yield _(
-                "{place}: device_count says {stated}, and there are {count}",
-                place=place,
-                stated=stated,
-                count=count,
-            )
+            said = N_("{place}: device_count says {stated}, and there are {count}")
+            yield _(said, place=place, stated=stated, count=count)
     yield from _device_problems(list(_older_devices(content)))
 
 
@@ -259,13 +255,8 @@ def _list_problems(value: Any, place: str, count: Any = None, counter: str = "")
     if not isinstance(value, list) or not value:
         yield _("{place} is not a list, or an empty one", place=place)
     elif counter and count is not None and str(count) != str(len(value)):
-        yield _(
-            "{counter} says {count}, and {place} has {value}",
-            counter=counter,
-            count=count,
-            place=place,
-            value=len(value),
-        )
+        said = N_("{counter} says {count}, and {place} has {value}")
+        yield _(said, counter=counter, count=count, place=place, value=len(value))
     elif counter and count is None:
         yield _("{counter} is missing", counter=counter)
     for i, item in enumerate(value if isinstance(value, list) else ()):

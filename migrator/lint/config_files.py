@@ -15,7 +15,7 @@ from typing import Any, Optional
 from migrator.files.errors import Unreadable, shown
 from migrator.files.gitignore import repository
 from migrator.files.source import read_settings
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.lint.option_table import KEYS
 from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
 
@@ -87,13 +87,8 @@ def _check_inside(file: Path, values: Mapping[str, Any]) -> None:
         real = os.path.normpath if key == "cache-dir" else os.path.realpath  # the cache follows no link
         for place in [values[key]] if isinstance(values[key], str) else values[key]:
             if not Path(real(place)).is_relative_to(real(tree)):
-                what = _(
-                    "{file}: {key}: {place} lies outside of {tree}",
-                    file=shown(file),
-                    key=key,
-                    place=shown(place),
-                    tree=shown(tree),
-                )
+                said = N_("{file}: {key}: {place} lies outside of {tree}")
+                what = _(said, file=shown(file), key=key, place=shown(place), tree=shown(tree))
                 raise ConfigError(
                     "{what}: name it on the command line, or this file with --config", what=what
                 )

@@ -20,7 +20,7 @@ from migrator.findings.finding import (
     internal_error,
     longest_beginning,
 )
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.lint import suppressions
 from migrator.lint.checking import Checked, Job
 from migrator.lint.files import data_of
@@ -149,11 +149,8 @@ def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
     if fix.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in edits):
         new = part_with(lines.data, finding.span, edits)
         if len(new) <= _LONGEST and new.strip():
-            return _(
-                "Replace {value} with {new}",
-                value=_code(lines.data[start:end].decode("utf-8")),
-                new=_code(new),
-            )
+            said = N_("Replace {value} with {new}")
+            return _(said, value=_code(lines.data[start:end].decode("utf-8")), new=_code(new))
     if len(edits) > 1:
         first = lines.line_of(min(edit.start for edit in edits))
         last = lines.line_of(max(edit.end for edit in edits))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
-from migrator.language import _
+from migrator.language import N_, _
 
 Framework = Literal["torch", "mindspore", "tensorflow", "mxnet", "paddle", "jax"]
 TORCH: Framework = "torch"
@@ -112,8 +112,5 @@ def names_of(frameworks: Iterable[str]) -> str:
 
 def why_not_started(file: str, framework: str) -> str:
     """Why there is no launcher for a script of another framework."""
-    return _(
-        "{file} is a program of {framework}, which torchrun does not start",
-        file=file,
-        framework=NAMES[framework],
-    )
+    said = N_("{file} is a program of {framework}, which torchrun does not start")
+    return _(said, file=file, framework=NAMES[framework])

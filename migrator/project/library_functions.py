@@ -10,6 +10,7 @@ from pathlib import Path
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_settings
+from migrator.language import N_
 
 _COLUMNS = ("API", "Kind", "Verdict", "OP", "Condition", "Chain", "Tips", "Also")
 # What a project is told of. What works once it is migrated is no news for the library's users.
@@ -48,11 +49,8 @@ def read_api_files(files: Iterable[Path]) -> Mapping[str, LibraryFunction]:
                     )
                 for row in reader:
                     if None in row.values() or row["Verdict"] not in (*_TOLD, "migration_needed"):
-                        raise SourceError(
-                            "{file}:{line_num}: not a row of such a table",
-                            file=shown(file),
-                            line_num=reader.line_num,
-                        )
+                        said = N_("{file}:{line_num}: not a row of such a table")
+                        raise SourceError(said, file=shown(file), line_num=reader.line_num)
                     if row["Verdict"] in _TOLD and row["Kind"] != "module":
                         _add(found, row)
         except Unreadable as error:

@@ -18,7 +18,7 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Finding, Result, internal_error
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
 from migrator.run.processes import Progress, spread
@@ -87,11 +87,8 @@ def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool
     """Raise SourceError where there is nothing to do; ``excluded``: the user left out some files."""
     if not any(entry.holds_python for entry in entries):
         rest = _(" that is not excluded") if excluded else ""
-        raise SourceError(
-            "{source} holds no Python file or notebook{rest}: there is nothing to do",
-            source=shown(source),
-            rest=rest,
-        )
+        said = N_("{source} holds no Python file or notebook{rest}: there is nothing to do")
+        raise SourceError(said, source=shown(source), rest=rest)
 
 
 def _look_at(entry: Entry, project: Project) -> Optional[Result]:
@@ -155,11 +152,8 @@ def _broken_cells(source: Document, rules: Rules) -> str:
     broken = [cell for cell in (source.notebook.cells if source.notebook else ()) if cell.error]
     if not any(map(rules.is_relevant, (source.text, *(cell.source for cell in broken)))):
         return ""
-    return "; ".join(
-        _("cell {number}: not valid Python ({error})", number=cell.number, error=cell.error[1])
-        for cell in broken
-        if cell.error
-    )
+    said = N_("cell {number}: not valid Python ({error})")
+    return "; ".join(_(said, number=cell.number, error=cell.error[1]) for cell in broken if cell.error)
 
 
 def _looks_relevant(path: Path, rules: Rules) -> bool:

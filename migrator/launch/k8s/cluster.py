@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrator.data_folders import reports_yaml
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 
 DEFAULT_HARDWARE = "A2"
 DEFAULT_PLATFORM = "mindcluster"
@@ -60,12 +60,8 @@ class Cluster:
         """Why a pod cannot have that many NPUs, or nothing."""
         if npus in self.npus:
             return ""
-        return _(
-            "a pod on {hardware} can have {str} NPUs, not {npus}",
-            hardware=self.hardware,
-            str=", ".join(map(str, self.npus)),
-            npus=npus,
-        )
+        said = N_("a pod on {hardware} can have {str} NPUs, not {npus}")
+        return _(said, hardware=self.hardware, str=", ".join(map(str, self.npus)), npus=npus)
 
 
 def cluster(
@@ -83,12 +79,8 @@ def cluster(
         )
     entry = known[platform]
     if hardware not in entry["hw"]:
-        raise ManifestError(
-            "{hardware!r} is no hardware of {platform}: {entry}",
-            hardware=hardware,
-            platform=platform,
-            entry=", ".join(entry["hw"]),
-        )
+        said = N_("{hardware!r} is no hardware of {platform}: {entry}")
+        raise ManifestError(said, hardware=hardware, platform=platform, entry=", ".join(entry["hw"]))
     types = tables()["accelerator_types"][hardware]
     if accelerator_type and accelerator_type not in types:
         raise ManifestError(

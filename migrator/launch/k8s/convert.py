@@ -85,12 +85,8 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     if not kind:
         _refuse_gpus(document)
     elif document["apiVersion"] != _API[kind]:
-        raise PlaceError(
-            ("apiVersion",),
-            "{document} is not supported, only {api} is",
-            document=document["apiVersion"],
-            api=_API[kind],
-        )
+        said = N_("{document} is not supported, only {api} is")
+        raise PlaceError(("apiVersion",), said, document=document["apiVersion"], api=_API[kind])
     elif kind == PYTORCH_JOB:
         _pytorch_job(draft, document, cluster, image)
     else:
@@ -139,11 +135,8 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int,
             draft.note(path, said, path=path[-1], value=value, number=number)
     if any(pod.asks for _, pod in pods) and all(value is None for _, value in places):
         draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
-        draft.remark(
-            ("spec",),
-            "added: nprocPerNode {number}, as torchrun does not count NPUs by itself",
-            number=number,
-        )
+        said = N_("added: nprocPerNode {number}, as torchrun does not count NPUs by itself")
+        draft.remark(("spec",), said, number=number)
 
 
 def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
@@ -159,12 +152,8 @@ def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str
     total = sum(count for count, _ in pods)
     least = spec.get("minAvailable")
     if isinstance(least, int) and least > total:
-        draft.note(
-            ("spec", "minAvailable"),
-            "left unchanged: minAvailable is {least} of {total} pods",
-            least=least,
-            total=total,
-        )
+        said = N_("left unchanged: minAvailable is {least} of {total} pods")
+        draft.note(("spec", "minAvailable"), said, least=least, total=total)
 
 
 def _replicas(holder: dict[str, Any], path: Path) -> int:
@@ -187,14 +176,8 @@ def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[
     change_labels(draft, (), job, cluster)
     shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
     total = sum(count * npus for count, npus in with_npus)
-    draft.remark(
-        (),
-        "assumed: {about}, {hardware}: NPUs {shares}, world size {total}",
-        about=cluster.about,
-        hardware=cluster.hardware,
-        shares=shares,
-        total=total,
-    )
+    said = N_("assumed: {about}, {hardware}: NPUs {shares}, world size {total}")
+    draft.remark((), said, about=cluster.about, hardware=cluster.hardware, shares=shares, total=total)
 
 
 def _refuse_gpus(document: Any) -> None:
@@ -202,11 +185,8 @@ def _refuse_gpus(document: Any) -> None:
     for path, text in _texts(document, ()):
         if path[-1:] == (text,) and is_gpu(text):
             kind = document.get("kind") if isinstance(document, dict) else ""
-            raise PlaceError(
-                path,
-                "this {kind} asks for GPUs: only a PyTorchJob or a Volcano Job is converted",
-                kind=kind or "document",
-            )
+            said = N_("this {kind} asks for GPUs: only a PyTorchJob or a Volcano Job is converted")
+            raise PlaceError(path, said, kind=kind or "document")
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

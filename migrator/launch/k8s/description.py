@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Callable, NamedTuple
 
 from migrator.data_folders import reports_yaml
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
 
@@ -230,12 +230,8 @@ def read_job(text: str, file: str) -> Description:
             parts = re.split(r",(?=[A-Za-z_][\w.-]*=)", value) if several else [value]
             options[name] = [*options.get(name, []), *parts]
         elif name in options:
-            raise ManifestError(
-                "{place}: {key} is given twice, first on line {lines}",
-                place=place,
-                key=key,
-                lines=lines[name],
-            )
+            said = N_("{place}: {key} is given twice, first on line {lines}")
+            raise ManifestError(said, place=place, key=key, lines=lines[name])
         else:
             options[name] = value
         lines.setdefault(name, number)

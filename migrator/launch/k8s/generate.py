@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.fault_texts import fault_texts
 from migrator.launch.k8s.changes import changed
 from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
@@ -115,13 +115,8 @@ def _command(job: Description, notes: list[str]) -> list[str]:
     if NAME in [word.rsplit("/", 1)[-1] for word in words[:2]]:
         return _own_launcher(job, words)
     if not PYTHON.match(words[0]):
-        notes.append(
-            _(
-                "assumed: {words} starts the {npus} ranks of a pod itself; RANK is the number of the pod",
-                words=words[0],
-                npus=job.npus,
-            )
-        )
+        said = N_("assumed: {words} starts the {npus} ranks of a pod itself; RANK is the number of the pod")
+        notes.append(_(said, words=words[0], npus=job.npus))
         return words
     words.pop(0)
     while words and words[0] in PYTHON_FLAGS:

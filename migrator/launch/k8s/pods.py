@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from migrator.api_support import env_vars
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.k8s import commands
 from migrator.launch.k8s.changes import Delete, Draft, Path, Put, Set, listed, mapping
 from migrator.launch.k8s.cluster import Cluster, tables
@@ -95,25 +95,16 @@ def _environment(
         if reason or (known and not known.npu) or (known and known.npu != name and known.npu in names):
             removed.append(number)
             there = _("{npu} is set as well", npu=known.npu) if known and known.npu else ""
-            draft.note(
-                (*path, number),
-                "left out: {name} ({reason})",
-                name=name,
-                reason=reason or there or _advice(known),
-            )
+            said = N_("left out: {name} ({reason})")
+            draft.note((*path, number), said, name=name, reason=reason or there or _advice(known))
         elif known and known.npu != name:
             if env_vars.carries_over(known, str(entry.get("value", ""))):
                 draft.changes.append(Set((*path, number, "name"), known.npu))
                 draft.note((*path, number), "{name} became {npu}", name=name, npu=known.npu)
                 names[number] = known.npu
             else:
-                draft.note(
-                    (*path, number),
-                    "left unchanged: {name}, which is {npu} ({known})",
-                    name=name,
-                    npu=known.npu,
-                    known=_advice(known),
-                )
+                said = N_("left unchanged: {name}, which is {npu} ({known})")
+                draft.note((*path, number), said, name=name, npu=known.npu, known=_advice(known))
         elif known is None and _CUDA_SIDE.match(name):
             draft.note((*path, number), "left unchanged: {name}, which is not known", name=name)
     added = [value for name, value in additions.items() if name not in names]
@@ -163,12 +154,8 @@ def _command(draft: Draft, place: Path, container: Mapping[str, Any], npus: int)
             draft.note(path, "left unchanged: an MPI line with hosts (see npumigrate launch mpi)")
     for count in commands.process_counts(new) if npus else ():
         if count != npus:
-            draft.remark(
-                place,
-                "left unchanged: {count} ranks are started in a pod with {npus} NPUs",
-                count=count,
-                npus=npus,
-            )
+            said = N_("left unchanged: {count} ranks are started in a pod with {npus} NPUs")
+            draft.remark(place, said, count=count, npus=npus)
     return bool(npus) and commands.starts_ranks(new)
 
 
@@ -192,11 +179,8 @@ def _image(draft: Draft, place: Path, container: Mapping[str, Any], image: str) 
     elif image and present is None:
         draft.changes.append(Put(place, "image", image))
     elif not image and not _NPU_IMAGE.search(str(present)):
-        draft.note(
-            path,
-            "left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)",
-            present=present,
-        )
+        said = N_("left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)")
+        draft.note(path, said, present=present)
 
 
 def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mapping[str, str]) -> None:
@@ -209,20 +193,11 @@ def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mappin
         for key in foreign:
             if key in nodes:
                 draft.changes.append(Set((*path, key), nodes[key]))
-                draft.note(
-                    (*path, key),
-                    "{key}: {selector} became {key}: {nodes}",
-                    key=key,
-                    selector=selector[key],
-                    nodes=nodes[key],
-                )
+                said = N_("{key}: {selector} became {key}: {nodes}")
+                draft.note((*path, key), said, key=key, selector=selector[key], nodes=nodes[key])
             else:
-                draft.note(
-                    (*path, key),
-                    "left out: the node selector {key}: {selector}",
-                    key=key,
-                    selector=selector[key],
-                )
+                said = N_("left out: the node selector {key}: {selector}")
+                draft.note((*path, key), said, key=key, selector=selector[key])
         removed = [key for key in foreign if key not in nodes]
     draft.entries(here, spec, "nodeSelector", nodes, removed)
     tolerations = listed(spec.get("tolerations"), (*here, "tolerations"))
@@ -232,11 +207,8 @@ def _scheduling(draft: Draft, here: Path, spec: Mapping[str, Any], nodes: Mappin
         if isinstance(one, dict) and _FOREIGN.search(str(one.get("key", "")))
     ]
     for number in gone:
-        draft.note(
-            (*here, "tolerations", number),
-            "left out: the toleration of {tolerations}",
-            tolerations=tolerations[number]["key"],
-        )
+        said = N_("left out: the toleration of {tolerations}")
+        draft.note((*here, "tolerations", number), said, tolerations=tolerations[number]["key"])
     draft.items(here, spec, "tolerations", gone, [])
     runtime = spec.get("runtimeClassName")
     if runtime and _FOREIGN.search(str(runtime)):

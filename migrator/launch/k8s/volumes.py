@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from migrator.language import N_
 from migrator.launch.k8s.changes import Draft, Path
 from migrator.launch.k8s.cluster import Cluster, Mount, PlaceError, tables
 
@@ -23,11 +24,8 @@ def change_volumes(
         number for number, one in enumerate(volumes) if re.match(tables()["gpu_paths"], _host_path(one))
     ]
     for number in foreign:
-        draft.note(
-            (*here, "volumes", number),
-            "left out: the volume of the node's {volumes}",
-            volumes=_host_path(volumes[number]),
-        )
+        said = N_("left out: the volume of the node's {volumes}")
+        draft.note((*here, "volumes", number), said, volumes=_host_path(volumes[number]))
     gone = [volumes[number].get("name") for number in foreign]
     kept = [one for number, one in enumerate(volumes) if number not in foreign]
     needed: dict[str, Mount] = {}
