@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from migrator.convert.program import File, Program, read_file
-from migrator.convert.syntax import Definition
+from migrator.convert.program import Defined, File, Program, read_file
 from migrator.convert.values import definition_of
 from migrator.names.tree import FUNCTIONS, called_name
 from migrator.project.definitions import Definitions
@@ -102,9 +101,7 @@ def _put_families(program: Program) -> None:
             program.families[id(base)].append((file, owner))
 
 
-def _looked_up(
-    program: Program, elsewhere: Definitions, file: File, call: ast.Call
-) -> tuple[File, Definition] | None:
+def _looked_up(program: Program, elsewhere: Definitions, file: File, call: ast.Call) -> Defined | None:
     """What ``elsewhere`` says that a call calls."""
     found = [
         (program.files[name], node)

@@ -125,6 +125,9 @@ class File:
         return not before.strip() and (compound or not behind.strip().startswith(b";"))
 
 
+Defined = tuple[File, Definition]
+
+
 @dataclass(frozen=True)
 class Program:
     """The files of a program, the entry first. ``calls``: where each function and class of it is called.
@@ -139,7 +142,7 @@ class Program:
     calls: dict[int, list[tuple[File, ast.Call]]] = field(default_factory=dict)
     families: dict[int, list[tuple[File, ast.ClassDef]]] = field(default_factory=dict)
     elsewhere: Definitions | None = None
-    found: dict[int, tuple[File, Definition] | None] = field(default_factory=dict)
+    found: dict[int, Defined | None] = field(default_factory=dict)
     mixed: frozenset[int] = frozenset()
 
     def family(self, file: File, owner: ast.ClassDef) -> list[tuple[File, ast.ClassDef]]:

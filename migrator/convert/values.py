@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from migrator.convert.program import File, Program
-from migrator.convert.syntax import Definition, Value, dotted, method, parameters
+from migrator.convert.program import Defined, File, Program
+from migrator.convert.syntax import Value, dotted, method, parameters
 from migrator.names.tree import Function
 
 _DEPTH = 12
@@ -39,9 +39,7 @@ def _unused(program: Program, file: File, call: ast.Call) -> bool:
     return function is not None and file is not program.entry and not call_sites(program, function)
 
 
-def definition_of(
-    program: Program, file: File, call: Any, depth: int = _DEPTH
-) -> tuple[File, Definition] | None:
+def definition_of(program: Program, file: File, call: Any, depth: int = _DEPTH) -> Defined | None:
     """The project's own function, class or method that a call calls; None for what is no call."""
     if not isinstance(call, ast.Call) or depth == 0:
         return None
@@ -98,7 +96,7 @@ def classes_of(
     return found[::-1]
 
 
-def _named(program: Program, file: File, name: str, depth: int) -> tuple[File, Definition] | None:
+def _named(program: Program, file: File, name: str, depth: int) -> Defined | None:
     found = file.defined.get(name)
     if found:
         return (file, found[0]) if len(found) == 1 else None

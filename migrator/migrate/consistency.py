@@ -32,29 +32,35 @@ _OF_NPUS = re.compile(r"npu(?::\d*)?\Z|hccl\Z")
 _IMPORTS_HOROVOD = re.compile(r"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
 
 
+# Texts by name, each before and after; see _indexes.
+_Texts = Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
+
+
 @dataclass(frozen=True)
 class Trees:
     """The input and the result: the Python files of both, and the paths of their texts by name.
 
+    ``vocabularies`` gives those for devices and backends: they are made only where a value has to be judged.
     ``told`` are the lines of texts of which a finding says already that CUDA is left there.
     """
 
     before: Programs
     after: Programs
     texts: Mapping[str, tuple[Path, Path]]
+    vocabularies: Callable[[], Vocabularies]
     told: frozenset[tuple[str, int]] = frozenset()
 
 
-def mismatches(trees: Trees, vocabularies: Callable[[], Vocabularies]) -> Iterator[Result]:
+def mismatches(trees: Trees) -> Iterator[Result]:
     """The files of the result that pass on what nothing takes, or do not what is expected of them."""
     wanted = {name: paths for name, paths in trees.texts.items() if has_reader(file_type(name) or "shell")}
     texts = {name: _indexes(name, *paths) for name, paths in wanted.items()}
     found: dict[str, list[Finding]] = {name: [] for name in texts}
     for name, (before, after) in texts.items():
         if after is not None and any(word in after.data for word in _STARTS_PYTHON):
-            found[name] += _options(trees, before, after, vocabularies)
+            found[name] += _options(trees, before, after)
         if after is not None and any(word in after.data for word in _DEVICES):
-            found[name] += _looked_up(trees, before, after, vocabularies)
+            found[name] += _looked_up(trees, before, after)
     for name, finding in (*_variables(trees, texts), *_of_horovod(trees, texts)):
         found[name].append(finding)
     for name, findings in found.items():
@@ -83,9 +89,7 @@ def _index(name: str, data: bytes) -> Optional[TextIndex]:
 # -- options of programs --------------------------------------------------------
 
 
-def _options(
-    trees: Trees, before: Optional[TextIndex], after: TextIndex, vocabularies: Callable[[], Vocabularies]
-) -> Iterator[Finding]:
+def _options(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> Iterator[Finding]:
     given_before = _values(before)
     for setting in after.content.settings:
         if setting.kind not in ("option", "argument"):
@@ -112,7 +116,7 @@ def _options(
             values = {"file": file, "choices": choices, "name": name, "value": setting.value}
             yield _finding("no choice", after, place, str(setting.value), **values)
         elif now and _OF_CUDA.match(value) and not _names_cuda(now):
-            means = taken(parsers, after.content, setting, vocabularies())
+            means = taken(parsers, after.content, setting, trees.vocabularies())
             if means is not None and means.device:
                 yield _finding("option of CUDA", after, place, value, file=file, name=name, value=value)
 
@@ -156,9 +160,7 @@ def _names_cuda(options: list[Option]) -> bool:
 # -- what Python looks up by a name -----------------------------------------------
 
 
-def _looked_up(
-    trees: Trees, before: Optional[TextIndex], after: TextIndex, vocabularies: Callable[[], Vocabularies]
-) -> Iterator[Finding]:
+def _looked_up(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> Iterator[Finding]:
     """Keys and variables that are CUDA's where Python takes NPUs, and NPUs' where it knows CUDA alone."""
     given = {item.name: item.value for item in before.content.settings} if before is not None else {}
     for setting in after.content.settings:
@@ -170,7 +172,7 @@ def _looked_up(
         span = setting.value_span or setting.name_span
         line = after.lines.line_of(span[0])
         if _OF_CUDA.match(value) and (after.name, line) not in trees.told:
-            verdicts = trees.after.looked_up(name, value == "nccl", in_environment, vocabularies())
+            verdicts = trees.after.looked_up(name, value == "nccl", in_environment, trees.vocabularies())
             if "certain" in verdicts:
                 yield _finding("key of CUDA", after, span, value, name=name, value=value)
         elif _OF_NPUS.match(value) and given.get(setting.name) not in (None, value):
@@ -202,9 +204,7 @@ def _compared_with_cuda(programs: Programs, name: str) -> str:
 # -- variables of the environment -----------------------------------------------
 
 
-def _of_horovod(
-    trees: Trees, texts: Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
-) -> Iterator[tuple[str, Finding]]:
+def _of_horovod(trees: Trees, texts: _Texts) -> Iterator[tuple[str, Finding]]:
     """Horovod's variables, where no Python imports Horovod any longer."""
     sets = [
         (name, after, setting)
@@ -223,9 +223,7 @@ def _imports_horovod(programs: Programs) -> bool:
     return any(_IMPORTS_HOROVOD.search(programs.text(file) or "") for file in programs.files)
 
 
-def _variables(
-    trees: Trees, texts: Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
-) -> Iterator[tuple[str, Finding]]:
+def _variables(trees: Trees, texts: _Texts) -> Iterator[tuple[str, Finding]]:
     """Variables that a script sets and no Python reads any longer, and those that Python still reads."""
     known = env_vars.known()
     renamed = {name: each.npu for name, each in known.items() if each.npu and each.npu != name}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Optional
 
 from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS, EQUIVALENTS_MARK, is_equivalents
@@ -15,14 +14,13 @@ from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule
 from migrator.matchers.structural.equivalent_functions import function_of
 from migrator.project.added_package import Place, places
+from migrator.project.imports import Read
 
 _HANDLER = "equivalent-function"
 _INSIDE = re.compile(r"^from \.(\w+) import ", re.M)
 
 
-def places_of(
-    source: Path, files: Iterable[str], read: Callable[[str], Optional[str]]
-) -> Mapping[str, Place]:
+def places_of(source: Path, files: Iterable[str], read: Read) -> Mapping[str, Place]:
     """Where the package lies for each of the files, under a name that nothing of the user's has."""
     every, number = list(files), 1
     while True:

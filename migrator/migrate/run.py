@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from migrator.api_support.versions import resolve
 from migrator.core.check import Converted, every_fix, safe_fixes
@@ -34,6 +34,7 @@ from migrator.migrate import shared_device
 from migrator.migrate.equivalents import add_equivalents, functions_called, places_of
 from migrator.project.added_package import Place, places
 from migrator.project.entry import Candidate, ranked
+from migrator.project.imports import Read
 from migrator.project.programs import Programs
 from migrator.project.project import Project
 from migrator.report.csv_tables import run_reports
@@ -203,7 +204,7 @@ class _Survey:
     size: int
     not_copied: int
     candidates: tuple[Candidate, ...]
-    text_of: Callable[[str], Optional[str]]
+    text_of: Read
     conversion: Conversion | None
     converted: Mapping[str, Converted]
     places: Mapping[str, Place] = field(default_factory=dict)
@@ -270,10 +271,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
 
 def _convert(
-    plan: Plan,
-    candidates: Sequence[Candidate],
-    text_of: Callable[[str], Optional[str]],
-    names: Collection[str],
+    plan: Plan, candidates: Sequence[Candidate], text_of: Read, names: Collection[str]
 ) -> Conversion | None:
     """What becomes of the training script where it is to train on many devices.
 
@@ -353,7 +351,7 @@ def _mismatches(
     texts = {name: (path, tree.building / name) for name, path in paths.items()}
     try:
         vocabularies = partial(rules.vocabularies, survey.project)
-        for result in mismatches(Trees(before, after, texts, told), vocabularies):
+        for result in mismatches(Trees(before, after, texts, vocabularies, told)):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield replace(result, findings=wanted)
     except Exception:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Optional
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from migrator.project.imports import Read
 from migrator.project.module_names import folders_around
 
 _IMPORT = re.compile(
@@ -30,7 +31,7 @@ class Place(NamedTuple):
     statement: str
 
 
-def places(files: Iterable[str], read: Callable[[str], Optional[str]], package: str) -> Mapping[str, Place]:
+def places(files: Iterable[str], read: Read, package: str) -> Mapping[str, Place]:
     """The place for each of the Python files; ``read`` gives their texts."""
     every = list(files)
     texts = {name: text for name in every if (text := read(name)) is not None}

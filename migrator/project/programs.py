@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -29,7 +29,7 @@ from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
-from migrator.project.imports import files_of
+from migrator.project.imports import Read, files_of
 from migrator.project.module_names import folders_around
 from migrator.project.parser_options import WORDS, Option, options, place_of, positionals
 
@@ -216,9 +216,7 @@ def of_text(name: str, text: str) -> Programs:
     return Programs({name: Path(name)}, _parsed={name: ModuleIndex(text, WORDS)})
 
 
-def parsers(
-    file: str, text_of: Callable[[str], Optional[str]], known: dict[str, Optional[ModuleIndex]]
-) -> Optional[Parsers]:
+def parsers(file: str, text_of: Read, known: dict[str, Optional[ModuleIndex]]) -> Optional[Parsers]:
     """What the parsers of the program ``file`` take; None where it cannot be read.
 
     ``known`` are the files that were parsed before; those that are parsed now are added.

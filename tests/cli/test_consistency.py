@@ -104,8 +104,9 @@ def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: P
         Programs({"tools/train.py": before / "tools/train.py"}),
         Programs({"tools/train.py": after / "tools/train.py"}),
         {"scripts/run.sh": (before / "scripts/run.sh", after / "scripts/run.sh")},
+        lambda: pytest.fail("no value is a device"),
     )
-    (result,) = mismatches(trees, lambda: pytest.fail("no value is a device"))
+    (result,) = mismatches(trees)
     assert [(item.code, item.message) for item in result.findings] == [
         ("NPU941", "tools/train.py no longer has the option --kernel")
     ]

@@ -16,6 +16,8 @@ from migrator.project.distributed_use import listed
 
 _DEPTH = 8
 
+Ways = list[tuple[File, Any, str]]  # iterables, each with the condition under which it is the one
+
 
 @dataclass(frozen=True, eq=False)
 class Loader:
@@ -55,9 +57,7 @@ def loader_calls(
     return list(found.values())
 
 
-def passed_on(
-    program: Program, file: File, node: ast.AST, known: Sequence[Guard]
-) -> list[tuple[File, Any, str]]:
+def passed_on(program: Program, file: File, node: ast.AST, known: Sequence[Guard]) -> Ways:
     """The iterables whose items an expression gives, each with the condition under which it does."""
     inner = stripped(node)
     if inner is not node:
@@ -87,9 +87,7 @@ def passed_on(
     return []
 
 
-def _taken(
-    program: Program, file: File, node: Any, known: Sequence[Guard], depth: int
-) -> list[tuple[File, Any, str]]:
+def _taken(program: Program, file: File, node: Any, known: Sequence[Guard], depth: int) -> Ways:
     """The loaders that an object of the project is made with, where its items are drawn."""
     found = definition_of(program, file, node)
     if found is None or not any(method(found[1], name) for name in ("__iter__", "__next__", "next")):
