@@ -105,12 +105,8 @@ def analyze(
         try:
             said = N_("{source} for torch {version}: {modes}")
             head = _(said, source=source, version=settings.version, modes=", ".join(modes))
-            _show(
-                outcome,
-                head,
-                files,
-                after_analysis(job.source, outcome.reports, settings.version, bool(files)),
-            )
+            commands = after_analysis(job.source, outcome.reports, settings.version, bool(files))
+            _show(outcome, head, files, commands)
         except OSError as error:  # the reports are there all the same
             lost_output(error, _("the summary"))
     raise typer.Exit(outcome.exit_code)

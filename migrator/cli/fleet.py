@@ -66,10 +66,12 @@ def fleet(
 
     with stopping_at(SourceError, NoSchedulerError, UnknownVersion, OSError):
         listed = read_list(repositories)
+        torch = resolve(version).text if version else ""
+        output.mkdir(parents=True, exist_ok=True)
         task = Task(
             command,  # type: ignore[arg-type]
-            resolve(version).text if version else "",
-            str(_folder(output)),
+            torch,
+            str(output.resolve()),
             timeout,
             size(memory),
             index_url or os.environ.get("PIP_INDEX_URL", ""),
@@ -80,11 +82,6 @@ def fleet(
             outcomes = examine_all(listed, task, scheduler, jobs or processors(), retries, tell, _link(quiet))
         _report(output, task, outcomes, quiet)
     raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
-
-
-def _folder(output: Path) -> Path:
-    output.mkdir(parents=True, exist_ok=True)
-    return output.resolve()
 
 
 def _link(quiet: bool) -> Callable[[str], None]:

@@ -47,11 +47,8 @@ def translate(command: Any) -> None:
     for owner, name in _helps(command):
         setattr(owner, name, "\n\n".join(map(_, paragraphs(getattr(owner, name)))))
     for each in _with_those_below(command):
-        each.context_class = type(
-            "Context",
-            (each.context_class,),
-            {"formatter_class": _formatter(each.context_class.formatter_class)},
-        )
+        formatter = _formatter(each.context_class.formatter_class)
+        each.context_class = type("Context", (each.context_class,), {"formatter_class": formatter})
 
 
 def texts(command: Any) -> Iterator[str]:

@@ -91,8 +91,5 @@ def _part(part: str) -> str:
             regex = re.escape(token["quoted"] or token["plain"] or token.group())
         runs[-1] += regex
     first, *rest = runs
-    return (
-        first
-        + "".join(_once(f"[^/]*?{run}") for run in rest[:-1])
-        + "".join(f"[^/]*{run}" for run in rest[-1:])
-    )
+    middle = "".join(_once(f"[^/]*?{run}") for run in rest[:-1])
+    return first + middle + "".join(f"[^/]*{run}" for run in rest[-1:])

@@ -73,11 +73,10 @@ class Text:
     def edits_to(self, new: str) -> list[types.TextEdit]:
         """The replacements that make ``new`` of this text, one for each run of changed lines."""
         old_lines, new_lines = whole_lines(self.text), whole_lines(new)
+        changes = SequenceMatcher(None, old_lines, new_lines).get_opcodes()
         return [
             self._edit(self._start_of(first), self._start_of(last), "".join(new_lines[new_first:new_last]))
-            for tag, first, last, new_first, new_last in SequenceMatcher(
-                None, old_lines, new_lines
-            ).get_opcodes()
+            for tag, first, last, new_first, new_last in changes
             if tag != "equal"
         ]
 

@@ -15,7 +15,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import LOOPS, dotted, ids, method_name
 from migrator.convert.write import first_argument
 from migrator.language import _
-from migrator.names.tree import argument_of
+from migrator.names.tree import argument_of, only_target
 
 _OPTIMIZER = re.compile(r"(?:^|[._])(?:opt|optim|optimizer)\w*$", re.I)
 _HOOKS = (2, 1)  # register_comm_hook works on NPUs from there on (api_db; 1.11 has no get_future)
@@ -25,12 +25,7 @@ def plan_optimizer(program: Program, file: File, call: ast.Call, plan: Plan) -> 
     """Plan it for one call of DistributedOptimizer. Raises UncertainError where it has no place."""
     statement: Any = file.index.statement_of(call)
     values = given(call, table("optimizer"))
-    plain = (
-        isinstance(statement, ast.Assign)
-        and statement.value is call
-        and len(statement.targets) == 1
-        and file.own_line(statement)
-    )
+    plain = only_target(statement) is not None and statement.value is call and file.own_line(statement)
     if not plain or values is None or "optimizer" not in values:
         raise UncertainError("optimizer_not_plain", file, call)
     arguments = {name: value for name, (_, value) in values.items()}

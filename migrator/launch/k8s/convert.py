@@ -41,7 +41,7 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
         raise ManifestError(
             "{file}: not YAML: {split}", file=file, split=" ".join(str(error).split())
         ) from None
-    if any(node is not None and expands_too_far(node) for node in nodes):
+    if any(map(expands_too_far, nodes)):
         raise ManifestError("{file}: its aliases expand to too many values: write them out", file=file)
     drafts: list[Draft] = []
     for node, document in zip(nodes, documents):
