@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,8 +75,8 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     It is ``main``, or the likeliest one of the framework. Raises SourceError where there is none.
     """
     from migrator.files.discover import discover
-    from migrator.files.errors import SourceError, Unreadable, shown
-    from migrator.files.source import read
+    from migrator.files.errors import SourceError, shown
+    from migrator.files.source import read, text_below
     from migrator.launch.add import place_of, refuse_other_framework
     from migrator.project.entry import candidate, ranked
 
@@ -85,15 +84,13 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
         raise SourceError(
             "{folder} is not a folder: give the folder of the migrated project with -o", folder=shown(folder)
         )
-    candidates = []
-    for found in discover(folder):
-        with suppress(Unreadable):
-            if found.kind == "python":
-                candidates.append(candidate(found.name, read(found.path, found.name).text, framework))
+    names = [found.name for found in discover(folder) if found.kind == "python"]
     notes = []
     if main:
         entry = place_of(folder, main)
     else:
+        texts = ((name, text_below(folder, name)) for name in names)
+        candidates = (candidate(name, text, framework) for name, text in texts if text is not None)
         likely = ranked(filter(None, candidates))
         if not likely:
             raise SourceError(

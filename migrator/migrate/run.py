@@ -24,7 +24,6 @@ from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, u
 from migrator.files.file_types import document_type
 from migrator.files.naming import MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
-from migrator.files.source import read
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.launch.add import Launcher, add_launcher, place_of
@@ -236,13 +235,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     with_horovod = [start.file for start in project.starts if start.horovod]
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
 
-    @cache
-    def text_of(name: str) -> str | None:
-        try:
-            return read(paths[name], name).text if name in paths else None
-        except Unreadable:
-            return None
-
+    text_of = cache(Programs(paths).text)
     conversion = _convert(plan, scripts, text_of, paths)
     converted = {} if conversion is None else conversion.files
     wants_horovod = "NPU930" in rules.enabled and not plan.safe_only and not plan.settings.keep_cuda
