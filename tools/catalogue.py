@@ -42,6 +42,30 @@ _MARKS = {
     **dict.fromkeys(("UsageError", "stop"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
+# What typer and argparse say themselves: both ask gettext for most of it, see cli/spoken.py.
+_OF_LIBRARIES = (
+    "Usage: ",
+    "usage: ",
+    "Arguments",
+    "Options",
+    "options",
+    "positional arguments",
+    "Commands",
+    "Show this message and exit.",
+    "show this help message and exit",
+    "required",
+    "default: {default}",
+    "env var: {var}",
+    "(dynamic)",
+    "Missing command.",
+    "No such command {name!r}.",
+    "unrecognized arguments: %s",
+    "expected one argument",
+    "expected at least one argument",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "argument %(argument_name)s: %(message)s",
+    "ignored explicit argument %r",
+)
 # What is between the parts of a list: Chinese has signs of its own for it.
 _SIGNS = (", ", "; ", "{message}: {advice}")
 # Fields of a rule that people read.
@@ -141,6 +165,7 @@ def _of_help() -> Iterator[tuple[str, str]]:
     from migrator.command_options import options_of
     from migrator.lint.option_table import OPTIONS
 
+    yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
     for name in ("--help", *main.COMMANDS):
         for text in spoken.texts(get_command(main.parser(name))):
             yield text, f"help of {name}"

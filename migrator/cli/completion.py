@@ -13,31 +13,9 @@ import typer
 
 from migrator.cli.ending import DONE, stop
 from migrator.command_options import every_option, options_of
+from migrator.data_folders import data_folder
 
-_SCRIPTS = {
-    "bash": """\
-_npumigrate() {
-  local IFS=$'\\n'
-  COMPREPLY=($("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-}
-complete -o default -F _npumigrate
-""",
-    "zsh": """\
-#compdef npumigrate
-_npumigrate() {
-  local -a found
-  found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  [[ -n "$found" ]] && compadd -- $found || _files
-}
-compdef _npumigrate
-""",
-    "fish": """\
-function __npumigrate
-  npumigrate completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null
-end
-complete -c npumigrate -a '(__npumigrate)'
-""",
-}
+_SHELLS = ("bash", "zsh", "fish")  # each has a script in reports/completion
 
 
 def completion(shell: str, words: Optional[list[str]] = None) -> None:
@@ -51,10 +29,10 @@ def completion(shell: str, words: Optional[list[str]] = None) -> None:
     if shell == "words":
         for word in candidates(list(words or [""])):
             typer.echo(word)
-    elif shell in _SCRIPTS:
-        typer.echo(_SCRIPTS[shell], nl=False)
+    elif shell in _SHELLS:
+        typer.echo((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), nl=False)
     else:
-        stop(f"there is no shell {shell!r} here: choose one of {', '.join(_SCRIPTS)}")
+        stop(f"there is no shell {shell!r} here: choose one of {', '.join(_SHELLS)}")
     raise typer.Exit(DONE)
 
 
@@ -67,7 +45,7 @@ def candidates(words: list[str]) -> list[str]:
         return sorted(name for name in COMMANDS if name.startswith(last))
     name = before[0] if before and before[0] in COMMANDS else "migrate"
     if "--" in before or name == "completion":
-        return sorted(each for each in _SCRIPTS if each.startswith(last)) if len(before) == 1 else []
+        return sorted(each for each in _SHELLS if each.startswith(last)) if len(before) == 1 else []
     options, below = _parts(name, before[1:])
     for spellings, values in options:
         if before and before[-1] in spellings and values:

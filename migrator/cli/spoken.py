@@ -7,33 +7,8 @@ import gettext
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from migrator.language import N_, _
+from migrator.language import _
 from migrator.wrapping import columns, wrap
-
-# Their own words: both ask gettext for most of them.
-OF_LIBRARIES = (
-    N_("Usage: "),
-    N_("usage: "),
-    N_("Arguments"),
-    N_("Options"),
-    N_("options"),
-    N_("positional arguments"),
-    N_("Commands"),
-    N_("Show this message and exit."),
-    N_("show this help message and exit"),
-    N_("required"),
-    N_("default: {default}"),
-    N_("env var: {var}"),
-    N_("(dynamic)"),
-    N_("Missing command."),
-    N_("No such command {name!r}."),
-    N_("unrecognized arguments: %s"),
-    N_("expected one argument"),
-    N_("expected at least one argument"),
-    N_("invalid choice: %(value)r (choose from %(choices)s)"),
-    N_("argument %(argument_name)s: %(message)s"),
-    N_("ignored explicit argument %r"),
-)
 
 
 def ask_catalogue() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.horovod.tables import PACKAGE, advice, imports, is_helper, table
+from migrator.convert.horovod.tables import PACKAGE, advice, imports, table
 from migrator.convert.models import Home
 from migrator.convert.program import File
 from migrator.convert.syntax import ids
@@ -28,8 +28,8 @@ _AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
 class Plan:
     """What is planned for the files that belong together, for a torch version: changes, and objections.
 
-    ``used``: the helpers of each file; ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the
-    models, and the statements that wrap them.
+    ``used``: the names in the new code of each file, helpers among them; ``optimizers``: the calls of
+    DistributedOptimizer; ``wrapped``: the models, and the statements that wrap them.
     """
 
     draft: Draft
@@ -55,7 +55,7 @@ class Plan:
     def use(self, file: File, code: str) -> None:
         """Import what new code needs, and take over the helpers that it calls."""
         self.draft.of(file).imports.extend(imports(code))
-        self.used.setdefault(file.name, set()).update(filter(is_helper, names_in(code)))
+        self.used.setdefault(file.name, set()).update(names_in(code))
 
     def written(self, file: File, node: ast.AST) -> str:
         """The source of an expression with the new code in it."""

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from migrator.convert.draft import DIST
-from migrator.convert.texts import functions, names_in, sources
+from migrator.convert.texts import names_in, sources
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
 from migrator.names.tree import parse
@@ -34,13 +34,8 @@ def advice(name: str) -> str:
     return " ".join(_(by_hand.get(first, "").strip() or N_("Write it with torch.distributed.")).split())
 
 
-def is_helper(name: str) -> bool:
-    """Whether there is a helper of this name."""
-    return name in functions(_HELPERS)
-
-
 def helpers(names: set[str]) -> str:
-    """The text of these helpers, with those that they use."""
+    """The text of those helpers that have one of the names, with those that they use."""
     return sources(_HELPERS, names)
 
 
