@@ -15,6 +15,7 @@ EQUIVALENTS_MARK = "Made by npumigrate"
 
 # Room for "-<pid>-<number>" after the prefix of a staging folder's name.
 _TAIL = 24
+_LONGEST = 143  # bytes, as encrypted home folders allow; others allow 255
 
 
 def result_folder(source: Path, out: Path, suffix: str = SUFFIX) -> Path:
@@ -40,18 +41,17 @@ def inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str 
     return path[len(prefix) :].replace(os.sep, "/") if path.startswith(prefix) else None
 
 
-def staging_prefix(result_name: str, longest: int = 143) -> str:
+def staging_prefix(result_name: str) -> str:
     """How the folders beside a result are called in which runs build it: ``.<name>_msft.partial-``.
 
-    A name too long for that is cut, and told from others by a checksum. ``longest``
-    is what encrypted home folders allow; others allow 255 bytes.
+    A name too long for that is cut, and told from others by a checksum.
     """
     prefix = f".{result_name}.partial-"
-    if len(os.fsencode(prefix)) + _TAIL <= longest:
+    if len(os.fsencode(prefix)) + _TAIL <= _LONGEST:
         return prefix
     mark = f"~{zlib.crc32(os.fsencode(result_name)):08x}"
     kept = result_name
-    while len(os.fsencode(f".{kept}{mark}.partial-")) + _TAIL > longest:
+    while len(os.fsencode(f".{kept}{mark}.partial-")) + _TAIL > _LONGEST:
         kept = kept[:-1]  # characters, not bytes: half a character is no valid name everywhere
     return f".{kept}{mark}.partial-"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from migrator.convert.draft import DIST
 from migrator.convert.texts import names_in, sources
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
@@ -13,13 +12,6 @@ from migrator.names.tree import parse
 
 PACKAGE = "horovod.torch"
 _HELPERS = "horovod_helpers.py"
-# A text that new code holds, and the import that it needs.
-_IMPORTS = (
-    *((f"{name}.", f"import {name}") for name in ("gc", "io", "json", "os", "subprocess", "sys", "torch")),
-    ("dist.", DIST),
-    ("default_hooks.", "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks"),
-    ("DistributedDataParallel(", "from torch.nn.parallel import DistributedDataParallel"),
-)
 
 
 def table(name: str) -> Any:
@@ -43,9 +35,9 @@ def imports(code: str) -> list[str]:
     """The imports that new code needs."""
     text = ast.unparse(parse(code))
     words = names_in(code)
-    return [line for start, line in _IMPORTS if start[:-1] in words and start in text]
+    return [line for start, line in table("imports").items() if start[:-1] in words and start in text]
 
 
 def import_order(line: str) -> int:
     """The place of an import among those that new code needs."""
-    return [known for _, known in _IMPORTS].index(line)
+    return list(table("imports").values()).index(line)

@@ -135,13 +135,10 @@ def _moved(path: Path, changes: Sequence[Change]) -> Path:
 
 
 def _flow_around(root: Any, change: Change) -> tuple[Path, Any] | None:
-    """The collection written with braces that a change alters from within, the innermost."""
-    inside = holder_of(change)
-    for length in range(len(inside), -1, -1):
-        node = _node(root, inside[:length])
-        if isinstance(node, yaml.CollectionNode):
-            return (inside[:length], node) if node.flow_style else None
-    return None
+    """The collection that a change alters, where it is written with braces: inside such all are."""
+    path = holder_of(change)
+    node = _node(root, path)
+    return (path, node) if node.flow_style else None
 
 
 def _flow(text: str, node: Any, value: Any) -> str:
