@@ -121,7 +121,7 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
             typer.echo()
             given = ["migrate", "--help"]  # what most people look for
         if given[0] == "migrate":
-            from migrator.cli.vendor_options import translated
+            from migrator.cli.migrate import translated
 
             given, refusal = translated(given)
             if refusal:

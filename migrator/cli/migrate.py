@@ -14,7 +14,7 @@ from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, lost_output, s
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import Several, split
-from migrator.language import _
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.migrate.run import Outcome, Plan
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 # This word behind SRC means --distributed.
 _DISTRIBUTED = "distributed"
+# Options of pytorch_gpu2npu.sh that have another name here, or that nothing needs; their sources are in
+# docs/from_pytorch_gpu2npu.md.
+_RENAMED = {"--rule": "--rules", "--target_model": "--target-model"}
+_MODELARTS = N_("{option} is for ModelArts: npumigrate launch modelarts makes a boot file for the result")
+_ELSEWHERE = {
+    "-sim": N_("{option} is --replace-unsupported here"),
+    "--similar": N_("{option} is --replace-unsupported here"),
+    "-a": N_("{option} is not needed: mixed precision is migrated as it is, without apex"),
+    "--amp_model": N_("{option} is not needed: mixed precision is migrated as it is, without apex"),
+    "--modelarts": _MODELARTS,
+}
 
 
 def migrate(
@@ -199,3 +210,17 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
         forget_stdout()
     except OSError as error:  # the result and its reports are there all the same
         lost_output(error, _("the summary"))
+
+
+def translated(arguments: Sequence[str]) -> tuple[list[str], str]:
+    """The words of a migration's command line with our names, and what is told of one done in another way."""
+    words = []
+    for place, word in enumerate(arguments):
+        behind = arguments[place + 1] if place + 1 < len(arguments) else "-"
+        if word in _ELSEWHERE:
+            return [], _(_ELSEWHERE[word], option=word)
+        if word == "-m" and (behind.startswith("-") or behind == "distributed"):
+            return [], _(_MODELARTS, option="-m without a script")
+        name, equals, value = word.partition("=")
+        words.append(_RENAMED.get(name, name) + equals + value)
+    return words, ""

@@ -76,11 +76,9 @@ def _entries(lines: Lines, comments: list[Span]) -> Iterator[Entry]:
                 keys, in_value = [], False
         elif holder is None and not in_value and not keys and token == b"[":
             table, place = _header(lines, tokens, place, tables)
-        elif token in (b"}", b"]"):
-            if stack:
+        elif token in (b"}", b"]", b","):
+            if token != b"," and stack:
                 stack.pop()
-            keys, in_value = [], False
-        elif token == b",":
             keys, in_value = [], False
         elif token == b"=":
             in_value = True
