@@ -243,7 +243,7 @@ class _Check:
             return self.admit(self._located(finding))
 
         if self.type:
-            from migrator.matchers.other_context import TextContext
+            from migrator.matchers.context import TextContext
             from migrator.other_files.index import read
 
             other = TextContext(

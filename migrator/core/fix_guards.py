@@ -15,7 +15,7 @@ from migrator.names.npu_branches import chooses_for_npus, has_npu_branch, is_fla
 from migrator.names.ways import guards_cuda_build
 
 if TYPE_CHECKING:
-    from migrator.matchers.other_context import TextContext
+    from migrator.matchers.context import TextContext
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _TWIN = N_("the project has a separate file for NPUs")

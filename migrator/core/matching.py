@@ -24,7 +24,7 @@ from migrator.project.frameworks import TORCH
 from migrator.project.project import Project
 
 if TYPE_CHECKING:
-    from migrator.matchers.other_context import TextContext
+    from migrator.matchers.context import TextContext
 
 # Says of a finding, with its place in the input, whether its fix is to be made.
 Admit = Callable[[Finding], bool]

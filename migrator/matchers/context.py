@@ -1,4 +1,4 @@
-"""What a matcher is given, and what it gives back."""
+"""What a matcher is given, of Python and of other files, and what it gives back."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from sys import intern
-from typing import NamedTuple, Optional, cast
+from typing import TYPE_CHECKING, NamedTuple, Optional, cast
 
 from migrator.api_support.versions import TorchVersion
+from migrator.files.file_types import is_of_ci
 from migrator.files.lines import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
+from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
 from migrator.names.values import Elsewhere, Value, value_of
 from migrator.project.project import Project
+
+if TYPE_CHECKING:  # a hook does without
+    from migrator.other_files.index import Span, TextIndex
+    from migrator.project.programs import Vocabularies
+
+_NOWHERE = ast.Pass()  # the node of a match in a text that has none
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,20 @@ class FileContext:
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
         return value_of(self.index, node, self.elsewhere)
+
+
+@dataclass(frozen=True)
+class TextContext:
+    """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
+
+    ``vocabularies`` gives what the rule packs know of places in Python, for device strings and for backends.
+    """
+
+    index: TextIndex
+    version: TorchVersion
+    project: Project
+    hardware: str = ""
+    vocabularies: Optional[Callable[[], Vocabularies]] = None
 
 
 # How certain a finding is that goes by nothing but a name.
@@ -99,6 +121,33 @@ def found(
     )
     needs = (rule.options.needs_npu, needs_npu, rule.finder.needs_npu)
     return Match(finding, node, next(each for each in needs if each is not None), span if claims else None)
+
+
+def found_in_text(
+    context: TextContext,
+    rule: Rule,
+    span: Span,
+    *,
+    api: str,
+    edits: Sequence[Edit] = (),
+    message: str = "",
+    advice: str = "",
+    severity: str = "",
+    safety: str = "",
+) -> Match:
+    """A finding of a rule at a place, with the rule's own words where none are given.
+
+    What a CI system runs on which machines is not in the project: there only safe fixes are made.
+    """
+    advice = advice or rule.advice
+    if edits and (safety or rule.fix) != "safe" and is_of_ci(context.index.name):
+        written = " ".join(edit.text.strip() for edit in edits).strip()
+        advice = advice or _(
+            "Write {written} here, where the job's machine has NPUs.", written=written or "nothing"
+        )
+        edits = ()
+    finding = finding_at(rule, context.index.lines, span, api, edits, message, advice, severity, safety)
+    return Match(finding, _NOWHERE, needs_npu=False)
 
 
 def finding_at(

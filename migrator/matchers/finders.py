@@ -79,13 +79,13 @@ KINDS = {
     "variable": Finder("kinds.variable", words_from="env_vars", takes_match=False, other=True),
     "value": Finder("kinds.value", other=True),
     "program-option": Finder(
-        "kinds.program_option", words_from="program_options", takes_match=False, other=True
+        "kinds.value", "find_program_options", words_from="program_options", takes_match=False, other=True
     ),
     "key": Finder("kinds.key", other=True),
     "manifest": Finder("kinds.manifest", takes_match=False, other=True),
     "container": Finder("kinds.container", takes_match=False, other=True),
     "command": Finder("kinds.command", other=True),
-    "body": Finder("kinds.body", other=True),
+    "body": Finder("kinds.command", "find_bodies", other=True),
     "mpi-line": Finder("kinds.mpi_line", takes_match=False, other=True),
     "requirement": Finder("kinds.requirement", takes_match=False, other=True),
     "image": Finder("kinds.image", takes_match=False, other=True),
@@ -152,7 +152,7 @@ HANDLERS = {
     "library-equivalent": Finder("structural.library_equivalents", goes_by="names", needs_npu=False),
     "moved-value": Finder("structural.moved_value", takes_match=False, needs_npu=False),
     "library-function": Finder(
-        "structural.library_functions", words_from="library_functions", takes_match=False
+        "structural.library_defaults", "find_functions", words_from="library_functions", takes_match=False
     ),
     "memory-format": Finder("structural.memory_format", goes_by="names", needs_npu=False),
     "replaced-names": Finder("structural.before_torch_2_1", "find_early_imports", needs_npu=False),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Optional
 
+from migrator.api_support import env_vars
 from migrator.files.discover import Entry
 from migrator.files.document import Document
 from migrator.files.errors import shown
@@ -15,7 +16,6 @@ from migrator.files.file_types import document_type
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result, Severity
 from migrator.language import N_, _
-from migrator.matchers.script_lines import find_lines
 from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.native.inventory import Use, inventory
 from migrator.project.operators import Catalog, Operator
@@ -39,6 +39,24 @@ _LEFT = N_("not Python: left unchanged")
 _CUDA_CODE = re.compile(
     rb"\bcuda(?:Stream|Malloc|_runtime|Error)|ATen/cuda|c10/cuda|\bcu(?:blas|dnn|sparse)\w*|__global__"
 )
+
+
+# Lines of scripts and configurations that name CUDA's variables, devices or backends.
+VARIABLE, DEVICE = "NPU404", "NPU124"
+
+_WORD = re.compile(
+    r"""(?P<name>\b[A-Z][A-Z0-9_]{4,}\b)"""
+    r"""(?:["']?[ \t]*[:=][ \t]*(?P<value>"[^"\n]*"|'[^'\n]*'|[^\s"';&|}]*))?"""
+)
+# What a key's name begins with is not read, and of two repetitions in a row none can take what the other can:
+# otherwise a line of 20,000 dashes or blanks would take minutes.
+_DEVICE = re.compile(
+    r"""(?:device|backend|map_location)s?\b["']?(?:[ \t]*[:=]|\t* )[ \t\[]*"""
+    r"""["']?(?P<value>cuda(?::\d+)?|nccl)(?![\w.:/-])""",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"\s*(?:#|//|;|::|REM\b)")
+_FORMS = {"cuda": "npu", "nccl": "hccl"}
 
 
 def is_candidate(name: str) -> bool:
@@ -166,7 +184,7 @@ def _use(use: Use) -> Finding:
     advice = use.route or _(
         "It is needed only by its kernel: write an Ascend C kernel, or use torch's operators."
     )
-    return _in_source(code, use.name, use.line, message, advice, "info")
+    return _at(code, use.name, use.line, message, advice, "info")
 
 
 def _finding(operator: Operator) -> Finding:
@@ -178,8 +196,57 @@ def _finding(operator: Operator) -> Finding:
     if operator.npu:
         advice = _("An implementation for NPUs is among the sources: build the extension with it.")
     severity: Severity = "info" if operator.npu else "error"
-    return _in_source("NPU652", operator.name, operator.line, message, advice, severity)
+    return _at("NPU652", operator.name, operator.line, message, advice, severity)
 
 
-def _in_source(code: str, api: str, line: int, message: str, advice: str, severity: Severity) -> Finding:
-    return Finding(code, message, line, 1, line, 1, severity, api=api, advice=advice)
+def find_lines(text: str) -> Iterator[Finding]:
+    """A finding for each such place, but in comments. No line is changed: its reader knows what it means."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if _COMMENT.match(line):
+            continue
+        seen: set[str] = set()
+        for found in _WORD.finditer(line):
+            if found["name"] not in seen:
+                seen.add(found["name"])
+                yield from _variable(found, number)
+        for found in _DEVICE.finditer(line):
+            value = found["value"]
+            name, colon, index = value.partition(":")
+            new = _FORMS[name.lower()] + colon + index
+            what = "device" if name.lower() == "cuda" else "backend"
+            message = _("the {what} {value} is {new} on NPUs", what=_(what), value=value, new=new)
+            advice = _("Write {new}.", new=new)
+            yield _at(DEVICE, value, number, message, advice, "warning", found.start("value"))
+
+
+def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
+    known = env_vars.look_up(found["name"])
+    if known is None or known.npu == known.name:
+        return
+    value = (found["value"] or "").strip("\"'")
+    severity: Severity = "warning"
+    advice = known.advice
+    if not known.npu:
+        severity, message = "info", known.on_npus()
+    elif not value or env_vars.carries_over(known, value):
+        message = known.on_npus()
+        advice = _("Write {npu}{value}.", npu=known.npu, value="=" + value if value else "")
+    elif known.same_values:
+        message = known.refuses(value)
+    else:
+        message = known.on_npus(_("; the values differ"))
+    yield _at(VARIABLE, known.name, line, message, advice, severity, found.start("name"))
+
+
+def _at(
+    code: str,
+    api: str,
+    line: int,
+    message: str,
+    advice: str,
+    severity: Severity,
+    column: Optional[int] = None,
+) -> Finding:
+    """A finding at a place in a line; without a column at a line of a source."""
+    start, end = (1, 1) if column is None else (column + 1, column + 1 + len(api))
+    return Finding(code, message, line, start, line, end, severity, api=api, advice=advice)

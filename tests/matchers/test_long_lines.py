@@ -11,7 +11,7 @@ import pytest
 from migrator.files.notebook import read_notebook
 from migrator.launch import launcher_lines
 from migrator.launch.k8s import commands
-from migrator.matchers import script_lines
+from migrator.matchers import other_files
 from tests.matchers.migrating import migrate
 from tests.timing import seconds_of
 
@@ -29,11 +29,11 @@ _SECONDS = 1.0  # it takes some milliseconds; it took minutes
 
 @pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
 def test_lines_of_scripts(text: str) -> None:
-    assert seconds_of(lambda: list(script_lines.find_lines(text))) < _SECONDS
+    assert seconds_of(lambda: list(other_files.find_lines(text))) < _SECONDS
 
 
 def test_a_device_beside_data_is_still_found() -> None:
-    found = list(script_lines.find_lines(_TEXTS["base64"]))
+    found = list(other_files.find_lines(_TEXTS["base64"]))
     assert [(each.api, each.column) for each in found] == [("cuda", 13)]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.matchers.other_files import examine
-from migrator.matchers.script_lines import find_lines
+from migrator.matchers.other_files import examine, find_lines
 from migrator.project.operators import Catalog
 
 

@@ -1,4 +1,7 @@
-"""Kind ``command``: a command of a shell that is not available on NPU machines."""
+"""Kind ``command``: a command of a shell that is not available on NPU machines.
+
+Kind ``body``: text of another language in a script, such as Python in a here-document.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.findings.finding import Edit
-from migrator.matchers.context import Match
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.options import Options
-from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Command, Program, Span
 from migrator.project.frameworks import TORCH
@@ -66,3 +68,15 @@ def _for_pipeline(context: TextContext, rule: Rule[CommandOptions], pipeline: Sp
     written = context.index.lines.data[slice(*pipeline)].decode("utf-8", "replace")
     parts = _SILENCED.sub(" ", written).split("|")
     return rule.options.pipelines.get(" | ".join(" ".join(part.split()) for part in parts))
+
+
+def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
+    """The first place in each such text at which a word of a rule stands; it is not migrated."""
+    index = context.index
+    for rule in rules:
+        word = re.compile(rb"\b(?:%s)\b" % b"|".join(each.encode("utf-8") for each in rule.match))
+        for start, end in index.content.bodies:
+            found = word.search(index.data, start, end)
+            if found is not None:
+                api = found.group().decode("utf-8")
+                yield found_in_text(context, rule, found.span(), api=api)

@@ -10,8 +10,7 @@ from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
-from migrator.matchers.context import Match
-from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting, Span
 

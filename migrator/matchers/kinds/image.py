@@ -10,9 +10,8 @@ from typing import Optional
 from migrator.api_support.companions import cann_order, recommended
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import Match
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.options import Options
-from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting, Span
 

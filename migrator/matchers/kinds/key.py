@@ -11,10 +11,9 @@ from typing import Optional
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import Match
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.kinds.value import known_option, name_fits, replaced
 from migrator.matchers.options import Options
-from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting
 

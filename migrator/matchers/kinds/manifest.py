@@ -16,8 +16,7 @@ from migrator.language import _
 from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, ManifestError, cluster, tables
 from migrator.launch.k8s.convert import convert, job_kind
 from migrator.launch.k8s.resources import is_gpu
-from migrator.matchers.context import Match
-from migrator.matchers.other_context import TextContext, found_in_text
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Setting
 

@@ -11,9 +11,8 @@ from migrator.language import _
 from migrator.launch.launcher_lines import advice_for, is_of_python, message_for, one_command
 from migrator.launch.mpi import LAUNCHERS
 from migrator.launch.msrun import MSRUN
-from migrator.matchers.context import Match
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.options import Options
-from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Command, TextIndex
 

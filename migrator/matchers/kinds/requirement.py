@@ -13,9 +13,8 @@ from typing import Literal, Optional
 from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match
+from migrator.matchers.context import FileContext, Match, TextContext, found_in_text
 from migrator.matchers.options import Options
-from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value

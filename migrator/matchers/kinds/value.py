@@ -1,4 +1,7 @@
-"""Kind ``value``: what an option of a command or a key of a configuration is set to."""
+"""Kind ``value``: what an option of a command or a key of a configuration is set to.
+
+Kind ``program-option``: what programs that are not the project's take for devices, by ``api_db``.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,8 @@ from typing import TYPE_CHECKING, Optional
 from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import Match
+from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.options import Options
-from migrator.matchers.other_context import TextContext, found_in_text
 from migrator.matchers.packs import Rule
 from migrator.other_files.index import Content, Setting, TextIndex
 from migrator.project.project import Project
@@ -205,3 +207,43 @@ def replaced(values: Mapping[str, str], value: str) -> Optional[str]:
     number = _NUMBER.search(value)
     kept = values.get(f"{value[: number.start()]}*") if number else None
     return kept.replace("*", number.group()) if number and kept is not None else None
+
+
+def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
+    """The options of known programs that name CUDA."""
+    for setting in context.index.content.settings:
+        option = known_option(context.index, setting) if setting.value else None
+        if option is not None and not _is_of_own_program(context, setting):
+            new = replaced(option.values, str(setting.value))
+            if new is not None and new != setting.value:
+                yield _of_program(context, rules[0], setting, option, new)
+
+
+def _is_of_own_program(context: TextContext, setting: Setting) -> bool:
+    programs, content = context.project.programs, context.index.content
+    program = content.program_of(setting)
+    return bool(programs and program and programs.started(context.index.name, content, program))
+
+
+def _of_program(context: TextContext, rule: Rule, setting: Setting, option: ProgramOption, new: str) -> Match:
+    program = context.index.content.program_of(setting)
+    name = program.name if program is not None else ""
+    span, value = setting.value_span, str(setting.value)
+    known = bool(new) and (context.version.autoloads_backends or not option.needs_autoload)
+    # What the sentences speak of; each takes what it names.
+    about = {"name": name, "name2": setting.name, "value": value, "new": new, "text": context.version.text}
+    advice = option.advice
+    if known:
+        message = _("{name} takes {new} for {name2} on NPUs", **about)
+        advice = "" if span else _("Write {new}.", new=new)
+    elif new:
+        message = _(
+            "{name} does not import torch_npu, and torch {text} does not load it automatically", **about
+        )
+        advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
+    else:
+        message = _("{name}: {name2} {value} is not supported on NPUs", **about)
+    edits = [Edit(*span, new)] if known and span else ()
+    return found_in_text(
+        context, rule, span or setting.name_span, api=value, edits=edits, message=message, advice=advice
+    )

@@ -1,6 +1,7 @@
 """Functions of libraries that go to CUDA by themselves where no device is given, or whatever is given.
 
-Which do, in which versions, and what helps is in ``api_db/library_defaults.csv``.
+Which do, in which versions, and what helps is in ``api_db/library_defaults.csv``. Others are those that the
+analysis of a library has found not to work, or not always.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, hands_on, string_value
 
 if TYPE_CHECKING:
+    from migrator.project.library_functions import LibraryFunction
     from migrator.project.project import Project
 
 
@@ -165,4 +167,31 @@ def _binds_torch(index: ModuleIndex) -> bool:
         for node in index.imports
         if isinstance(node, ast.Import)
         for alias in node.names
+    )
+
+
+def find_functions(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Names that stand for such functions, classes and methods."""
+    libraries = context.project.libraries
+    for ref in context.index.refs:
+        if not isinstance(getattr(ref, "ctx", None), ast.Load):
+            continue
+        name = context.index.qualified_name(ref)
+        while name and name not in libraries:
+            name = name.rpartition(".")[0]
+        if name:
+            yield _analysed(context, rule, ref, libraries[name])
+
+
+def _analysed(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunction) -> Match:
+    condition = f", if: {known.condition}" if known.condition else ""
+    about = {"name": known.name, "reached": known.reached, "condition": condition}
+    message = _("{name} may not work on NPUs: it reaches {reached}{condition}", **about)
+    status, severity = "unknown", "warning"
+    if known.verdict == "unsupported":
+        message = _("{name} cannot work on NPUs: it reaches {reached}", **about)
+        status, severity = "unsupported", "error"
+    message, advice = f"{message}; by {known.chain}", known.tips
+    return found(
+        context, rule, ref, api=known.name, message=message, advice=advice, status=status, severity=severity
     )
