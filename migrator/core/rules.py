@@ -9,7 +9,6 @@ from functools import cached_property
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
-from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words, written_as
 from migrator.matchers.structural import api_verdicts, release_uses
@@ -164,7 +163,7 @@ class Rules:
             by_names = rule.finder.goes_by == "names"
             if not self._words_of(rule).isdisjoint(apart if by_names else words):
                 return True
-            if by_names and any(rule_fits(rule, name) for name in names):
+            if by_names and any(rule.fits(name) for name in names):
                 return True
         return False
 

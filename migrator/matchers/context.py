@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, Optional, cast
@@ -14,7 +14,6 @@ from migrator.files.lines import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.language import _
 from migrator.matchers.packs import Rule
-from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
 from migrator.names.values import Elsewhere, Value, value_of
 from migrator.project.project import Project
@@ -38,13 +37,30 @@ class FileContext:
     index: ModuleIndex
     version: TorchVersion
     project: Project
-    elsewhere: Optional[Elsewhere] = None
-    hardware: str = ""
-    vocabularies: Optional[Callable[[], tuple[DeviceVocabulary, DeviceVocabulary]]] = None
+    elsewhere: Optional[Elsewhere]
+    hardware: str
+    vocabularies: Callable[[], Vocabularies]
 
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
         return value_of(self.index, node, self.elsewhere)
+
+    def calls_of(self, rule: Rule) -> Iterator[tuple[ast.Call, str]]:
+        """The calls of what a rule's ``match`` names, each with its qualified name."""
+        for call in self.index.calls:
+            name = self.index.qualified_name(call.func)
+            if name and rule.fits(name):
+                yield call, name
+
+    def uses_of(self, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
+        """Where the names that a rule's ``match`` fits are read, in full or as what an import binds."""
+        for ref in self.index.refs:
+            node: ast.expr = ref
+            while isinstance(node, ast.Attribute) and not rule.fits(self.index.qualified_name(node)):
+                node = node.value
+            name = self.index.qualified_name(node)
+            if name and rule.fits(name) and isinstance(getattr(node, "ctx", None), ast.Load):
+                yield node, name
 
 
 @dataclass(frozen=True)
@@ -57,8 +73,8 @@ class TextContext:
     index: TextIndex
     version: TorchVersion
     project: Project
-    hardware: str = ""
-    vocabularies: Optional[Callable[[], Vocabularies]] = None
+    hardware: str
+    vocabularies: Callable[[], Vocabularies]
 
 
 # How certain a finding is that goes by nothing but a name.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
-from migrator.matchers.packs import OptionsOf, Rule
-from migrator.names.index import ModuleIndex
+if TYPE_CHECKING:
+    from migrator.matchers.packs import OptionsOf, Rule
 
 
 @cache
@@ -31,35 +30,9 @@ def pattern_fits(pattern: str, name: str) -> bool:
     return len(have) == len(wanted)
 
 
-def rule_fits(rule: Rule, name: str) -> bool:
-    """Whether a rule's ``match`` fits a qualified name, and its ``except`` does not."""
-    return bool(fitting(rule.match, rule.excluded, name))
-
-
-def calls_of(index: ModuleIndex, rule: Rule) -> Iterator[tuple[ast.Call, str]]:
-    """The calls of what a rule's ``match`` names, each with its qualified name."""
-    for call in index.calls:
-        name = index.qualified_name(call.func)
-        if name and rule_fits(rule, name):
-            yield call, name
-
-
-def uses_of_names(index: ModuleIndex, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
-    """Where the names that a rule's ``match`` fits are read, in full or as what an import binds."""
-    for ref in index.refs:
-        node: ast.expr = ref
-        while isinstance(node, ast.Attribute) and not rule_fits(rule, index.qualified_name(node)):
-            node = node.value
-        name = index.qualified_name(node)
-        if name and rule_fits(rule, name) and isinstance(getattr(node, "ctx", None), ast.Load):
-            yield node, name
-
-
 def rule_of(rules: Iterable[Rule[OptionsOf]], name: str) -> Optional[Rule[OptionsOf]]:
     """The rule that a name belongs to: the most specific one, and of several the first in ``rules``."""
-    return min(
-        (rule for rule in rules if rule_fits(rule, name)), key=lambda rule: rank(rule, name), default=None
-    )
+    return min((rule for rule in rules if rule.fits(name)), key=lambda rule: rank(rule, name), default=None)
 
 
 def rank(rule: Rule, name: str) -> tuple[int, bool]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any, Callable, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, get_args
 
-from migrator.matchers.options import Options
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Options
 
 
 class Finder(NamedTuple):
@@ -45,7 +46,7 @@ class Finder(NamedTuple):
     @property
     def declared(self) -> type[Options]:
         """The dataclass of the options: that of the rules which the function takes."""
-        return _options_of(self.code) if self.module else Options
+        return _options_of(self.code if self.module else None)
 
 
 @cache
@@ -55,8 +56,12 @@ def _imported(module: str, name: str) -> Callable[..., Any]:
 
 
 @cache
-def _options_of(function: Callable[..., Any]) -> type[Options]:
+def _options_of(function: Callable[..., Any] | None) -> type[Options]:
     """``SliceOptions`` of ``find(context, rule: Rule[SliceOptions])``, or of a list of such rules."""
+    from migrator.matchers.packs import Options  # which asks this module for finders
+
+    if function is None:
+        return Options
     _, rules, *_ = function.__annotations__.values()
     taken = eval(rules, function.__globals__)  # nosec B307: an annotation of our own finders
     while parameters := get_args(taken):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, get_args, get_origin
-
-if TYPE_CHECKING:
-    from migrator.project.project import Project
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from migrator.field_types import field_types
 from migrator.language import N_, _
@@ -15,35 +12,6 @@ from migrator.language import N_, _
 T = TypeVar("T")
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
 _WORDS = {str: N_("a string"), bool: N_("true or false"), int: N_("a whole number")}
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options that rules of all kinds have.
-
-    ``file_has``: words of which a file must have one. ``file_has_not``: words that it must not have.
-    ``line_words``: with them too a statement is looked at. ``instead``: the alternative on an NPU, for
-    reports; ``{name}`` in it is the API's. ``needs_npu``: whether a fix needs ``import torch_npu``, where the
-    rule knows better than its kind.
-    """
-
-    file_has: tuple[str, ...] = ()
-    file_has_not: tuple[str, ...] = ()
-    line_words: tuple[str, ...] = ()
-    instead: str = ""
-    needs_npu: Optional[bool] = None
-
-    def words_of_lines(self) -> tuple[str, ...]:
-        """The words with which a statement is looked at, beside those that the rule starts from."""
-        return self.line_words
-
-    def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
-        """The words from which a rule that starts from ``words`` starts in a project."""
-        return words
-
-    def words_of_file(self) -> Collection[str]:
-        """The words of which a file must have one, beside those that the rule starts from; none for any."""
-        return self.file_has
 
 
 class OptionError(ValueError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, cast
 
 from migrator import SITE
 from migrator.api_support.versions import CONDITION, in_range
@@ -17,15 +17,18 @@ from migrator.files.source import read_settings
 from migrator.files.yaml_size import expands_too_far
 from migrator.findings.finding import begins, longest_beginning
 from migrator.language import _
+from migrator.matchers.dotted import fitting
 from migrator.matchers.expressions import check_expressions
 from migrator.matchers.finders import HANDLERS, KINDS, Finder
-from migrator.matchers.options import OptionError, Options, did_you_mean, typed
+from migrator.matchers.options import OptionError, did_you_mean, typed
 from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    OptionsOf = TypeVar("OptionsOf", bound=Options, default=Any)
+    from migrator.project.project import Project
+
+    OptionsOf = TypeVar("OptionsOf", bound="Options", default=Any)
 else:  # before Python 3.13 a type variable has no default, and a rule is a rule of any options
     from typing import TypeVar
 
@@ -46,6 +49,35 @@ _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 
 class RuleError(ValueError):
     """A rule pack, or a choice of rules, that cannot be used; its text is the user's line."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that rules of all kinds have.
+
+    ``file_has``: words of which a file must have one. ``file_has_not``: words that it must not have.
+    ``line_words``: with them too a statement is looked at. ``instead``: the alternative on an NPU, for
+    reports; ``{name}`` in it is the API's. ``needs_npu``: whether a fix needs ``import torch_npu``, where the
+    rule knows better than its kind.
+    """
+
+    file_has: tuple[str, ...] = ()
+    file_has_not: tuple[str, ...] = ()
+    line_words: tuple[str, ...] = ()
+    instead: str = ""
+    needs_npu: Optional[bool] = None
+
+    def words_of_lines(self) -> tuple[str, ...]:
+        """The words with which a statement is looked at, beside those that the rule starts from."""
+        return self.line_words
+
+    def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
+        """The words from which a rule that starts from ``words`` starts in a project."""
+        return words
+
+    def words_of_file(self) -> Collection[str]:
+        """The words of which a file must have one, beside those that the rule starts from; none for any."""
+        return self.file_has
 
 
 @dataclass(frozen=True)
@@ -97,6 +129,10 @@ class Rule(Generic[OptionsOf]):
         """The address of the rule's page, where there is a site and the rule is one of ours."""
         ours = SITE and Path(self.origin).is_relative_to(data_folder("rules"))
         return f"{SITE}rules/{self.code}/" if ours else ""
+
+    def fits(self, name: str) -> bool:
+        """Whether the rule's ``match`` fits a qualified name, and its ``except`` does not."""
+        return bool(fitting(self.match, self.excluded, name))
 
     @property
     def links(self) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from migrator.core.rules import FROM_PROJECT, Rules
 from migrator.core.settings import Settings
 from migrator.matchers.finders import HANDLERS, KINDS
 from migrator.matchers.kinds.argument import ArgumentOptions
-from migrator.matchers.options import Options
-from migrator.matchers.packs import RuleError, load, load_all
+from migrator.matchers.packs import Options, RuleError, load, load_all
 from migrator.matchers.starting_words import line_words, starting_words
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts

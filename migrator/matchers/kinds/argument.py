@@ -10,9 +10,7 @@ from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import rule_fits
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, arguments_of, hands_on
 
@@ -50,7 +48,7 @@ def find(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Iterator[M
         name = index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
         for rule in rules:
-            if not ((name and rule_fits(rule, name)) or (method and method in rule.match)):
+            if not ((name and rule.fits(name)) or (method and method in rule.match)):
                 continue
             outcome = _checked(context, rule, call, name or method)
             if outcome is not None:
@@ -64,7 +62,7 @@ def _subclasses(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Ite
         for base in owner.bases:
             name = index.qualified_name(base)
             for rule in rules:
-                if not name or not rule_fits(rule, name):
+                if not name or not rule.fits(name):
                     continue
                 if not any(rule.options.argument in index.segment(item) for item in starts):
                     yield found(context, rule, base, api=name, message=rule.options.subclass)

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import rule_fits
-from migrator.matchers.options import Options, Scalar
-from migrator.matchers.packs import Rule
+from migrator.matchers.options import Scalar
+from migrator.matchers.packs import Options, Rule
 from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.tree import arguments_of, called_name, is_off, root
 
@@ -51,7 +50,7 @@ def find(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterator[Match
         name = context.index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
         for rule in rules:
-            if (name and rule_fits(rule, name)) or (not name and method and method in rule.match):
+            if (name and rule.fits(name)) or (not name and method and method in rule.match):
                 place = _place(context, rule, call)
                 if place not in once and _wanted(context, call, rule.options):
                     if rule.options.unless_replaced and is_replaced(context, rule, call, name):
@@ -76,9 +75,7 @@ def _decorators(context: FileContext, rules: list[Rule[CallOptions]]) -> Iterato
             name = index.qualified_name(decorator) if isinstance(decorator, (ast.Attribute, ast.Name)) else ""
             for rule in rules if name else ():
                 options = rule.options
-                if rule_fits(rule, name) and not (
-                    options.has or options.takes or options.once or rule.replace
-                ):
+                if rule.fits(name) and not (options.has or options.takes or options.once or rule.replace):
                     yield found(context, rule, decorator, api=name, form="torch")
 
 
@@ -120,7 +117,7 @@ def is_replaced(context: FileContext, rule: Rule[Any], call: ast.Call, name: str
     used = root(call.func)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []
     return len(others) > 1 and any(
-        other.kind in ("class", "def") or (other.kind == "import" and not rule_fits(rule, other.name))
+        other.kind in ("class", "def") or (other.kind == "import" and not rule.fits(other.name))
         for other in others
     )
 

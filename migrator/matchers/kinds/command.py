@@ -12,8 +12,7 @@ from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import Match, TextContext, found_in_text
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Command, Program, Span
 from migrator.project.frameworks import TORCH
 

@@ -11,8 +11,7 @@ from migrator.api_support.companions import cann_order, recommended
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import Match, TextContext, found_in_text
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Setting, Span
 
 

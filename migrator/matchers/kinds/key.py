@@ -13,8 +13,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.kinds.value import known_option, name_fits, replaced
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Setting
 
 # What Compose or OmegaConf takes where a variable is not set.
@@ -81,7 +80,7 @@ def _is_read_as_device(context: TextContext, setting: Setting) -> bool:
     if name.replace("-", "_").lower() in context.project.program.device_keys:
         return True
     programs, value = context.project.programs, setting.value
-    if programs is None or context.vocabularies is None or value is None:
+    if programs is None or value is None:
         return False
     return "certain" in programs.looked_up(name, value == "nccl", False, context.vocabularies())
 

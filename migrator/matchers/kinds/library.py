@@ -14,8 +14,7 @@ from migrator.findings.finding import Severity
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.execution import is_conditional, surely_runs
 from migrator.names.guards import IMPORT_ERRORS, catching, is_asked_first, is_caught, is_for_types
 from migrator.names.index import ModuleIndex

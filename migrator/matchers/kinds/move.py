@@ -18,7 +18,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, instead_of, put_around
 from migrator.matchers.npu_import import imports_package
-from migrator.matchers.options import Options
+from migrator.matchers.packs import Options
 from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, bare_name, called_name, hands_on, holder_of, is_none

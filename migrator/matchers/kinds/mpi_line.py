@@ -12,8 +12,7 @@ from migrator.launch.launcher_lines import advice_for, is_of_python, message_for
 from migrator.launch.mpi import LAUNCHERS
 from migrator.launch.msrun import MSRUN
 from migrator.matchers.context import Match, TextContext, found_in_text
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Command, TextIndex
 
 _QUOTES = frozenset("'\"\\")

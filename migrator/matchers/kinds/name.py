@@ -12,10 +12,9 @@ from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_fits, rule_of
+from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_of
 from migrator.matchers.moved_imports import import_form, move_names
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.guards import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex, identifiers
@@ -315,7 +314,7 @@ def _renaming(
 
 def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> bool:
     """Whether the hidden part of a chain is one that an import edit or an alias takes along."""
-    return any(rule_fits(rule, base) and npu_form(context, rule, base)[0] for rule in rules)
+    return any(rule.fits(base) and npu_form(context, rule, base)[0] for rule in rules)
 
 
 def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Iterator[Match]:

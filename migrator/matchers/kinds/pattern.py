@@ -13,8 +13,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
 from migrator.matchers.normal_form import PatternMatch, Term, ancestors, compiled, matched
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.starting_words import starting_words
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.training_loops import LOOPS

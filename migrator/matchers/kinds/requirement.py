@@ -14,8 +14,7 @@ from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, TextContext, found_in_text
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import Content, Requirement, Span, TextIndex
@@ -128,7 +127,7 @@ def _setup(context: FileContext) -> TextContext:
     index = context.index
     content = Content(requirements=tuple(dict.fromkeys(_of_setup(index))))
     text = TextIndex(context.name, "setup", index.lines, content)
-    return TextContext(text, context.version, context.project)
+    return TextContext(text, context.version, context.project, context.hardware, context.vocabularies)
 
 
 def _of_setup(index: ModuleIndex) -> Iterator[Requirement]:

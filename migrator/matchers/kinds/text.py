@@ -10,8 +10,7 @@ from typing import Literal
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION, LONGEST
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.strings import replace_text
 from migrator.names.tree import called_name, targets_of
 

@@ -15,8 +15,7 @@ from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import Match, TextContext, found_in_text
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Content, Setting, TextIndex
 from migrator.project.project import Project
 
@@ -124,8 +123,6 @@ def _is_environment(context: TextContext) -> bool:
 
 
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
-    if context.vocabularies is None:
-        return None
     index, programs = context.index, context.project.programs
     if setting.kind in ("variable", "case") and programs is not None:
         value = setting.value or setting.begins

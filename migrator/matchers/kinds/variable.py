@@ -10,8 +10,7 @@ from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import Match, TextContext, found_in_text
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Setting
 
 

@@ -20,8 +20,7 @@ from migrator.api_support.versions import TorchVersion
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.guards import annotated
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import calls_of
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class SetterOptions(Options):
 def find(context: FileContext, rule: Rule[SetterOptions]) -> Iterator[Match]:
     """Calls with one argument get the device type in front of it."""
     index = context.index
-    for call, name in calls_of(index, rule):
+    for call, name in context.calls_of(rule):
         last = name.rpartition(".")[2]
         if len(call.args) != 1 or call.keywords:
             continue

@@ -8,7 +8,6 @@ from typing import Optional
 
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
-from migrator.matchers.dotted import calls_of, rule_fits
 from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -26,7 +25,7 @@ def find_early_imports(context: FileContext, rule: Rule) -> Iterator[Match]:
         if not isinstance(node, ast.ImportFrom) or node.level:
             continue
         names = [f"{node.module}.{alias.name}" for alias in node.names]
-        replaced = [name for name in names if rule_fits(rule, name)]
+        replaced = [name for name in names if rule.fits(name)]
         if not replaced:
             continue
         api = ", ".join(replaced)
@@ -50,7 +49,7 @@ def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:
     One that keeps storages on the CPU becomes ``"cpu"``.
     """
     index = context.index
-    for call, api in calls_of(index, rule):
+    for call, api in context.calls_of(rule):
         place = argument_of(call, "map_location", 1 if api == "torch.load" else 2)
         if not isinstance(place, ast.Lambda) or not place.args.args:
             continue
@@ -87,7 +86,7 @@ def find_generators(context: FileContext, rule: Rule) -> Iterator[Match]:
     Where the device may be an NPU, that is reported.
     """
     index = context.index
-    for call, api in calls_of(index, rule):
+    for call, api in context.calls_of(rule):
         device = argument_of(call, "device", 0)
         if device is None or is_cpu_device(index, device):
             continue

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, put_around
-from migrator.matchers.dotted import calls_of
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import attributes
 
@@ -31,7 +29,7 @@ class PropertyOptions(Options):
 def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``get_device_capability(...)`` gives None on an NPU: a stand-in keeps comparisons alive."""
     index = context.index
-    for call, name in calls_of(index, rule):
+    for call, name in context.calls_of(rule):
         parent = index.parent(call)
         if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and call is not parent.values[-1]:
             continue  # it has a stand-in

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, is_none, is_off, walk
@@ -15,7 +14,7 @@ from migrator.names.tree import argument_of, is_none, is_off, walk
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Calls that give both: ``is_causal=True``, or one that is only true where there is a mask."""
     index = context.index
-    for call, _ in calls_of(index, rule):
+    for call, _ in context.calls_of(rule):
         mask, causal = argument_of(call, "attn_mask", 3), argument_of(call, "is_causal", 5)
         if mask is None or causal is None or is_off(mask) or is_off(causal):
             continue

@@ -14,8 +14,7 @@ from typing import Optional
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.commands import commands
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside, replace_text

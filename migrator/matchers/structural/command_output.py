@@ -25,8 +25,7 @@ from migrator.matchers.device_listing import (
     source,
 )
 from migrator.matchers.npu_import import npu_module
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.commands import Command, commands
 from migrator.names.device_strings import is_docstring, written

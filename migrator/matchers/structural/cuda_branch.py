@@ -11,8 +11,7 @@ from typing import Optional
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.device_vocabulary import is_cpu
 from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex

@@ -18,8 +18,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.expressions import EXPRESSION, LONGEST
 from migrator.matchers.npu_import import npu_module
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.device_strings import is_docstring
 from migrator.names.guards import is_for_cuda_builds

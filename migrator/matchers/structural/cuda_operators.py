@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.npu_branches import knows_npus
 from migrator.names.tree import Import, called_name, holder_of, string_value
@@ -23,7 +22,7 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
     operators = context.project.operators
     for ref in context.index.refs:
         name = context.index.qualified_name(ref)
-        if not name or not rule_fits(rule, name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
+        if not name or not rule.fits(name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
             continue
         call = context.index.call_of(ref)
         if call is None:

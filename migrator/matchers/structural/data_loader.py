@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.packs import Rule
 from migrator.names.tree import hands_on, is_off
 
@@ -20,7 +19,7 @@ _OTHER = re.compile(r"val|test|eval|infer|pred|demo", re.IGNORECASE)
 
 def _loaders(context: FileContext, rule: Rule) -> Iterator[tuple[ast.Call, dict[str, ast.expr]]]:
     """The calls of torch's DataLoader whose arguments are all written there."""
-    for call, _ in calls_of(context.index, rule):
+    for call, _ in context.calls_of(rule):
         if hands_on(call):
             continue
         given = dict(zip(_POSITIONS, call.args))

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of, put_around
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.packs import Rule
 from migrator.names.tree import argument_of, hands_on, is_none
@@ -21,7 +20,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         if index.qualified_name(base) in rule.match:
             message = _("DataParallel and classes derived from it do not work on several NPUs")
             yield found(context, rule, base, api=index.qualified_name(base), message=message)
-    for call, name in calls_of(index, rule):
+    for call, name in context.calls_of(rule):
         if hands_on(call):
             yield found(context, rule, call, api=name)
             continue

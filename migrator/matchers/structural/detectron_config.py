@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.npu_import import insert_import
 from migrator.matchers.packs import Rule
 from migrator.names.tree import only_target
@@ -15,7 +14,7 @@ from migrator.names.tree import only_target
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Configurations that no statement of the same block gives a device; the next line gives it the NPU."""
     index = context.index
-    for call, api in calls_of(index, rule):
+    for call, api in context.calls_of(rule):
         if context.project.owns(api, context.name):
             continue
         statement = index.parent(call)

@@ -9,10 +9,8 @@ from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import rule_fits
 from migrator.matchers.npu_import import statement_separator
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
 from migrator.names.tree import Statement, bare_name, last_name, walk
@@ -42,7 +40,7 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
             continue
         seen.add(scope)
         mine = [call for call in chosen if index.scope_of(call) is scope]
-        behind = [call for call, other in calls if rule_fits(rule, other)]
+        behind = [call for call, other in calls if rule.fits(other)]
         behind = [*behind, *_called(index, behind, chosen), *_called_elsewhere(context, scope)]
         behind = [call for call in behind if index.scope_of(call) is scope and _is_before(join, call)]
         behind.sort(key=index.start)

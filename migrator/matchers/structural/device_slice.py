@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name

@@ -14,11 +14,9 @@ from typing import Optional
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.device_listing import all_known, knows_visible_devices, named_in
-from migrator.matchers.dotted import rule_fits
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import npu_module
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, called_name, imported, only_target
@@ -67,7 +65,7 @@ class _Use:
 def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
     """The uses and the imports; where one use has no answer, the imports and what raises are reported."""
     index, options = context.index, rule.options
-    imports = [each for each in index.imports if any(rule_fits(rule, name) for name in imported(each))]
+    imports = [each for each in index.imports if any(rule.fits(name) for name in imported(each))]
     uses = [_answered(context, rule, ref, name) for ref, name in _uses(index, rule, imports)]
     known = [use for use in uses if use.edits is not None]
     chooses = knows_visible_devices(index.text) and any(
@@ -107,7 +105,7 @@ def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterat
             yield inner, inner.attr
         elif isinstance(inner, ast.Name):
             name = index.qualified_name(inner)
-            if name and rule_fits(rule, name) and not isinstance(inner.ctx, ast.Store):
+            if name and rule.fits(name) and not isinstance(inner.ctx, ast.Store):
                 is_function = any(
                     alias.asname or alias.name == inner.id for each in imports for alias in each.names
                 )
@@ -120,7 +118,7 @@ def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterat
 def _names_member(index: ModuleIndex, rule: DriverRule, node: ast.Attribute) -> bool:
     """Whether an attribute is one of the library's module, and no module itself."""
     name = index.qualified_name(node.value)
-    return bool(name) and rule_fits(rule, name) and not index.qualified_name(node).endswith(".py3nvml")
+    return bool(name) and rule.fits(name) and not index.qualified_name(node).endswith(".py3nvml")
 
 
 def _known(rule: DriverRule) -> set[str]:
@@ -129,7 +127,7 @@ def _known(rule: DriverRule) -> set[str]:
 
 def _can_go(rule: DriverRule, node: Import) -> bool:
     """Whether an import statement brings nothing else."""
-    return len(imported(node)) == len(node.names) and all(rule_fits(rule, name) for name in imported(node))
+    return len(imported(node)) == len(node.names) and all(rule.fits(name) for name in imported(node))
 
 
 def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) -> _Use:

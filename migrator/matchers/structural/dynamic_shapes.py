@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import calls_of, rule_fits
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, called_name
@@ -39,7 +38,7 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     for call in index.calls:
         name = index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
-        if name and rule_fits(rule, name):
+        if name and rule.fits(name):
             if _depends(call, name.rpartition(".")[2], 1):
                 yield found(context, rule, call, api=name)
         elif not name and method in rule.match and isinstance(call.func, ast.Attribute):
@@ -213,7 +212,7 @@ def _is_length(node: ast.AST) -> bool:
 
 def find_random_sizes(context: FileContext, rule: Rule) -> Iterator[Match]:
     """A size that interpolate is given and that comes from a random number."""
-    for call, _ in calls_of(context.index, rule):
+    for call, _ in context.calls_of(rule):
         values = [k.value for k in call.keywords if k.arg in ("size", "scale_factor")] or call.args[1:2]
         if any(_is_random(context.index, value, 0) for value in values):
             yield found(context, rule, call, api=rule.match[0])

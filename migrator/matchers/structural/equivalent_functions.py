@@ -17,10 +17,8 @@ from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
-from migrator.matchers.dotted import uses_of_names
 from migrator.matchers.npu_import import import_at_top
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.structural.api_verdicts import asks_for_type, uses_of
 from migrator.names.guards import is_guarded
 from migrator.names.index import ModuleIndex
@@ -86,7 +84,7 @@ def _lacking(context: FileContext, rule: FunctionRule) -> Iterator[tuple[ast.exp
 def _absent(context: FileContext, rule: FunctionRule) -> Iterator[tuple[ast.expr, str]]:
     """The uses of names that this torch does not have, where the program does not ask first."""
     index = context.index
-    for node, api in uses_of_names(index, rule):
+    for node, api in context.uses_of(rule):
         if isinstance(node, ast.Attribute) and not asks_for_type(index, node):
             if judge(api, context.version).status == "absent" and not is_guarded(index, node, [node.attr]):
                 yield node, api

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import rule_fits
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.flow import Parameter, Source, made_with, reduced, sources
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.placement import made_on_the_cpu
@@ -29,7 +27,7 @@ class CollectiveOptions(Options):
 
 def find(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:
     """Report where the tensor of a reducing collective is made with float64."""
-    found_here, _ = reduced(context.index, lambda name: rule_fits(rule, name))
+    found_here, _ = reduced(context.index, lambda name: rule.fits(name))
     on_npu = (item for item in found_here if not _is_on_the_cpu(context, rule, item.value))
     yield from _makers(context, rule, ((item.value, item.api) for item in on_npu))
 
@@ -40,7 +38,7 @@ def _is_on_the_cpu(context: FileContext, rule: Rule[CollectiveOptions], value: a
     call = index.parent(value)
     if isinstance(call, ast.keyword):
         call = index.parent(call)
-    given = isinstance(call, ast.Call) and rule_fits(rule, index.qualified_name(call.func))
+    given = isinstance(call, ast.Call) and rule.fits(index.qualified_name(call.func))
     return given and not context.project.program.cuda_default and made_on_the_cpu(index, value)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
 from migrator.names.index import ModuleIndex
 

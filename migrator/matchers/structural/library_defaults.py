@@ -18,8 +18,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.npu_import import imports_package, statement_separator
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, hands_on, string_value
 

@@ -15,14 +15,13 @@ from migrator.api_support.versions import in_range
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import rule_fits, uses_of_names
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.kinds.call import is_replaced
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.moved_imports import move_names
 from migrator.matchers.npu_import import torch_module
-from migrator.matchers.options import Options, Scalar
-from migrator.matchers.packs import Rule
+from migrator.matchers.options import Scalar
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments, without_statement
 from migrator.names.guards import IMPORT_ERRORS, annotated, catching, is_asked_first, is_caught
 from migrator.names.index import ModuleIndex
@@ -76,13 +75,13 @@ class _Use(NamedTuple):
 def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     """The imports and the uses of the names, with what they become."""
     index = context.index
-    uses = [_answered(context, rule, *each) for each in list(uses_of_names(index, rule))]
+    uses = [_answered(context, rule, *each) for each in list(context.uses_of(rule))]
     members = [use for use in uses if isinstance(use.node, ast.Attribute)]
     moving: dict[Import, dict[str, list[_Use]]] = {}
     left: list[_Use] = []
     for node in index.imports:
         for alias, name in zip(node.names, imported(node)):
-            if isinstance(node, ast.ImportFrom) and rule_fits(rule, name):
+            if isinstance(node, ast.ImportFrom) and rule.fits(name):
                 own = [use for use in uses if _binds(index, node, alias, use.node)]
                 if _can_move(context, node, alias, own):
                     moving.setdefault(node, {})[alias.name] = own
@@ -265,7 +264,7 @@ def _message(use: _Use) -> str:
 
 
 def _count(rule: EquivalentRule, node: Import) -> int:
-    return sum(rule_fits(rule, name) for name in imported(node))
+    return sum(rule.fits(name) for name in imported(node))
 
 
 def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use]) -> Iterator[Match]:

@@ -10,8 +10,7 @@ from typing import Optional
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu

@@ -12,8 +12,7 @@ from typing import Optional
 
 from migrator.findings.finding import Safety
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.npu_branches import has_npu_branch
 from migrator.names.strings import replace_text

@@ -19,8 +19,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import fitting
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.npu_import import torch_module
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.execution import is_conditional
 from migrator.names.guards import MISSING, is_guarded
 from migrator.names.index import ModuleIndex

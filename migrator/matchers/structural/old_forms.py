@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, put_around
-from migrator.matchers.dotted import calls_of
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, hands_on, last_name
 
@@ -110,7 +108,7 @@ def _makes_bytes(index: ModuleIndex, node: ast.expr) -> bool:
 def find_real_spectra(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Spectra of real numbers, with the parts side by side, where torch takes complex ones."""
     index = context.index
-    for call, api in calls_of(index, rule):
+    for call, api in context.calls_of(rule):
         spectrum = argument_of(call, "input", 0)
         if spectrum is None or not _is_real(index, spectrum):
             continue

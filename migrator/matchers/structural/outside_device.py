@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterator
 
 from migrator.matchers.context import FileContext, Match, insertion
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.entry import is_entry
 from migrator.matchers.npu_import import torch_npu_imports
 from migrator.matchers.packs import Rule
@@ -24,7 +23,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     if not is_entry(context):
         return
-    made = [call for call, _ in calls_of(index, rule) if call.args]
+    made = [call for call, _ in context.calls_of(rule) if call.args]
     outside = [call for call in made if _is_outside(call.args[0]) or _is_parameter(index, call.args[0])]
     # model.to(args.device)
     outside += [call for call in index.calls if _is_to(call) and _is_outside(call.args[0])]

@@ -15,10 +15,9 @@ from migrator.api_support.torch_names import of_version, short, spans, when
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import calls_of, fitting
+from migrator.matchers.dotted import fitting
 from migrator.matchers.moved_imports import import_form, move_names
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments, without_statement
 from migrator.matchers.structural.release_uses import Use, uses_of_absent
 from migrator.names.device_vocabulary import is_cpu
@@ -88,7 +87,7 @@ class LateOptions(Options):
 def find_late(context: FileContext, rule: Rule[LateOptions]) -> Iterator[Match]:
     """Calls with the argument: they hand it on to something that raises TypeError."""
     index, options = context.index, rule.options
-    for call, name in calls_of(index, rule):
+    for call, name in context.calls_of(rule):
         for keyword in call.keywords:
             if keyword.arg != options.argument or is_guarded(index, call, [keyword.arg], ["TypeError"]):
                 continue

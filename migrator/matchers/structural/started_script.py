@@ -17,8 +17,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.kinds.value import name_fits, new_value, taken_by_own
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names import commands
 from migrator.names.commands import Command
 from migrator.names.device_strings import written
@@ -120,9 +119,7 @@ def _judged(
     api = f"{setting.name} {setting.value or setting.begins}"
     holders = (word.node for word in command.words)
     node = next((each for each in holders if span and _holds(context.index, each, span)), command.call)
-    own = None
-    if context.vocabularies is not None:
-        own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
+    own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
     if span is None or own is None or not own.device:
         return found(context, rule, node, api=api)
     message = _("{name} {new}: the program started here uses this value for NPUs", name=setting.name, new=new)

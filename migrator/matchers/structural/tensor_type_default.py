@@ -13,10 +13,8 @@ from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.npu_import import statement_separator
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.execution import in_other_branch
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, Statement, arguments_of, called_name, only_target, string_value
@@ -52,7 +50,7 @@ def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
     type", seen with torch_npu 2.13). A later call with a type of the CPU takes the device back, too.
     """
     index = context.index
-    calls = [(call, api, _default(index, rule, call)) for call, api in calls_of(index, rule)]
+    calls = [(call, api, _default(index, rule, call)) for call, api in context.calls_of(rule)]
     cuda = [call for call, _, default in calls if default is not None and default.is_cuda]
     # What an earlier pass wrote in their place.
     cuda += [call for call in index.calls if index.qualified_name(call.func) == "torch.set_default_device"]
@@ -112,7 +110,7 @@ def find_constructors(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     if not context.project.program.cuda_default or not context.version.has_set_default_device:
         return
-    for call, api in calls_of(index, rule):
+    for call, api in context.calls_of(rule):
         if any(keyword.arg in ("device", None) for keyword in call.keywords) or _is_moved(index, call):
             continue
         end = index.end(call)
@@ -125,7 +123,7 @@ def find_modules(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Matc
     if not context.version.has_set_default_device:
         return
     known: set[int] = set()
-    for call, _ in calls_of(index, rule):
+    for call, _ in context.calls_of(rule):
         default = _default(index, rule, call)
         if default is None or not default.is_cuda:
             continue
@@ -142,7 +140,7 @@ def find_modules(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Matc
 def _until_taken_back(context: FileContext, rule: Rule[TypeOptions], call: ast.Call) -> Iterator[Statement]:
     """The statements behind a call, in its block and around it, until another one changes the default."""
     index = context.index
-    resets = [each for each, _ in calls_of(index, rule) if each is not call]
+    resets = [each for each, _ in context.calls_of(rule) if each is not call]
     statement: Optional[ast.AST] = index.statement_of(call)
     while statement is not None:
         for following in index.behind(statement):

@@ -10,10 +10,8 @@ from typing import Optional
 
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import calls_of
 from migrator.matchers.kinds.argument import added_argument
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, called_name, hands_on, last_name, string_value
 from migrator.project.saved_objects import Saved, is_module_name
@@ -32,7 +30,7 @@ def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterato
     One that was saved on a CUDA device raises on an NPU.
     """
     hints = re.compile(rule.options.hints, re.IGNORECASE)
-    for call, api in calls_of(context.index, rule):
+    for call, api in context.calls_of(rule):
         if hands_on(call) or argument_of(call, "map_location", 1) is not None:
             continue
         if any(hints.search(words) for words in _words_beside(context, call)):
@@ -71,7 +69,7 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
     The project writes them, or a module is read from them.
     """
     saved = [Saved.from_text(each) for each in sorted(context.project.program.saved)]
-    for call, api in calls_of(context.index, rule):
+    for call, api in context.calls_of(rule):
         if hands_on(call) or len(call.args) > 2 or any(each.arg in _DECIDES for each in call.keywords):
             continue
         if _is_second_try(context.index, call):

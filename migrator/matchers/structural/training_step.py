@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
-from migrator.matchers.options import Options
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.training_loops import Region, every_step, losses, training_regions
 from migrator.names.tree import bare_name, called_name, holder_of
