@@ -52,12 +52,7 @@ def torch_npu_imports(
         ]
         if all(any(_serves(index, node, use) for node in chosen) for use in needing):
             return [(node, _beside(index, node, above, statement)) for node in _not_dominated(index, chosen)]
-    if present:
-        return []
-    last = _last_top_import(index)
-    if last is not None:
-        return [(last, insert_import(index, last, statement))]
-    return _at_module_start(index, statement)
+    return [] if present else _at_beginning(index, statement)
 
 
 def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
@@ -87,10 +82,7 @@ def import_at_top(index: ModuleIndex, statement: str) -> tuple[ast.stmt, Edit] |
     """The edit that puts an import behind those that a module starts with; None where it is there."""
     if any(_at_top(index, node) and index.segment(node) == statement for node in index.imports):
         return None
-    last = _last_top_import(index)
-    if last is not None:
-        return last, insert_import(index, last, statement)
-    return next(iter(_at_module_start(index, statement)), None)
+    return next(iter(_at_beginning(index, statement)), None)
 
 
 def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPORT) -> Edit:
@@ -185,14 +177,11 @@ def _import_before(index: ModuleIndex, node: Import, needing: Sequence[ast.AST])
 
 def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[Import]) -> list[Import]:
     """The first node of each block that has none of those ``besides``."""
-    seen = {id(index.block(node)) for node in besides}
-    first = []
+    others = {id(index.block(node)) for node in besides}
+    first: dict[int, Import] = {}
     for node in nodes:
-        block = id(index.block(node))
-        if block not in seen:
-            seen.add(block)
-            first.append(node)
-    return first
+        first.setdefault(id(index.block(node)), node)
+    return [node for block, node in first.items() if block not in others]
 
 
 def _serves(index: ModuleIndex, node: Import, use: ast.AST) -> bool:
@@ -220,15 +209,13 @@ def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
     return False
 
 
-def _last_top_import(index: ModuleIndex) -> Import | None:
-    """The last of the imports that the module starts with."""
+def _at_beginning(index: ModuleIndex, statement: str) -> list[tuple[ast.stmt, Edit]]:
+    """Behind the imports that the module starts with; without any before its first statement."""
     imports = (ast.Import, ast.ImportFrom)
     beginning = takewhile(lambda node: isinstance(node, (*imports, ast.Expr)), index.tree.body)
-    return max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)
-
-
-def _at_module_start(index: ModuleIndex, statement: str = NPU_IMPORT) -> list[tuple[ast.stmt, Edit]]:
-    """Behind the docstring, before the first statement."""
+    last = max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)
+    if last is not None:
+        return [(last, insert_import(index, last, statement))]
     if not index.tree.body:
         return []
     first = index.tree.body[0]

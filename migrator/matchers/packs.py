@@ -235,9 +235,7 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
         rule = typed(Rule, {**values, **more})
     except OptionError as error:
         raise RuleError(f"{path}:{_line(node, error.name)}: {error}") from None
-    for problem in _wrong_conditions(rule):
-        raise RuleError(f"{place}: {problem}")
-    for key, problem in _wrong_names(rule):
+    for key, problem in _wrong_rule(rule):
         raise RuleError(f"{path}:{_line(node, key)}: {problem}")
     message, advice = (_(" ".join(text.split())) for text in (rule.message, rule.advice))
     return replace(
@@ -285,16 +283,16 @@ def _wrong_example(example: dict[Any, Any]) -> Iterator[str]:
         yield _("it has both before and after, or only unchanged, or only reported")
 
 
-def _wrong_conditions(rule: Rule) -> Iterator[str]:
+def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
+    """What is wrong with a rule, with the field that says it: of those by which it goes, too.
+
+    These are the fields that it lacks, and those that its code does not look at.
+    """
     for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
         if not CONDITION.match(condition):
-            yield _("versions {versions!r} is not like '>=2.1,<2.6'", versions=rule.versions)
+            yield "", _("versions {versions!r} is not like '>=2.1,<2.6'", versions=rule.versions)
     if rule.library and not _LIBRARY.match(rule.library):
-        yield _("library {name!r} is not like 'transformers <4.51'", name=rule.library)
-
-
-def _wrong_names(rule: Rule) -> Iterator[tuple[str, str]]:
-    """The fields by which a rule goes: those that it lacks, and those that its code does not look at."""
+        yield "", _("library {name!r} is not like 'transformers <4.51'", name=rule.library)
     finder = rule.finder
     if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):
         yield "match", _("the field 'match' is missing or empty")

@@ -173,8 +173,8 @@ class _Climb:
                 self.siblings |= self._among(parent, parent.elts)
             elif isinstance(parent, ast.BoolOp):
                 self.siblings |= self._among(parent, parent.values)
-            elif isinstance(parent, (ast.Starred, ast.Await)):
-                pass
+            elif isinstance(parent, (ast.Starred, ast.Await, ast.Lambda)):
+                pass  # of a lambda its body: a default is a part of its parameters
             elif isinstance(parent, ast.JoinedStr):
                 if not self._begins_string(parent, child):
                     return DeviceContext(UNCLEAR, _("part of a longer string"))
@@ -188,9 +188,6 @@ class _Climb:
                 ends = child is parent.right and isinstance(parent.op, ast.Add) and not together
                 if ends and not isinstance(child, ast.BinOp):
                     return DeviceContext(UNCLEAR, _("end of a longer string"))
-            elif isinstance(parent, ast.Lambda):
-                if child is not parent.body:
-                    return DeviceContext(UNCLEAR, _("a lambda's default"))
             elif isinstance(parent, ast.keyword):
                 call = self.index.parent(parent)
                 outcome = self._keyword(call, parent)
@@ -209,8 +206,6 @@ class _Climb:
             elif isinstance(parent, ast.Subscript):
                 if child is parent.slice:
                     return self._key(parent)
-                if child is not parent.value:
-                    return DeviceContext(UNCLEAR, _("part of an index"))
             else:
                 return self._end(parent, child, came_from)
             if outcome is not None:
@@ -591,15 +586,13 @@ class _Climb:
         if isinstance(around, ast.arg):
             self.siblings = Beside()  # what the parameter is used for decides, not the other choices
             return self._of_parameter(around, _("a Literal"))
-        holder = around.arg if isinstance(around, (ast.arg, ast.keyword)) else ""
+        holder = around.arg if isinstance(around, ast.keyword) else ""
         return self._hinted(holder or last_name(getattr(around, "target", None)), _("a Literal"))
 
     def _default(self, arguments: ast.arguments, child: ast.AST) -> DeviceContext:
         """A parameter's default is what the parameter's name says, or is used for."""
-        for parameter, default in defaults(arguments):
-            if default is child:
-                return self._of_parameter(parameter, _("the default of {arg}", arg=parameter.arg))
-        return DeviceContext(UNCLEAR, _("a default"))
+        parameter = next(each for each, default in defaults(arguments) if default is child)
+        return self._of_parameter(parameter, _("the default of {arg}", arg=parameter.arg))
 
     def _of_parameter(self, parameter: ast.arg, where: str) -> DeviceContext:
         """What stands at a parameter is what its name says, or is used for."""

@@ -23,15 +23,8 @@ from migrator.other_files.requirements import alone_on_line, requirement_at, req
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
 _FAMILY = (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU)
 _SETUP_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
-_INSTALLED = (
-    "requirements",
-    "shell",
-    "dockerfile",
-    "makefile",
-    "markdown",
-    "rst",
-    "yaml",
-)  # lists for one machine: they name one version
+# Lists for one machine: they name one version.
+_INSTALLED = ("requirements", "shell", "dockerfile", "makefile", "markdown", "rst", "yaml")
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
 # Options by which pip asks one index alone; torch_npu is not in those of torch.
 _INDEX = ("--index-url", "-i")

@@ -23,8 +23,7 @@ def in_torchscript(context: FileContext, node: ast.AST) -> bool:
     index = context.index
     function, owner = index.function_of(node), index.class_of(node)
     if function is not None:
-        index.expand(function)
-        decorators = {index.qualified_name(each) for each in function.decorator_list}
+        decorators = _decorators(context, function)
         if decorators & _LEFT_OUT:
             return False
         if decorators & _COMPILERS:
@@ -39,9 +38,9 @@ def in_torchscript(context: FileContext, node: ast.AST) -> bool:
     return function.name in _methods(context, owner)
 
 
-def _is_compiled(context: FileContext, function: Function) -> bool:
+def _decorators(context: FileContext, function: Function) -> set[str]:
     context.index.expand(function)
-    return any(context.index.qualified_name(each) in _COMPILERS for each in function.decorator_list)
+    return {context.index.qualified_name(each) for each in function.decorator_list}
 
 
 def _methods(context: FileContext, owner: ast.ClassDef) -> frozenset[str]:
@@ -67,7 +66,7 @@ def _functions(context: FileContext) -> frozenset[str]:
             if isinstance(item, ast.Name) and index.qualified_name(call.func) in _CALLS
         ]
         first += [name for name in functions if context.project.is_scripted(name, context.name)]
-        first += [name for name, item in functions.items() if _is_compiled(context, item)]
+        first += [name for name, item in functions.items() if _decorators(context, item) & _COMPILERS]
         for owner in index.classes if context.project.program.scripts_modules else ():
             compiled = _methods(context, owner)
             for item in owner.body:

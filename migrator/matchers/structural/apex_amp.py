@@ -32,12 +32,14 @@ from migrator.names.tree import (
     arguments_of,
     called_name,
     hands_on,
+    holder_of,
     imported,
     is_none,
     last_name,
     root,
     string_value,
 )
+from migrator.names.ways import is_inside
 
 _AMP = "apex.amp"
 _SCALER = "amp_scaler"
@@ -320,7 +322,7 @@ def _steps(context: FileContext, rule: Rule, uses: _Uses, optimizer: str) -> Ite
     if not optimizer:
         return
     index = context.index
-    steps = [step for step in _own_steps(index) if ast.unparse(_stepping(step)) == optimizer]
+    steps = [step for step, holder in _own_steps(index) if ast.unparse(holder) == optimizer]
     functions = {index.function_of(each) for each in uses.scaled}
     beside = [step for step in steps if index.function_of(step) in functions]
     looks = bool(uses.parameters) or _GRADIENTS.search(index.text) is not None
@@ -345,18 +347,13 @@ def _steps(context: FileContext, rule: Rule, uses: _Uses, optimizer: str) -> Ite
                 yield found(context, rule, region.statement, api=f"{_AMP}.scale_loss", edits=[edit])
 
 
-def _own_steps(index: ModuleIndex) -> Iterator[ast.Expr]:
+def _own_steps(index: ModuleIndex) -> Iterator[tuple[ast.Expr, ast.expr]]:
+    """The statements ``x.step()``, each with what steps."""
     for call in index.calls:
-        statement, is_method = index.parent(call), isinstance(call.func, ast.Attribute)
-        if is_method and called_name(call) == "step" and not arguments_of(call):
+        statement, holder = index.parent(call), holder_of(call)
+        if holder is not None and called_name(call) == "step" and not arguments_of(call):
             if isinstance(statement, ast.Expr):
-                yield statement
-
-
-def _stepping(step: ast.Expr) -> ast.expr:
-    assert isinstance(step.value, ast.Call)
-    assert isinstance(step.value.func, ast.Attribute)
-    return step.value.func.value
+                yield statement, holder
 
 
 def _check_losses(index: ModuleIndex, uses: _Uses, function: Optional[ast.AST]) -> None:
@@ -388,7 +385,7 @@ class _Unscaled:
             if isinstance(around, (*FUNCTIONS, ast.Module)):
                 break
             before = list(index.before(around))
-            near = [each for each in uses.scaled if _holder(index, each, before) is not None]
+            near = [each for each in uses.scaled if is_inside(index, each, before)]
             if near and around is not step:
                 return cls(block[0], False, index.start(block[0]), end)
             if near:
@@ -406,19 +403,13 @@ class _Unscaled:
         return Edit(self.start, self.start, text + statement_separator(index, self.statement))
 
 
-def _holder(index: ModuleIndex, node: ast.stmt, block: list[ast.stmt]) -> Optional[ast.stmt]:
-    """The statement of a block that a node is in."""
-    around = [node, *index.above(node)]
-    return next((each for each in block if any(each is other for other in around)), None)
-
-
 def _repeated(index: ModuleIndex, node: ast.With, block: list[ast.stmt]) -> ast.stmt:
     """The outermost loop around a node that is in a block, or the node."""
     outermost: ast.stmt = node
     for around in (node, *index.above(node)):
         if isinstance(around, (ast.For, ast.While)):
             outermost = around
-        if any(around is each for each in block):
+        if around in block:
             break
     return outermost
 

@@ -14,7 +14,15 @@ from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu
-from migrator.names.tree import argument_of, bare_name, called_name, holder_of, only_target, string_value
+from migrator.names.tree import (
+    argument_of,
+    bare_name,
+    called_name,
+    holder_of,
+    kept_as,
+    only_target,
+    string_value,
+)
 
 _KEYWORD = "memory_format"
 
@@ -143,9 +151,7 @@ def _is_named(index: ModuleIndex, value: ast.AST, parent: Optional[ast.AST]) -> 
     if isinstance(parent, ast.Dict):
         if isinstance(index.parent(parent), (ast.List, ast.Tuple)):
             return False
-        return any(
-            item is value and string_value(key) == _KEYWORD for key, item in zip(parent.keys, parent.values)
-        )
+        return kept_as(parent, value) == _KEYWORD
     target = only_target(parent)
     return isinstance(target, ast.Subscript) and string_value(target.slice) == _KEYWORD
 

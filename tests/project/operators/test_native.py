@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrator.native.cpp_tokens import tokens
-from migrator.native.functions import scan_native
+from migrator.native.functions import scan_native, tokens
 
 
 def kernels(text: str) -> list[tuple[str, int]]:
