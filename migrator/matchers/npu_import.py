@@ -210,7 +210,7 @@ def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
 
 
 def _at_beginning(index: ModuleIndex, statement: str) -> list[tuple[ast.stmt, Edit]]:
-    """Behind the imports that the module starts with; without any before its first statement."""
+    """Behind the imports at a module's start; else behind its docstring, or before its first statement."""
     imports = (ast.Import, ast.ImportFrom)
     beginning = takewhile(lambda node: isinstance(node, (*imports, ast.Expr)), index.tree.body)
     last = max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)

@@ -423,6 +423,10 @@ class ModuleIndex:
         values = self.assigned(node)
         return values if len(values) == len(self.bindings(node)) else []
 
+    def is_bound_by(self, kind: str, node: ast.AST) -> bool:
+        """Whether a node is a name that something of a kind binds: an import, a parameter."""
+        return isinstance(node, ast.Name) and any(each.kind == kind for each in self.bindings(node))
+
     def definition(self, node: ast.AST) -> Function | ast.ClassDef | None:
         """The function or class of the file that a name stands for; None where it may be something else."""
         made = self.bindings(node) if isinstance(node, ast.Name) else []

@@ -287,12 +287,11 @@ class _Question:
 
     def _any_of(self, node: ast.Name, bound: _Bound) -> Value:
         """One answer for all that may bind a name. What a parameter is depends on where it is used."""
+        answers = (self._binding(node, binding) for binding in bound.bindings)
         if bound.has_parameter:
-            return _together(self._binding(node, binding) for binding in bound.bindings)
+            return _together(answers)
         key = ("any of", id(bound), node.id, self.depth, self.elsewhere is None)
-        return self.index.once(
-            key, lambda: _together([self._binding(node, binding) for binding in bound.bindings])
-        )
+        return self.index.once(key, lambda: _together(answers))
 
     def _just_before(self, node: ast.Name, bound: _Bound) -> ast.expr | None:
         """What a name was given last, where no branch and no loop lies between; None where one may."""

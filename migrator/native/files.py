@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 CUDA_SUFFIXES = frozenset({".cu", ".cuh"})
@@ -34,11 +34,3 @@ def native_bytes(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
             except OSError:
                 continue
     return found
-
-
-def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """The files as texts, by name; none where no file has to do with CUDA or is bound for Python."""
-    from migrator.native.functions import mentions_cuda
-
-    texts = [(name, data.decode("latin-1")) for name, data in native.items()]
-    return texts if any(mentions_cuda(text) for _, text in texts) else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -136,9 +136,10 @@ def is_cuda_name(name: str) -> bool:
     return bool(_CUDA_NAME.search(name))
 
 
-def mentions_cuda(text: str) -> bool:
-    """A quick look: whether a file can define or bind an operator at all."""
-    return bool(_WORTH.search(text))
+def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """The files as texts, by name; none where a quick look says that none defines or binds an operator."""
+    texts = [(name, data.decode("latin-1")) for name, data in native.items()]
+    return texts if any(_WORTH.search(text) for _, text in texts) else []
 
 
 def scan_native(name: str, text: str) -> NativeFile:

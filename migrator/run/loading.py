@@ -281,7 +281,7 @@ def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[tuple[N
     """
     if not files:
         return []
-    from migrator.native.files import texts_to_scan
+    from migrator.native.functions import texts_to_scan
 
     size = sum(map(len, files.values()))
     return list(spread(texts_to_scan(files), processes_for(size, jobs), _read_text))

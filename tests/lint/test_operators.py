@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.native import files
+from migrator.native import functions
 from tests.project.operators.projects import LAUNCHER
 
 BINDING = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
@@ -73,13 +73,13 @@ def test_a_changed_native_file_changes_the_findings(lint, scaled) -> None:
 
 def test_native_files_are_read_once(lint, scaled, monkeypatch) -> None:
     asked: list[int] = []
-    texts_to_scan = files.texts_to_scan
+    texts_to_scan = functions.texts_to_scan
 
     def noted(native):
         asked.append(len(native))
         return texts_to_scan(native)
 
-    monkeypatch.setattr(files, "texts_to_scan", noted)
+    monkeypatch.setattr(functions, "texts_to_scan", noted)
     lint("--select=NPU65")
     (scaled / "use.py").write_text(USE + "\n\nprint(double)\n")
     assert places(lint("--select=NPU65", "--output-format=json")) == FOUND

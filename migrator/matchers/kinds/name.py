@@ -97,7 +97,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         # A bare name: the import or the assignment that binds it is what changes.
         if rule.replace != "api_db" or npu_names.look_up(name, context.version) is None:
             return
-        if not target and _is_import_bound(context, root):
+        if not target and index.is_bound_by("import", root):
             yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
     elif not target:
         yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
@@ -107,7 +107,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
             yield found(context, rule, node, api=name, message=message)
             return
         # Behind a name that an import brings from torch_npu, torch_npu is there already.
-        is_imported = isinstance(root, ast.Name) and _is_import_bound(context, root)
+        is_imported = index.is_bound_by("import", root)
         yield found(
             context,
             rule,
@@ -118,7 +118,8 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
             advice=advice,
             message=rule.message.replace("{npu}", target)
             or _("use {target} instead of {name}", target=target, name=name),
-            safety="unsafe" if _is_parameter(index, root) else "",
+            # It may be handed in by callers of which not all are known.
+            safety="unsafe" if index.is_bound_by("param", root) else "",
         )
 
 
@@ -273,15 +274,6 @@ def _belonging(
         else:
             return name, rule  # what follows is a member of a function or a value
     return unknown
-
-
-def _is_import_bound(context: FileContext, node: ast.Name) -> bool:
-    return any(binding.kind == "import" for binding in context.index.bindings(node))
-
-
-def _is_parameter(index: ModuleIndex, root: ast.expr) -> bool:
-    """Whether a module is handed in, by callers of which not all need be known."""
-    return isinstance(root, ast.Name) and any(each.kind == "param" for each in index.bindings(root))
 
 
 def _renaming(

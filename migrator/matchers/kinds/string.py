@@ -90,18 +90,14 @@ Outcome = Union[Match, bool, None]
 def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceVocabulary]:
     """What the rule packs know of places: for device strings, and for backends."""
     known = [rule.options.places for rule in rules]
-
-    def words(wanted: Callable[[Places], tuple[str, ...]]) -> frozenset[str]:
-        return frozenset(word for places in known for word in wanted(places))
-
     hints = [hint for places in known for hint in places.hints]
     device = DeviceVocabulary(
         apis={api: where for places in known for api, where in places.apis.items()},
-        keywords=words(lambda places: places.keywords),
-        never=words(lambda places: places.never),
-        option_calls=words(lambda places: places.option_calls),
+        keywords=frozenset(word for places in known for word in places.keywords),
+        never=frozenset(word for places in known for word in places.never),
+        option_calls=frozenset(word for places in known for word in places.option_calls),
         hint=_any_of(hints),
-        foreign=words(lambda places: places.foreign),
+        foreign=frozenset(word for places in known for word in places.foreign),
         foreign_words={word: owners for places in known for word, owners in places.foreign_words.items()},
     )
     more = [hint for places in known for hint in places.backend_hints]

@@ -13,7 +13,6 @@ from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.entry import is_entry
 from migrator.matchers.npu_import import torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.index import ModuleIndex
 from migrator.names.tree import string_value
 from migrator.names.values import options_like
 
@@ -24,7 +23,8 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     if not is_entry(context):
         return
     made = [call for call, _ in context.calls_of(rule) if call.args]
-    outside = [call for call in made if _is_outside(call.args[0]) or _is_parameter(index, call.args[0])]
+    # A function may be given it by a library that reads the command line.
+    outside = [call for call in made if _is_outside(call.args[0]) or index.is_bound_by("param", call.args[0])]
     # model.to(args.device)
     outside += [call for call in index.calls if _is_to(call) and _is_outside(call.args[0])]
     if outside:
@@ -40,11 +40,6 @@ def _is_outside(device: ast.expr) -> bool:
     return (
         isinstance(device, ast.Attribute) and "device" in device.attr.lower() and options_like(device.value)
     )
-
-
-def _is_parameter(index: ModuleIndex, device: ast.expr) -> bool:
-    """Whether a device is what a function is given, perhaps by a library that reads the command line."""
-    return isinstance(device, ast.Name) and any(each.kind == "param" for each in index.bindings(device))
 
 
 def _is_to(call: ast.Call) -> bool:
