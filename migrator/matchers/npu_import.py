@@ -35,7 +35,10 @@ def torch_npu_imports(
     runtime = [node for node in index.imports if not is_for_types(index, node)]
     name = statement.rpartition(" ")[2]
     present = [node for node in runtime if _binds(node, name) or (not named and _brings(node, name))]
-    if any(_at_top(index, node) or _guarded_at_top(index, node) for node in present):
+    around = [index.parent(node) for node in present]
+    # In a try or an if of the module its absence was thought of.
+    around += [index.parent(each) for each in around if isinstance(each, (ast.Try, ast.If))]
+    if any(isinstance(each, ast.Module) for each in around):
         return []
     torch = [node for node in runtime if names_package(node, "torch")]
     for node in torch:
@@ -154,12 +157,6 @@ def _is_semicolon(rest_of_line: bytes) -> bool:
 
 def _at_top(index: ModuleIndex, node: Import) -> bool:
     return isinstance(index.parent(node), ast.Module)
-
-
-def _guarded_at_top(index: ModuleIndex, node: Import) -> bool:
-    """Whether an import stands in a ``try`` or an ``if`` of the module: its absence was thought of."""
-    parent = index.parent(node)
-    return isinstance(parent, (ast.Try, ast.If)) and isinstance(index.parent(parent), ast.Module)
 
 
 def _import_before(index: ModuleIndex, node: Import, needing: Sequence[ast.AST]) -> Import | None:

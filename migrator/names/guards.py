@@ -89,8 +89,11 @@ def is_guarded(
     """
     if is_for_types(index, node) or is_caught(index, node, errors):
         return True
+    handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
+    if any(_catches(handler, MISSING) for handler in handlers):
+        return True  # another way was tried first
     question = _Question(index, frozenset(missing), absent)
-    return _is_alternative(index, node) or any(map(question.is_asked_by, _conditions(index, node)))
+    return any(map(question.is_asked_by, _conditions(index, node)))
 
 
 def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
@@ -143,12 +146,6 @@ def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iter
                 elif isinstance(part, ast.Name):
                     for other in index.bindings(part):
                         yield from _asked_by_flag(index, other, seen)
-
-
-def _is_alternative(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a node is in an ``except`` for what is not there: another way was tried first."""
-    handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
-    return any(_catches(handler, MISSING) for handler in handlers)
 
 
 def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:

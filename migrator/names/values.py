@@ -352,9 +352,15 @@ class _Question:
         function, owner = self.index.function_of(node), self.index.class_of(node)
         if function is None or owner is None or function.name != "forward" or default is not None:
             return _UNKNOWN
-        starred = (function.args.vararg, function.args.kwarg)
-        is_plain = isinstance(binding.node, ast.arg) and binding.node not in starred
-        return _TENSOR if is_plain and _is_module(self.index, owner) else _UNKNOWN
+        if not isinstance(binding.node, ast.arg) or binding.node in (
+            function.args.vararg,
+            function.args.kwarg,
+        ):
+            return _UNKNOWN
+        self.index.expand(owner)
+        names = (self.index.qualified_name(base) or ast.unparse(base) for base in owner.bases)
+        is_module = any(name.startswith("torch.nn.") or name.endswith(_MODULE_BASES) for name in names)
+        return _TENSOR if is_module else _UNKNOWN
 
 
 def _gives_tensors(node: ast.expr) -> bool:
@@ -416,9 +422,3 @@ def _annotated(annotation: ast.expr | None) -> Value:
     if re.search(r"\bModule\b", text):
         return Value(MODULE, "torch.nn.Module")
     return _OTHER if re.match(_CLEAR_TYPES, text) else Value(UNKNOWN, text)
-
-
-def _is_module(index: ModuleIndex, owner: ast.ClassDef) -> bool:
-    index.expand(owner)
-    names = [index.qualified_name(base) or ast.unparse(base) for base in owner.bases]
-    return any(name.startswith("torch.nn.") or name.endswith(_MODULE_BASES) for name in names)

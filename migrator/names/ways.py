@@ -123,7 +123,9 @@ def decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
         if isinstance(around, ast.UnaryOp) and isinstance(around.op, ast.Not):
             value = not value
         elif isinstance(around, ast.Compare):
-            turning = (ast.Eq,) if _is_zero(around.comparators[0]) else _NEGATIVE
+            beside = around.comparators[0]
+            is_zero = isinstance(beside, ast.Constant) and beside.value == 0
+            turning = (ast.Eq,) if is_zero else _NEGATIVE
             value = value != isinstance(around.ops[0], turning)
         elif isinstance(around, ast.Call):
             if child is not around.func and bare_name(around.func) not in _ASKING:
@@ -134,10 +136,6 @@ def decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
     if isinstance(around, (ast.If, ast.IfExp)) and child is not around.test:
         return None, value
     return around, value
-
-
-def _is_zero(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:

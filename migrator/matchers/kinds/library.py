@@ -20,7 +20,6 @@ from migrator.names.guards import IMPORT_ERRORS, catching, is_asked_first, is_ca
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, imported, string_value
 from migrator.project.frameworks import imports_torch
-from migrator.project.project import Project
 
 _SHARE = 10  # where less than one in so many files is of another framework, the project is not
 _LESS: dict[str, Severity] = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
@@ -46,7 +45,10 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         rules = [rule for rule in rules if not rule.options.alone]
     once = {rule.code for rule in rules if rule.options.once}
     said: set[str] = set()
-    aside = {rule.code for rule in rules if rule.options.alone} if _are_few(context.project) else set()
+    project = context.project
+    # A project with few such files is not of another framework, but has adapters for one.
+    are_few = sum(project.frameworks.values()) * _SHARE < project.files
+    aside = {rule.code for rule in rules if rule.options.alone and are_few}
     for item in every_import(context, rules):
         code = item.finding.code
         if code not in said:
@@ -54,11 +56,6 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
             yield item._replace(finding=less) if code in aside else item
         if code in once:
             said.add(code)
-
-
-def _are_few(project: Project) -> bool:
-    """Whether a project is not of another framework, but has adapters for one."""
-    return sum(project.frameworks.values()) * _SHARE < project.files
 
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:

@@ -175,8 +175,9 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         yield _left(context, rule, node, owner_of_another, _("the object is a tensor or a module"))
         return
     scripted = in_torchscript(context, node)
-    if scripted and node.attr == "is_cuda":
-        yield _device_type(context, rule, node)
+    if scripted and node.attr == "is_cuda":  # the form that TorchScript compiles
+        edits = compared_type(index, node, '"npu"', isinstance(index.parent(node), HOLDS_COMPARISON))
+        yield found(context, rule, node, api=".is_cuda", edits=edits)
         return
     doubtful = not is_torch and (
         (is_setting and not isinstance(holder, ast.Call))  # Model.from_config(config).cuda()
@@ -243,12 +244,6 @@ HOLDS_COMPARISON = (
     ast.IfExp,
     ast.keyword,
 )
-
-
-def _device_type(context: FileContext, rule: Rule, node: ast.Attribute) -> Match:
-    """The form of ``x.is_cuda`` that TorchScript compiles."""
-    bare = isinstance(context.index.parent(node), HOLDS_COMPARISON)
-    return found(context, rule, node, api=".is_cuda", edits=compared_type(context.index, node, '"npu"', bare))
 
 
 def compared_type(index: ModuleIndex, node: ast.Attribute, value: str, bare: bool) -> list[Edit]:

@@ -126,7 +126,8 @@ def _ignores_device(
         return _is_filled_in(context, device)
     if value.kind in (TENSOR, MAYBE):
         return False
-    if _is_parameter_of_lambda(context, holder):  # a storage, in map_location
+    bound = context.index.bindings(holder) if isinstance(holder, ast.Name) else ()
+    if any(isinstance(binding.node, ast.Lambda) for binding in bound):  # a storage, in map_location
         return False
     if _may_be_none(context, device):
         return False
@@ -173,12 +174,6 @@ def _is_current(context: FileContext, device: ast.expr) -> bool:
     return bool(values) and all(
         isinstance(each, ast.Call) and index.qualified_name(each.func) in _CURRENT for each in values
     )
-
-
-def _is_parameter_of_lambda(context: FileContext, holder: ast.expr) -> bool:
-    if not isinstance(holder, ast.Name):
-        return False
-    return any(isinstance(binding.node, ast.Lambda) for binding in context.index.bindings(holder))
 
 
 def _names_device(context: FileContext, device: ast.expr) -> bool:

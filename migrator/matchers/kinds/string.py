@@ -322,7 +322,9 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
     value = written(context.index, node)
     for rule in rules:
         keyword, library = rule.options.keyword, rule.options.unless_asked
-        if keyword and _given_as(context.index, node) not in keyword:
+        child = context.index.chosen(node)
+        # The name of the argument, the setting or the key that it is given as.
+        if keyword and given_as(context.index.parent(child), child).lstrip("_") not in keyword:
             continue
         if library and is_asked_first(context.index, node, library):
             continue
@@ -330,12 +332,6 @@ def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node
             edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
             return found(context, rule, node, api=value, edits=edits, needs_npu=False)
     return None
-
-
-def _given_as(index: ModuleIndex, node: String) -> str:
-    """The name of the argument, the setting or the key that a string is given as, without ``_`` before it."""
-    child = index.chosen(node)
-    return given_as(index.parent(child), child).lstrip("_")
 
 
 _SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, String], Outcome]] = {

@@ -45,7 +45,8 @@ def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match
             continue
         for phrase, rule in phrases:
             is_there = phrase == value if rule.options.exact else phrase in value
-            if not is_there or not _goes_on_as_said(rule, value, phrase):
+            behind = value.partition(phrase)[2][:LONGEST]
+            if not is_there or not re.match(rule.options.goes_on, behind):
                 continue
             verdict = _place(context, node, rule)
             if verdict is None:
@@ -53,12 +54,6 @@ def find(context: FileContext, rules: list[Rule[TextOptions]]) -> Iterator[Match
             edits = replace_text(context.index, node, phrase, rule.replace) if rule.replace else []
             yield found(context, rule, node, api=phrase, edits=edits, safety=verdict if edits else "")
             break
-
-
-def _goes_on_as_said(rule: Rule[TextOptions], value: str, phrase: str) -> bool:
-    goes_on = rule.options.goes_on
-    behind = value.index(phrase) + len(phrase)
-    return not goes_on or bool(re.match(goes_on, value[behind : behind + LONGEST]))
 
 
 def _place(context: FileContext, node: ast.AST, rule: Rule[TextOptions]) -> str | None:

@@ -12,7 +12,7 @@ from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device
-from migrator.names.tree import Import, argument_of, string_value
+from migrator.names.tree import argument_of, string_value
 
 
 def find_early_imports(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -31,16 +31,10 @@ def find_early_imports(context: FileContext, rule: Rule) -> Iterator[Match]:
         api = ", ".join(replaced)
         for place, edit in torch_npu_imports(index, [node], above=True):
             yield insertion(context, rule, place, edit, api=api)
-        if any(
-            names_package(other, "torch_npu") and _is_below(index, other, node) for other in index.imports
-        ):
+        below = (other for other in index.behind(node) if isinstance(other, (ast.Import, ast.ImportFrom)))
+        if any(names_package(other, "torch_npu") for other in below):
             yield found(context, rule, node, api=api, advice=_("Import torch_npu above it."))
         return
-
-
-def _is_below(index: ModuleIndex, other: Import, node: Import) -> bool:
-    """Whether an import stands behind another one in the same block."""
-    return other in index.block(node) and index.start(other) > index.start(node)
 
 
 def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:

@@ -71,7 +71,11 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
     chooses = knows_visible_devices(index.text) and any(
         named_in(options.calls.get(use.name, "")) - {"device_count"} for use in uses
     )
-    if not uses or len(known) < len(uses) or chooses or not all(_can_go(rule, each) for each in imports):
+    # They can go that bring nothing else.
+    can_go = all(len(imported(each)) == len(each.names) for each in imports) and all(
+        rule.fits(name) for each in imports for name in imported(each)
+    )
+    if not uses or len(known) < len(uses) or chooses or not can_go:
         yield from every_import(context, [rule])
         for use in uses:
             if use.name in options.started:
@@ -125,11 +129,6 @@ def _known(rule: DriverRule) -> set[str]:
     return {*rule.options.calls, *rule.options.names}
 
 
-def _can_go(rule: DriverRule, node: Import) -> bool:
-    """Whether an import statement brings nothing else."""
-    return len(imported(node)) == len(node.names) and all(rule.fits(name) for name in imported(node))
-
-
 def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) -> _Use:
     index, options = context.index, rule.options
     if name in options.names:
@@ -156,7 +155,9 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
             return _Use(ref, name, None)
         value = before + "".join(map(index.segment, call.args)) + behind
         return _Use(ref, name, [instead_of(index, around, text.replace("{}", value))])
-    if name in options.handles and not _stays_inside(index, rule, call):
+    if name in options.handles and not all(
+        called_name(index.parent(read)) in options.calls for read in index.reads_of(call)
+    ):  # a handle is given to something else than functions of the library
         return _Use(ref, name, None)
     read = _read(index, options, call, name)
     if read is None:
@@ -164,11 +165,6 @@ def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) 
     at_once = [edit for node, changes in read if node is call for edit in changes]
     later = [(node, changes) for node, changes in read if node is not call]
     return _Use(ref, name, [*edits, *at_once], later)
-
-
-def _stays_inside(index: ModuleIndex, rule: DriverRule, call: ast.Call) -> bool:
-    """Whether a handle is given to nothing but functions of the library."""
-    return all(called_name(index.parent(read)) in rule.options.calls for read in index.reads_of(call))
 
 
 def _read(

@@ -95,7 +95,8 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
         edits = [instead_of(index, use.node, text), *use.edits]
         yield _fixed(context, rule, index.call_of(use.node) or use.node, use, edits)
     yield from _imports_gone(context, rule, fixed)
-    stays = {index.span(each) for each in index.imports if len(moving.get(each, ())) < _count(rule, each)}
+    named = {each: sum(map(rule.fits, imported(each))) for each in index.imports}
+    stays = {index.span(each) for each, names in named.items() if len(moving.get(each, ())) < names}
     yield from (each for each in every_import(context, [rule]) if each.finding.span in stays)
     for use in (use for use in [*left, *members] if use not in fixed):
         call = index.call_of(use.node)
@@ -261,10 +262,6 @@ def _written(use: _Use) -> str:
 
 def _message(use: _Use) -> str:
     return _("{name} is {use} in torch", name=use.name, use=_written(use))
-
-
-def _count(rule: EquivalentRule, node: Import) -> int:
-    return sum(rule.fits(name) for name in imported(node))
 
 
 def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use]) -> Iterator[Match]:

@@ -84,7 +84,8 @@ def _given(
     edits = None if choice or only else without_arguments(index, call, [keyword])
     if edits is None:
         edits = _other_format(index, ref, "contiguous_format" if name else "preserve_format")
-    certain = method in ("cuda", "npu") or _names_npu(call)
+    device = string_value(argument_of(call, "device", 0)) or ""
+    certain = method in ("cuda", "npu") or device.startswith(("cuda", "npu"))
     yield found(context, rule, call, api=api, edits=edits, safety="safe" if certain else "")
 
 
@@ -198,9 +199,3 @@ def _other_format(index: ModuleIndex, ref: ast.expr, name: str) -> list[Edit]:
         return []
     end = index.end(ref)
     return [Edit(end - len(ref.attr), end, name)]
-
-
-def _names_npu(call: ast.Call) -> bool:
-    """Whether a call's device is written as one for CUDA or an NPU."""
-    device = argument_of(call, "device", 0)
-    return (string_value(device) or "").startswith(("cuda", "npu"))
