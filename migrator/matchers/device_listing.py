@@ -147,7 +147,8 @@ def _query(printed: Printed, words: Sequence[str]) -> Optional[Listing]:
 def source(listing: Listing, form: Form) -> str:
     """Python source that gives the lines in some form; empty where there is none for it."""
     if form.kind == "count":
-        return _plus("torch.npu.device_count()" if not listing.device else "1", form.more)
+        count = "1" if listing.device else "torch.npu.device_count()"
+        return f"{count} {'+' if form.more > 0 else '-'} {abs(form.more)}" if form.more else count
     if listing.counted:
         text = 'f"{torch.npu.device_count()}\\n"' if form.ends else "str(torch.npu.device_count())"
         return {"text": text, "bytes": f"{text}.encode()"}.get(form.kind, "")
@@ -166,7 +167,3 @@ def source(listing: Listing, form: Form) -> str:
     else:
         text = f"{joint}.join({each})"
     return text if form.kind == "text" else f"{text}.encode()"
-
-
-def _plus(text: str, more: int) -> str:
-    return f"{text} {'+' if more > 0 else '-'} {abs(more)}" if more else text

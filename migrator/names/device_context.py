@@ -82,7 +82,9 @@ def device_context(
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.of_call
     chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)
-    if chosen and not _of_library(index, vocabulary, node):
+    kept = index.chosen(node)
+    # Trainer(accelerator=…): the name says a device of a library.
+    if chosen and not vocabulary.leaves(kept_as(index.parent(kept), kept)):
         context = DeviceContext(CERTAIN, _("selected if there is a GPU, otherwise cpu"), context.api)
     if context.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, vocabulary, node)):
         reason = _("in code for {library}, whose devices are not torch devices", library=library)
@@ -101,12 +103,6 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
         and len(call.args) > 1
         and call.args[0] is node
     )
-
-
-def _of_library(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:
-    """Whether a value is kept under a name that says a device of a library: ``Trainer(accelerator=…)``."""
-    child = index.chosen(node)
-    return vocabulary.leaves(kept_as(index.parent(child), child))
 
 
 def _elements(node: ast.BinOp) -> list[ast.expr]:

@@ -139,7 +139,9 @@ def _rewriting(context: FileContext, rule: PatternRule, node: ast.AST, outcome: 
     if not rule.replace or outcome.casts or not _fits_rule(context, rule, node, outcome):
         return []
     index = context.index
-    if rule.replace.startswith("torch.") and not _has_torch(index):
+    torch = index.module_scope.bindings.get("torch", ())
+    is_package = bool(torch) and all(binding.name == "torch" for binding in torch)
+    if rule.replace.startswith("torch.") and not is_package:
         return []
     used = _WORD.findall(rule.replace)
     texts = {}
@@ -159,12 +161,6 @@ def _rewriting(context: FileContext, rule: PatternRule, node: ast.AST, outcome: 
         return []
     text = _WORD.sub(lambda word: texts.get(word.group(), word.group()), rule.replace)
     return [*before, Edit(index.start(node), index.end(node), text)]
-
-
-def _has_torch(index: ModuleIndex) -> bool:
-    """Whether the name ``torch`` is the package in the whole file."""
-    bindings = index.module_scope.bindings.get("torch", ())
-    return bool(bindings) and all(binding.name == "torch" for binding in bindings)
 
 
 def _fits_rule(context: FileContext, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:

@@ -111,15 +111,12 @@ def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> 
     value = setting.value or setting.begins
     if options.holding and not any(each in value for each in options.holding):
         return False
-    if setting.kind == "variable" and (setting.reads or not (setting.exported or _is_environment(context))):
+    # All variables of other types of files are for the program that is started.
+    given = setting.exported or context.index.type not in ("shell", "makefile", "markdown", "rst")
+    if setting.kind == "variable" and (setting.reads or not given):
         return False
     program = context.index.content.program_of(setting)
     return not options.programs or (program is not None and program.name in options.programs)
-
-
-def _is_environment(context: TextContext) -> bool:
-    """Whether all variables of a file are for the program that is started."""
-    return context.index.type not in ("shell", "makefile", "markdown", "rst")
 
 
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
