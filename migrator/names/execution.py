@@ -81,7 +81,9 @@ def _is_used(index: ModuleIndex, defined: Function | ast.ClassDef, asked: frozen
 def _decides(parent: ast.AST, child: ast.AST) -> bool:
     """Whether ``parent`` may leave out its part ``child``, or catch what that raises."""
     if isinstance(parent, ast.If):
-        return child is not parent.test and not _is_main(parent, child)
+        # if __name__ == "__main__":, which holds where the file is the program
+        names = isinstance(parent.test, ast.Compare) and bare_name(parent.test.left) == "__name__"
+        return child is not parent.test and not (names and child in parent.body)
     if isinstance(parent, ast.IfExp):
         return child is not parent.test
     if isinstance(parent, ast.BoolOp):
@@ -94,12 +96,6 @@ def _decides(parent: ast.AST, child: ast.AST) -> bool:
     if isinstance(parent, ast.Assert):
         return child is parent.msg
     return isinstance(parent, (ast.ExceptHandler, ast.comprehension)) or type(parent).__name__ == "match_case"
-
-
-def _is_main(test: ast.If, child: ast.AST) -> bool:
-    """``if __name__ == "__main__":``, which holds where the file is the program."""
-    names = isinstance(test.test, ast.Compare) and bare_name(test.test.left) == "__name__"
-    return names and child in test.body
 
 
 def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt], ...]) -> bool:

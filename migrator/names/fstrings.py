@@ -156,10 +156,7 @@ def _end_of_expression(source: str, position: int) -> int:
 
 def _spans(tree: ast.expr, code: str, begin: int) -> dict[ast.AST, tuple[int, int]]:
     """Where the nodes of a field's expression are in the file."""
-    starts = [0]
-    for position, byte in enumerate(f"({code})".encode()):
-        if byte == 10:
-            starts.append(position + 1)
+    starts = [0, *(line.end() for line in re.finditer(b"\n", f"({code})".encode()))]
     spans: dict[ast.AST, tuple[int, int]] = {}
     inside_fstring: set[ast.AST] = set()
     for node in ast.walk(tree):

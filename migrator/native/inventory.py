@@ -66,11 +66,8 @@ def _name_at_end(text: str) -> str:
     while end and (depth or text[end - 1] == ">"):
         end -= 1
         depth += {">": 1, "<": -1}.get(text[end], 0)
-    text = text[:end].rstrip()
-    start = len(text)
-    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-        start -= 1
-    return "" if text[start : start + 1].isdigit() else text[start:]
+    name = re.split(r"\W", text[:end].rstrip())[-1]
+    return "" if name[:1].isdigit() else name
 
 
 @cache
