@@ -11,7 +11,7 @@ from migrator.findings.finding import Edit
 from migrator.names.guards import is_for_types
 from migrator.names.index import ModuleIndex
 from migrator.names.statements import head_lines
-from migrator.names.tree import FUNCTIONS, Import
+from migrator.names.tree import FUNCTIONS, Import, imported
 
 NPU_IMPORT = "import torch_npu"
 
@@ -134,9 +134,7 @@ def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:
 
 def names_package(node: Import, package: str) -> bool:
     """Whether an import statement imports a package or something of it."""
-    if isinstance(node, ast.Import):
-        return any(alias.name.split(".")[0] == package for alias in node.names)
-    return node.level == 0 and (node.module or "").split(".")[0] == package
+    return any(name.partition(".")[0] == package for name in imported(node))
 
 
 def imports_package(index: ModuleIndex, package: str) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from migrator.language import N_
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import kept_as, string_value
+from migrator.names.tree import imported, kept_as, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
@@ -111,12 +111,7 @@ class DeviceVocabulary:
 
 def _imported(index: ModuleIndex) -> frozenset[str]:
     """The packages that a file imports."""
-    names = (
-        (node.module or "",) if isinstance(node, ast.ImportFrom) else tuple(each.name for each in node.names)
-        for node in index.imports
-        if not getattr(node, "level", 0)
-    )
-    return frozenset(name.partition(".")[0] for several in names for name in several)
+    return frozenset(name.partition(".")[0] for node in index.imports for name in imported(node))
 
 
 def is_device_or_backend(text: str) -> bool:
