@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from migrator.api_support import npu_names, torch_names
@@ -31,7 +30,8 @@ def coverage(version: TorchVersion, every: int = 1) -> Coverage:
     verdicts: Counter[str] = Counter()
     evidence: Counter[str] = Counter()
     unknown = []
-    names = list(_names(version))[::every]
+    held = torch_names.of_version(version.text)
+    names = [name for name in torch_names.listed() if held.present(name)][::every]
     for name in names:
         found = word(name, version)
         verdicts[found] += 1
@@ -50,11 +50,6 @@ def basis(name: str, version: TorchVersion) -> str:
     if verdict.evidence is not None:
         return verdict.evidence.kind
     return "documents" if verdict.documents else "operators" if verdict.kernel else ""
-
-
-def _names(version: TorchVersion) -> Iterator[str]:
-    held = torch_names.of_version(version.text)
-    return (name for name in torch_names.listed() if held.present(name))
 
 
 def _reason(name: str, version: TorchVersion) -> str:

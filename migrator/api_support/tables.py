@@ -149,9 +149,9 @@ def records(table: str, folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def order(folder: Path) -> list[str]:
-    """The torch versions that the tables in a folder are about, oldest first."""
-    return [row[0] for row in rows("versions", folder)]
+def order(folder: Path, table: str = "versions") -> list[str]:
+    """The torch versions that the tables in a folder are about, or those of torch_wheels, oldest first."""
+    return [row[0] for row in rows(table, folder)]
 
 
 def lines(table: str) -> list[str]:

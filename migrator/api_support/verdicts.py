@@ -184,13 +184,12 @@ def word(name: str, version: TorchVersion) -> str:
 
 
 def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
-    if known.status == "unsupported":
-        # A document that no longer lists an API takes nothing back and confirms nothing.
-        outdated = bool(known.neighbour) and "docs" in version.evidence
-        if not outdated and kernel != "python":  # seen to run, with nothing that an NPU could lack
-            return "unsupported"
-        return _BY_KERNEL.get(kernel, "unknown")
-    if known.status == "unknown":
+    # A document that no longer lists an API takes nothing back and confirms nothing.
+    outdated = bool(known.neighbour) and "docs" in version.evidence
+    runs = kernel == "python"  # seen to run, with nothing that an NPU could lack
+    if known.status == "unsupported" and not (outdated or runs):
+        return "unsupported"
+    if known.status in ("unsupported", "unknown"):
         return _BY_KERNEL.get(kernel, "unknown")
     if kernel == "none" or (not kernel and _ON_THE_CPU.intersection(known.limits)):
         return "fallback"

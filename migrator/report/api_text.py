@@ -75,9 +75,8 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
             words = [found.npu_name or _("no NPU equivalent")]
             words += [found.verdict] if found.npu_name and found.verdict != "supported" else []
         elif answer.kind == "environment":
-            words = [
-                answer.environment.npu or _("no NPU equivalent") if answer.environment else _("of an NPU")
-            ]
+            own = answer.environment
+            words = [own.npu or _("no NPU equivalent") if own else _("of an NPU")]
         elif answer.kind in ("own", "npu"):
             words = [_("in torch_npu") if found.exists else _("not in torch_npu")]
         shown = [_colored(word) for word in words if word] or ["-"]

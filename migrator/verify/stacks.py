@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,10 +79,7 @@ def _is_complete(path: Path) -> bool:
 
 def read_stacks(notes: Path) -> list[Stack]:
     """The stacks that were written, by rank and number; of DataLoader workers and the like too."""
-    return sorted(_stacks(notes), key=lambda stack: (stack.rank is None, stack.rank or "", stack.pid))
-
-
-def _stacks(notes: Path) -> Iterator[Stack]:
+    found = []
     for path in notes.glob("stacks-*.txt"):
         text = path.read_text(encoding="utf-8", errors="replace")
         threads = re.split(r"^(?=(?:Current thread|Thread) 0x)", text, flags=re.M)
@@ -92,4 +88,5 @@ def _stacks(notes: Path) -> Iterator[Stack]:
         if frames:
             about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
             calls = tuple(Call(file, int(line), function) for file, line, function in frames)
-            yield Stack(int(path.stem.partition("-")[2]), about["rank"], calls)
+            found.append(Stack(int(path.stem.partition("-")[2]), about["rank"], calls))
+    return sorted(found, key=lambda stack: (stack.rank is None, stack.rank or "", stack.pid))

@@ -71,7 +71,7 @@ def write_own(api_db: Path, held: Held, rest: Rest) -> None:
 
 def set_natives(api_db: Path, read: Mapping[str, Natives]) -> None:
     """Put the lists of some torch versions into the table, in place of what it has of them."""
-    order = [row[0] for row in tables.rows("torch_wheels", api_db)]
+    order = tables.order(api_db, "torch_wheels")
     held: dict[tuple[str, str], set[str]] = {}
     for operator, first, last, kind in tables.rows("native_functions", api_db):
         inside = set(tables.inside(first, last, order))

@@ -19,7 +19,7 @@ def set_releases(api_db: Path, package: str, read: Mapping[str, tuple[str, Relea
     What the compiled part of one has is asked of all that are given together. Of the others the parts are
     not at hand: there such a name may be, unless the table knew it before.
     """
-    order, facts = versions(api_db), by_version(api_db)
+    order, facts = tables.order(api_db, "torch_wheels"), by_version(api_db)
     known = sure(facts)
     for version, (_, release) in read.items():
         held = facts.setdefault(version, {})
@@ -44,14 +44,9 @@ def set_releases(api_db: Path, package: str, read: Mapping[str, tuple[str, Relea
     tables.write_in(api_db, "torch_names", _lines(facts))
 
 
-def versions(api_db: Path) -> list[str]:
-    """The torch versions that the table is about, oldest first."""
-    return [row[0] for row in tables.rows("torch_wheels", api_db)]
-
-
 def by_version(api_db: Path) -> ByVersion:
     """What the table holds of each version."""
-    order = versions(api_db)
+    order = tables.order(api_db, "torch_wheels")
     found: ByVersion = {version: {} for version in order}
     for name, first, last, kind, of, cell in tables.rows("torch_names", api_db):
         words = [word.partition("@")[::2] for word in cell.split()]

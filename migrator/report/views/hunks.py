@@ -76,17 +76,17 @@ def hunks_of(
     """The hunks of a file, or of a notebook's cell, from its lines in the result and in the original."""
     ordered = sorted(places, key=lambda place: (place.line, -place.end_line, not place.change))
     changes = [place for place in ordered if place.change]
-    spans = _compared(changes, lines, original) or _spans(changes, lines)
+    spans = None if lines is None else _compared(changes, lines, original) or _spans(changes, lines)
     if lines is None or spans is None:
         return list(_alone(ordered))
     return _joined(ordered, spans, lines)
 
 
 def _compared(
-    changes: Sequence[Place], lines: Optional[Sequence[str]], original: Optional[Sequence[str]]
+    changes: Sequence[Place], lines: Sequence[str], original: Optional[Sequence[str]]
 ) -> Optional[list[_Span]]:
     """What differs between two files; None where one is not that of which the changes tell."""
-    if lines is None or original is None:
+    if original is None:
         return None
     for place in changes:
         there = "\n".join(original[place.line - 1 : place.end_line]).strip()
@@ -101,10 +101,8 @@ def _compared(
     ]
 
 
-def _spans(changes: Sequence[Place], lines: Optional[Sequence[str]]) -> Optional[list[_Span]]:
+def _spans(changes: Sequence[Place], lines: Sequence[str]) -> Optional[list[_Span]]:
     """The changes where they are in the result; None where one is not to be found there."""
-    if lines is None:
-        return None
     spans: list[_Span] = []
     shift, end = 0, 0
     for place in _widest(changes):

@@ -12,8 +12,8 @@ from migrator.language import _, language
 class Texts:
     """The texts by their keys, in the language of the run."""
 
-    def __init__(self, entries: Mapping[str, Any] | None = None) -> None:
-        self._entries = reports_yaml("page/texts.yaml") if entries is None else entries
+    def __init__(self) -> None:
+        self._entries: Mapping[str, Any] = reports_yaml("page/texts.yaml")
         self.language = "en" if language() == "en" else "zh-CN"
 
     def __call__(self, key: str, n: int | None = None, **values: object) -> str:
