@@ -317,8 +317,8 @@ def _names() -> list[str]:
     found = {line.partition(",")[0] for table in ("api_support", "aliases") for line in tables.lines(table)}
     found |= set(torch_names.listed())
     found |= npu_names.names() | env_vars.known().keys() | tables.grouped("custom_ops").keys()
-    found |= set(env_vars.npu_names())
-    found |= tables.grouped("npu_names", 4).keys() | {other.npu for other in env_vars.known().values()}
+    found |= tables.grouped("npu_variables").keys() | tables.grouped("npu_names", 4).keys()
+    found |= {other.npu for other in env_vars.known().values()}
     return sorted(found - {""})
 
 

@@ -69,11 +69,6 @@ def of_npu(name: str) -> Optional[NpuVariable]:
     return None
 
 
-def npu_names() -> list[str]:
-    """The names of all variables of HCCL, CANN and torch_npu that are known."""
-    return [row[0] for row in tables.rows("npu_variables")]
-
-
 def look_up(name: str) -> Optional[EnvVar]:
     """The variable of that name, or None where it is not known."""
     return known().get(name)

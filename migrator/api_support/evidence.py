@@ -46,7 +46,7 @@ class Evidence(NamedTuple):
 @cache
 def of_area(api: str) -> Optional[Evidence]:
     """What a person wrote of an API, or of the module that it lies in (by_hand/areas.csv)."""
-    areas = _areas()
+    areas = tables.grouped("by_hand/areas")
     name, pattern = api, api
     while pattern not in areas and name:
         name = name.rpartition(".")[0]
@@ -55,13 +55,8 @@ def of_area(api: str) -> Optional[Evidence]:
         pattern = next((each for each in areas if each.endswith("_*") and api.startswith(each[:-1])), "")
     if not pattern:
         return None
-    status, note = areas[pattern]
+    _name, status, note, _source = areas[pattern][0]
     return Evidence(status, "area", True, note=note)
-
-
-@cache
-def _areas() -> dict[str, tuple[str, str]]:
-    return {name: (status, note) for name, status, note, _ in tables.rows("by_hand/areas")}
 
 
 @cache
@@ -139,8 +134,9 @@ def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
     """Status and reason where a name in a source is of CUDA, or an operator of a library that NPUs lack."""
     if "::" in name:
         library = name.partition("::")[0]
-        known = _areas().get(f"{library}::*")
-        return (known[0], known[1].replace("{}", name)) if known and known[0] != "supported" else None
+        rows = tables.grouped("by_hand/areas").get(f"{library}::*")
+        status, note = rows[0][1:3] if rows else ("supported", "")
+        return (status, note.replace("{}", name)) if status != "supported" else None
     if "." not in name:
         return None
     form = npu_names.look_up(name, version)

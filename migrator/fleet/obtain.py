@@ -76,9 +76,8 @@ def _from_git(repository: Repository, scratch: Path, target: Path, seconds: floa
     clone = scratch / ".clone"
     _git(git, ["init", "-q", "--bare", str(clone)], scratch, seconds)
     wanted = repository.revision or "HEAD"
-    code, why = _git(
-        git, ["fetch", "-q", "--depth=1", "--no-tags", "--", repository.source, wanted], clone, seconds
-    )
+    only = ["fetch", "-q", "--depth=1", "--no-tags", "--", repository.source, wanted]
+    code, why = _git(git, only, clone, seconds)
     commit = "FETCH_HEAD"
     if code:  # a server may not give single commits: all of them then
         every = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]

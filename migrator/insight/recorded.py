@@ -37,11 +37,8 @@ class Sum:
     multiply_adds: int = 0
 
     def __add__(self, other: Sum) -> Sum:
-        return Sum(
-            self.calls + other.calls,
-            self.bytes + other.bytes,
-            self.multiply_adds + other.multiply_adds,
-        )
+        products = self.multiply_adds + other.multiply_adds
+        return Sum(self.calls + other.calls, self.bytes + other.bytes, products)
 
 
 @dataclass(frozen=True)
