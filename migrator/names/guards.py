@@ -154,8 +154,11 @@ def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
             return True
     around = annotated(index, node)
+    if around is None:
+        return False
     is_local = isinstance(around, ast.AnnAssign) and index.function_of(around) is not None
-    return around is not None and (is_local or _postpones(index))
+    # Postponed annotations are not evaluated either.
+    return is_local or any("__future__.annotations" in imported(each) for each in index.imports)
 
 
 def annotated(index: ModuleIndex, node: ast.AST) -> ast.AST | None:
@@ -178,11 +181,6 @@ def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
             if index.qualified_name(test) == "torch.version.cuda":
                 return True
     return False
-
-
-def _postpones(index: ModuleIndex) -> bool:
-    """Whether annotations of a file are not evaluated."""
-    return any("__future__.annotations" in imported(node) for node in index.imports)
 
 
 def _conditions(index: ModuleIndex, node: ast.AST) -> Iterator[ast.AST]:

@@ -42,7 +42,10 @@ def find(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
             continue
         call = _runs(index, rule, node)
         if call is not None:
-            edits = _for_npus(context, node, text) if _is_here(rule, call) else []
+            called = called_name(call)
+            # It runs among the names of its file where it is given no others.
+            is_here = called in rule.options.here and (len(call.args) == 1 or called not in ("eval", "exec"))
+            edits = _for_npus(context, node, text) if is_here else []
             yield found(context, rule, node, api=_CUDA.findall(text)[0], edits=edits)
     for command in commands(index):
         for option, word in zip(command.texts, command.words[1:]):
@@ -75,12 +78,6 @@ def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Option
     # model.eval(), and exec of other objects; of the marks of pytest only the last name is known.
     of_builtin = bare_name(holder.func) in ("eval", "exec") and isinstance(holder.func, ast.Attribute)
     return None if of_builtin else holder
-
-
-def _is_here(rule: Rule[CodeOptions], call: ast.Call) -> bool:
-    """Whether a text runs among the names of its file: it is given no others."""
-    in_file = called_name(call) in rule.options.here
-    return in_file and (len(call.args) == 1 or called_name(call) not in ("eval", "exec"))
 
 
 def _for_npus(context: FileContext, node: ast.Constant, text: str) -> list[Edit]:

@@ -191,7 +191,7 @@ def _in_file(index: ModuleIndex, command: Command, listing: Listing) -> Optional
 def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
     call, runner = command.call, command.runner.rpartition(".")[2]
     given = [argument_of(call, name) for name in _IN_TEXT]
-    form = Form("text" if any(each and not _is_false(each) for each in given) else "bytes")
+    form = Form("text" if any(each and getattr(each, "value", True) for each in given) else "bytes")
     if runner == "check_output":
         return _Reading(call, form)
     if runner == "getoutput":
@@ -337,10 +337,6 @@ def _left_out(where: ast.expr, most: int) -> int:
         return 0
     gone = sum(end for end in ends if end)
     return gone if gone <= most else 0
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not node.value
 
 
 def _unused(index: ModuleIndex, command: Command, reading: _Reading) -> Iterator[ast.stmt]:

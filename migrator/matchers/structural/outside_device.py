@@ -13,7 +13,7 @@ from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.entry import is_entry
 from migrator.matchers.npu_import import torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.tree import string_value
+from migrator.names.tree import called_name, holder_of, string_value
 from migrator.names.values import options_like
 
 
@@ -26,7 +26,8 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     # A function may be given it by a library that reads the command line.
     outside = [call for call in made if _is_outside(call.args[0]) or index.is_bound_by("param", call.args[0])]
     # model.to(args.device)
-    outside += [call for call in index.calls if _is_to(call) and _is_outside(call.args[0])]
+    moves = (call for call in index.calls if holder_of(call) is not None and called_name(call) == "to")
+    outside += [call for call in moves if call.args and _is_outside(call.args[0])]
     if outside:
         for node, edit in torch_npu_imports(index, outside, context.version.replaces_names):
             yield insertion(context, rule, node, edit)
@@ -40,7 +41,3 @@ def _is_outside(device: ast.expr) -> bool:
     return (
         isinstance(device, ast.Attribute) and "device" in device.attr.lower() and options_like(device.value)
     )
-
-
-def _is_to(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and bool(call.args)
