@@ -149,10 +149,7 @@ HANDLERS = {
     ),
     "int-device": Finder("structural.int_device"),
     "library-default": Finder(
-        "structural.library_defaults",
-        goes_by="packages",
-        takes_match=False,
-        asks_project=True,
+        "structural.library_defaults", goes_by="packages", takes_match=False, asks_project=True
     ),
     "library-equivalent": Finder("structural.library_equivalents", goes_by="names", needs_npu=False),
     "moved-value": Finder("structural.moved_value", takes_match=False, needs_npu=False),

@@ -14,10 +14,7 @@ from migrator.names.tree import argument_of, called_name, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
-    {
-        *_SHELLS,
-        *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")),
-    }
+    {*_SHELLS, *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))}
 )
 _ERRORS_GO = re.compile(r"\b2>\s*(?:/dev/null|&1)")  # where they go says nothing of the output
 _UNKNOWN = re.compile(r"[\0$`]")

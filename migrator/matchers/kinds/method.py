@@ -234,16 +234,7 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
 
 
 # What may hold a comparison without parentheses around it.
-HOLDS_COMPARISON = (
-    ast.If,
-    ast.While,
-    ast.Assert,
-    ast.Return,
-    ast.Assign,
-    ast.BoolOp,
-    ast.IfExp,
-    ast.keyword,
-)
+HOLDS_COMPARISON = (ast.If, ast.While, ast.Assert, ast.Return, ast.Assign, ast.BoolOp, ast.IfExp, ast.keyword)
 
 
 def compared_type(index: ModuleIndex, node: ast.Attribute, value: str, bare: bool) -> list[Edit]:

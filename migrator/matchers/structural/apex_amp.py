@@ -415,11 +415,7 @@ def _repeated(index: ModuleIndex, node: ast.With, block: list[ast.stmt]) -> ast.
 
 
 def _gradients(
-    context: FileContext,
-    rule: Rule,
-    uses: _Uses,
-    function: Optional[ast.AST],
-    regions: list[_Unscaled],
+    context: FileContext, rule: Rule, uses: _Uses, function: Optional[ast.AST], regions: list[_Unscaled]
 ) -> Iterator[Match]:
     """Gradients are looked at where they are unscaled, or clipped to a norm that is scaled as they are."""
     index = context.index
