@@ -128,7 +128,7 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
                 return fail(refusal)
         return _run_app(given)
     except (KeyboardInterrupt, typer.Abort):
-        return fail("interrupted", INTERRUPTED)
+        return fail(_("interrupted"), INTERRUPTED)
     except Exception as error:
         if isinstance(error, OSError):
             with suppress(OSError):

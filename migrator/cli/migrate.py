@@ -168,7 +168,7 @@ def _print_bytes(data: bytes) -> None:
 
 
 def _interrupted(bar: ProgressBar, diff: bool) -> str:
-    line = "interrupted"
+    line = _("interrupted")
     if bar.total:
         line += _(" after {done} of {total} Python files", done=bar.done, total=bar.total)
     return f"{line}: " + (_("the diff is not complete") if diff else _("no result was written"))

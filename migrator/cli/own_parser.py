@@ -97,7 +97,7 @@ def ended(work: Callable[[], int]) -> int:
     except SystemExit:  # --help
         return DONE
     except KeyboardInterrupt:
-        return fail("interrupted", INTERRUPTED)
+        return fail(_("interrupted"), INTERRUPTED)
     except BrokenPipeError:
         forget_stdout()
         return DONE

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
-from migrator.language import N_, _
+from migrator.language import N_, _, ngettext
 
 Framework = Literal["torch", "mindspore", "tensorflow", "mxnet", "paddle", "jax"]
 TORCH: Framework = "torch"
@@ -100,7 +100,7 @@ def of_project(frameworks: Collection[str]) -> frozenset[str]:
 def described(counts: Mapping[str, int]) -> str:
     """How many files of which framework there are, for a summary: ``MindSpore (12 files)``."""
     return ", ".join(
-        f"{NAMES[name]} ({count} {'file' if count == 1 else 'files'})"
+        ngettext("{name} ({n} file)", "{name} ({n} files)", count, name=NAMES[name])
         for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     )
 
