@@ -111,7 +111,7 @@ def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterat
             name = index.qualified_name(inner)
             if name and rule.fits(name) and not isinstance(inner.ctx, ast.Store):
                 is_function = any(
-                    alias.asname or alias.name == inner.id for each in imports for alias in each.names
+                    (alias.asname or alias.name) == inner.id for each in imports for alias in each.names
                 )
                 last = name.rpartition(".")[2]
                 yield inner, last if is_function and last in _known(rule) else ""
