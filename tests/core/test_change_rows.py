@@ -161,3 +161,14 @@ def test_a_line_that_begins_with_an_insertion_below_the_new_import() -> None:
         ("NPU101", "(torch.npu.get_device_capability() or (8, 0))[0] >= 8"),
         ("NPU152", "(torch.npu.get_device_capability() or (8, 0))[0] >= 8"),
     }
+
+
+def test_a_line_that_is_put_behind_another_is_an_insertion() -> None:
+    text = "from detectron2.config import get_cfg\ncfg = get_cfg()\nother = get_cfg()\n"
+    result = migrate_text(rules_for(Settings(version="2.6")), "a.py", text, Project())
+    check_rows(text, result)
+    rows = [(first, fix.operation, fix.before, fix.after) for first, _, fix in made(result)]
+    assert rows[1:] == [
+        (2, "INSERT", "", 'cfg.MODEL.DEVICE = "npu"'),
+        (3, "INSERT", "", 'other.MODEL.DEVICE = "npu"'),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, insertion
 from migrator.matchers.npu_import import insert_import
 from migrator.matchers.packs import Rule
 from migrator.names.tree import only_target
@@ -25,5 +25,5 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
         device = f"{ast.unparse(target)}.MODEL.DEVICE"
         assigned = (each.targets for each in index.block(statement) if isinstance(each, ast.Assign))
         if device not in (ast.unparse(each) for targets in assigned for each in targets):
-            edits = [insert_import(index, statement, f'{device} = "npu"')]
-            yield found(context, rule, call, api=api, edits=edits)
+            edit = insert_import(index, statement, f'{device} = "npu"')
+            yield insertion(context, rule, call, edit, api=api, safety="unsafe")
