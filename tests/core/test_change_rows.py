@@ -145,10 +145,11 @@ def test_what_a_fix_inserts_has_its_row_alone() -> None:
 def test_a_line_that_is_put_before_an_empty_one() -> None:
     text = "from detectron2.config import get_cfg\n\ncfg = get_cfg()\n\ncfg.merge_from_file('a')\n"
     result = migrate_text(rules_for(Settings("2.6")), "a.py", text, Project())
-    fixes = [fix for _, _, fix in made(result) if fix.before]
-    assert [(fix.before, fix.after) for fix in fixes] == [
-        ("cfg = get_cfg()", 'cfg = get_cfg()\ncfg.MODEL.DEVICE = "npu"')
+    assert [(line, fix.before, fix.after) for line, _, fix in made(result)] == [
+        (1, "", "import torch_npu"),
+        (3, "", 'cfg.MODEL.DEVICE = "npu"'),
     ]
+    check_rows(text, result)
 
 
 def test_a_line_that_begins_with_an_insertion_below_the_new_import() -> None:
