@@ -49,19 +49,16 @@ _TORCH = (
 _SETTING = (
     r"(?<!\w)(\w+)[\"']?\]?[ \t]*(?::[ \t]*[\w.\[\]]+[ \t]*)?[=:][ \t]*[\"'](?:cuda|nccl|gpu|CUDA|NCCL|GPU)\b"
 )
-_SHOWING_BYTES = tuple(word.encode("ascii") for word in SHOWING)
 
 
+@lru_cache(maxsize=2)  # several ask of a file in turn
 def frameworks_in(text: str) -> frozenset[Framework]:
     """The frameworks that a Python file imports; empty for one that shows none but, perhaps, PyTorch.
 
     PyTorch is told only beside another one: most files need no look at it.
     """
-    return _imported(text) if any(word in text for word in SHOWING) else frozenset()
-
-
-@lru_cache(maxsize=2)
-def _imported(text: str) -> frozenset[Framework]:
+    if not any(word in text for word in SHOWING):
+        return frozenset()
     others = frozenset(_OTHERS[word] for word in re.findall(_IMPORT, text, re.M))
     return others | {TORCH} if others and imports_torch(text) else others
 
@@ -79,8 +76,6 @@ def other_framework(text: str) -> str:
 
 def shown_framework(data: bytes, name: str = "") -> str:
     """The framework that the bytes of a Python file or notebook show: PyTorch among several; or empty."""
-    if not any(word in data for word in (b"torch", *_SHOWING_BYTES)):
-        return ""
     text = data.decode("latin-1")  # imports are of plain letters
     if name.endswith(".ipynb"):  # each line of a cell stands in quotes
         text = text.replace('"', "\n")
