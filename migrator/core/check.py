@@ -208,6 +208,9 @@ class _Check:
             # What was torch_npu.distributed is known to the rules as torch.distributed only now.
             renamed = any(item.api.startswith("torch_npu.") for item in choice.made)
             starts = renamed or self.rules.start_in(" ".join(edit.text for edit in edits), chosen)
+            if not self.type and _renames(chosen, choice.made):  # rules start from the new names, too
+                chosen, words = self.rules.starting(text, self.project)
+                starts = True
             if not choice.waiting and not starts:
                 if write and self.type:  # a mistake of ours must not break the user's file
                     from migrator.other_files.index import read
@@ -319,6 +322,14 @@ class _Check:
         if first is not None and finding.fix.operation != "INSERT":
             return first
         return finding._replace(fix=finding.fix._replace(edits=(), imports=()))
+
+
+def _renames(chosen: Iterable[Rule], made: Iterable[Finding]) -> bool:
+    """Whether fixes wrote other names of torch than the file had."""
+    about_names = {rule.code for rule in chosen if rule.finder.words_from == "torch_names"}
+    return any(
+        item.code in about_names and item.fix and any(edit.text for edit in item.fix.edits) for item in made
+    )
 
 
 def _key(finding: Finding) -> tuple[str, int, str]:

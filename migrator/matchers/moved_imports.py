@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from migrator.findings.finding import Edit
 from migrator.matchers.npu_import import statement_separator
@@ -29,14 +31,26 @@ def import_form(name: str) -> str:
     return name
 
 
-def move_names(index: ModuleIndex, node: ast.Import | ast.ImportFrom, moved: dict[str, str]) -> Edit:
+def can_bind(index: ModuleIndex, node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether ``move_names`` can bind values in place of an import: it would lose comments between names."""
+    return isinstance(node, ast.ImportFrom) and "#" not in index.segment(node)
+
+
+def move_names(
+    index: ModuleIndex,
+    node: ast.Import | ast.ImportFrom,
+    moved: dict[str, str],
+    values: Mapping[str, str] = MappingProxyType({}),
+) -> Edit:
     """The edit that imports ``moved`` (imported name to new qualified name) from its new place.
 
     What the statement binds stays bound to the same names; what is not moved
-    stays imported as it was.
+    stays imported as it was. Names of ``values`` are bound to these expressions.
     """
     source = index.segment(node)
     new = {name: import_form(target) for name, target in moved.items()}
+    if values:
+        return Edit(index.start(node), index.end(node), _with_values(index, node, new, values))
     if isinstance(node, ast.Import):
         text = _MODULE.sub(lambda match: _renamed_module(match, new), source)
     else:
@@ -44,10 +58,28 @@ def move_names(index: ModuleIndex, node: ast.Import | ast.ImportFrom, moved: dic
     return Edit(index.start(node), index.end(node), text)
 
 
+def _with_values(
+    index: ModuleIndex, node: ast.Import | ast.ImportFrom, new: dict[str, str], values: Mapping[str, str]
+) -> str:
+    """What imports the other names, and the assignments."""
+    parts = _FROM_IMPORT.fullmatch(index.segment(node))
+    assert parts is not None
+    start, module, _, names = parts.groups()
+    aliases = [match for match in _ALIAS.finditer(names) if match["name"]]
+    others = ", ".join(re.sub(_GAP, " ", alias[0]) for alias in aliases if alias["name"] not in values)
+    statements = _moved_from_import(f"{start}{module} import {others}", new) if others else []
+    for alias in aliases:
+        if alias["name"] in values:
+            statements.append(f"{alias['asname'] or alias['name']} = {values[alias['name']]}")
+    return statement_separator(index, node).join(statements)
+
+
 def _renamed_module(module: re.Match[str], new: dict[str, str]) -> str:
-    """A module under its new name, where it has an alias by which it stays bound."""
-    old, alias = module["name"], module["has_alias"]
-    return new.get(re.sub(_GAP, "", old), old) + alias if alias else module[0]
+    """A module under its new name, where it stays bound: by its alias, or as one of the same package."""
+    old, alias = module["name"], module["has_alias"] or ""
+    name = re.sub(_GAP, "", old)
+    moved = new.get(name, old)
+    return moved + alias if alias or moved.partition(".")[0] == name.partition(".")[0] else module[0]
 
 
 def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:

@@ -205,7 +205,7 @@ def test_names_with_an_equivalent_are_names_of_some_release(about: str) -> None:
 
 @pytest.mark.parametrize("about", ["later", "earlier"])
 def test_equivalents_are_names_of_some_release(about: str) -> None:
-    names = {known.name for known in RULES[about].options.names.values() if known.name}
+    names = {known.name.rstrip("*.") for known in RULES[about].options.names.values() if known.name}
     ours = of_version(newest_version().text)
     unknown = [
         name
@@ -213,6 +213,50 @@ def test_equivalents_are_names_of_some_release(about: str) -> None:
         if name.startswith("torch.") and not ours.known(name) and look_up(name, newest_version()) is None
     ]
     assert unknown == []
+
+
+NEWEST = newest_version().text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param(
+            "if True:\n    from torch._six import (string_classes as sc, inf,\n        with_metaclass)\n",
+            "if True:\n    from torch._six import with_metaclass\n"
+            "    from math import inf\n    sc = (str, bytes)\n",
+            id="a value, a name and what has neither",
+        ),
+        pytest.param(
+            "from torch._six import PY3; print(PY3)\n", "PY3 = True; print(PY3)\n", id="one line of two"
+        ),
+        pytest.param(
+            "from torch._six import (  # of Python 2\n    string_classes,\n)\n",
+            "from torch._six import (  # of Python 2\n    string_classes,\n)\n",
+            id="a comment, which an assignment would lose",
+        ),
+        pytest.param(
+            "import torchvision.transforms.functional_tensor\n"
+            "torchvision.transforms.functional_tensor.invert(1)\n",
+            "import torchvision.transforms._functional_tensor\n"
+            "torchvision.transforms._functional_tensor.invert(1)\n",
+            id="a module by its whole name",
+        ),
+        pytest.param(
+            "import torch\nfrom torch._six import string_classes\nprint(torch._six.string_classes)\n",
+            "import torch\nstring_classes = (str, bytes)\nprint((str, bytes))\n",
+            id="an import, and the whole name beside it",
+        ),
+        pytest.param(
+            'import torch\ntorch.onnx._export(model, x, "m.onnx")\n',
+            'import torch\ntorch.onnx.export(model, x, "m.onnx", dynamo=False)\n',
+            id="a new name from which another rule starts",
+        ),
+    ],
+)
+def test_an_earlier_name_is_mended_in_one_migration(text: str, wanted: str) -> None:
+    assert migrated(text, NEWEST) == wanted
+    assert migrated(wanted, NEWEST) == wanted
 
 
 def test_parameters_with_an_answer_are_absent_from_some_release() -> None:

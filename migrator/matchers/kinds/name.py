@@ -319,6 +319,8 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
         rule = rule_of(rules, name)
         if rule is None or name == "torch":
             continue
+        if rule.options.unless_asked and is_guarded(context.index, node, [name.rpartition(".")[2]]):
+            continue
         target, advice = npu_form(context, rule, name)
         if any(pattern_fits(pattern, target) for pattern in rule.options.in_a_class):
             advice = _("Write {target} where it is used.", target=target)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from migrator.api_support import npu_names
@@ -16,7 +16,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import fitting
-from migrator.matchers.moved_imports import import_form, move_names
+from migrator.matchers.moved_imports import can_bind, import_form, move_names
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments, without_statement
 from migrator.matchers.structural.release_uses import Use, uses_of_absent
@@ -32,12 +32,15 @@ class Equivalent:
     """What to write in place of a name.
 
     ``name`` takes the same arguments but for ``drops``, keywords with their places (-1: by keyword only); a
-    CUDA name stands for the NPU's. ``bare``: the name alone is written for a call. ``expression`` stands for
-    a call; in it ``{torch}`` is the module and ``{source}`` the call. ``remove``: a program does the same
-    without the statement. ``other_device``: nothing is said of uses under a condition.
+    CUDA name stands for the NPU's, and a ``*`` at its end for what the one of the old name stands for.
+    ``value`` is written for the name itself, and bound in place of an import. ``bare``: the name alone is
+    written for a call. ``expression`` stands for a call; in it ``{torch}`` is the module and ``{source}`` the
+    call. ``remove``: a program does the same without the statement. ``other_device``: nothing is said of
+    uses under a condition.
     """
 
     name: str = ""
+    value: str = ""
     drops: dict[str, int] = field(default_factory=dict)
     bare: bool = False
     expression: str = ""
@@ -114,7 +117,7 @@ def find(context: FileContext, rule: Rule[ReleaseOptions]) -> Iterator[Match]:
             continue
         if use.parameter is not None:
             yield from _parameter(context, rule, use, use.parameter)
-        elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _equivalent(rule, use).name:
+        elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _is_bound_anew(_equivalent(rule, use)):
             moved.setdefault(use.node, []).append(use)
         else:
             yield from _name(context, rule, use)
@@ -144,8 +147,17 @@ def _release(context: FileContext, name: str) -> str:
 
 
 def _equivalent(rule: Rule[ReleaseOptions], use: Use) -> Equivalent:
-    known = rule.options.names
-    return known.get(fitting(tuple(known), (), use.written), _NOTHING)
+    every = rule.options.names
+    pattern = fitting(tuple(every), (), use.written)
+    known = every.get(pattern, _NOTHING)
+    if known.name.endswith(".*"):
+        return replace(known, name=known.name[:-1] + use.written[len(pattern) - 1 :])
+    return known
+
+
+def _is_bound_anew(known: Equivalent) -> bool:
+    """Whether what an import binds can be bound to the equivalent."""
+    return bool(known.name or known.value)
 
 
 _NOTHING = Equivalent()
@@ -193,6 +205,8 @@ def _instead(context: FileContext, known: Equivalent, node: ast.expr) -> tuple[l
     if known.remove:
         statement = index.parent(call) if call is not None else None
         return ([without_statement(index, statement)] if isinstance(statement, ast.Expr) else None), ""
+    if known.value:
+        return [instead_of(index, node, known.value)], known.value
     if known.expression:
         text = known.expression.format(torch=torch or "torch", source=index.segment(call or node))
         if call is None or not torch:
@@ -239,6 +253,7 @@ def _import(
     """An import of names that have equivalents: these are imported, and bound to the same names."""
     index = context.index
     moved: dict[str, str] = {}
+    values: dict[str, str] = {}
     gone: list[Use] = []
     for use in uses:
         alias = next(alias for alias, full in zip(node.names, imported(node)) if full == use.written)
@@ -246,6 +261,10 @@ def _import(
         target = _target(context, known)
         calls = _calls(index, node, alias) if known.drops or known.bare else []
         dropped = [(call, _dropped(context, known, call.func)) for call in calls]
+        if known.value and can_bind(index, node):
+            values[alias.name] = known.value
+            gone.append(use)
+            continue
         if not target or any(edits is None for _, edits in dropped):
             yield from _name(context, rule, use)
             continue
@@ -257,14 +276,14 @@ def _import(
                     "{target} takes no {drops}", target=target, drops=" and no ".join(known.drops) or "call"
                 )
                 yield found(context, rule, call, api=use.name, edits=edits, message=message)
-    if moved:
+    if gone:
         safe = all(_equivalent(rule, use).fix == "safe" for use in gone)
         yield found(
             context,
             rule,
             node,
             api=", ".join(use.written for use in gone),
-            edits=[move_names(index, node, moved)],
+            edits=[move_names(index, node, moved, values)],
             message="; ".join(dict.fromkeys(_message(context, use.name) for use in gone)),
             severity="warning" if is_conditional(index, node) else "",
             safety="safe" if safe else "unsafe",
