@@ -147,6 +147,8 @@ HANDLERS = {
         takes_match=False,
         needs_npu=False,
     ),
+    "fused-optimizer": Finder("structural.fused_optimizer", needs_npu=False),
+    "fused-by-default": Finder("structural.fused_optimizer", "find_settings", needs_npu=False),
     "int-device": Finder("structural.int_device"),
     "library-default": Finder(
         "structural.library_defaults", goes_by="packages", takes_match=False, asks_project=True

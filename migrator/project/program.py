@@ -43,6 +43,7 @@ _WAITS = re.compile(
     r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
 )
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
+_SCALER = re.compile(r"\b(?:cuda|npu)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)")
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\."
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
@@ -105,7 +106,8 @@ class ProgramFacts(NamedTuple):
     ``acme.gate=forward``; ``double_attributes``: where classes keep a tensor of float64: ``Meter.count``;
     ``takers``: the functions and classes that take a device, and its place, as ``acme.run.evaluate=2``;
     ``libraries``: the packages that it imports in which a word of devices has a meaning of its own;
-    ``waiters``: the functions that call a collective, and choose no device: ``acme.comm.synchronize``.
+    ``waiters``: the functions that call a collective, and choose no device: ``acme.comm.synchronize``;
+    ``scales``: a GradScaler of torch.cuda or torch.npu, which is no torch.amp.GradScaler, is there.
     """
 
     scripts_modules: bool = False
@@ -124,6 +126,7 @@ class ProgramFacts(NamedTuple):
     takers: frozenset[str] = frozenset()
     libraries: frozenset[str] = frozenset()
     waiters: frozenset[str] = frozenset()
+    scales: bool = False
 
 
 NOTHING = ProgramFacts()
@@ -148,6 +151,7 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     return ProgramFacts(
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
         *(_device_keys(text), foreign, flags, called, kept, takers, libraries, waiters),
+        "GradScaler" in text and _SCALER.search(text) is not None,
     )
 
 
