@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import gc
+import json
 import sys
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
-from migrator.core.check import Converted, _unparsed, check
-from migrator.findings.finding import Edit, Result, SyntaxTrouble
+from migrator.core.check import _NUL, Converted, _check_compiles, _unparsed, check, no_fix
+from migrator.core.rules import Rules
+from migrator.files.document import document as read_document
+from migrator.files.source import Source
+from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble
+from migrator.names.index import ModuleIndex
+from migrator.names.values import TENSOR, UNKNOWN, Value
+from migrator.project.program import ProgramFacts
 from migrator.project.project import Project
 from tests.checking import document
 from tests.matchers.migrating import engine, migrate
 
+CELLS = ["from __future__ import annotations\n", "from __future__ import annotations\nawait x\n"]
 RUNNING = ".".join(map(str, sys.version_info[:2]))
 
 
@@ -107,3 +119,197 @@ def test_what_a_text_looks_like(text: str, message: str, hint: str) -> None:
     assert skipped.startswith(f"line 7: not valid Python {RUNNING} ({message})")
     assert ("; " in skipped) == bool(hint)
     assert hint in skipped
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_garbage_is_looked_for_afterwards_as_before(collecting: bool) -> None:
+    was = gc.isenabled()
+    (gc.enable if collecting else gc.disable)()
+    try:
+        check(document("a.py", "import torch\ntorch.cuda.synchronize()\n"), engine("2.6"), Project())
+        assert gc.isenabled() == collecting
+    finally:
+        (gc.enable if was else gc.disable)()
+
+
+def test_what_is_found_without_fixes_leaves_the_text() -> None:
+    item = document("a.py", "import torch\ntorch.cuda.synchronize()\n")
+    result = check(item, engine("2.6"), Project(), no_fix)
+    assert result.text is None
+    assert [(finding.code, finding.fixed) for finding in result.findings] == [("NPU101", False)]
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "print 'x'\n", "import torch\nx = torch.cuda" + ".a" * 100_000])
+def test_what_comes_of_a_file_has_its_name(text: str) -> None:
+    assert check(document("a.py", text), engine("2.6"), Project()).name == "a.py"
+    assert _unparsed("a.py", text, SyntaxError("odd")).name == "a.py"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        # older Pythons than 3.11.4 raise this for a null byte
+        (ValueError("source code string cannot contain null bytes"), _NUL),
+        (ValueError("odd"), "internal error, file left unchanged: ValueError('odd')"),
+        (TypeError("null byte"), "internal error, file left unchanged: TypeError('null byte')"),
+    ],
+)
+def test_an_error_stays_in_its_file(error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_text: str, _rules: Rules) -> None:
+        raise error
+
+    monkeypatch.setattr("migrator.core.check.check_names", fail)
+    result = check(document("a.py", "import torch\n"), engine("2.6"), Project())
+    assert (result.name, result.text, result.skipped) == ("a.py", None, reason)
+    assert ("check_names" in result.trace) == (reason != _NUL)
+
+
+def test_rules_that_do_not_settle_leave_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import torch\ntorch.cuda.nvtx.range_push(torch.cuda.get_sync_debug_mode())\n"
+    assert migrate(text).text == "import torch\nimport torch_npu\n"
+    monkeypatch.setattr("migrator.core.check._MAX_PASSES", 1)
+    reason = "internal error, file left unchanged: the rules do not settle"
+    assert migrate(text) == Result("example.py", skipped=reason)
+
+
+def test_the_changes_of_all_passes_are_told() -> None:
+    found = migrate("import torch\ntorch.cuda.nvtx.range_push(torch.cuda.get_sync_debug_mode())\n").findings
+    assert [(finding.api, finding.fixed, finding.column, finding.end_column) for finding in found] == [
+        ("torch_npu", True, 1, 13),
+        ("torch.cuda.nvtx.range_push", True, 1, 61),
+        ("torch.cuda.get_sync_debug_mode", True, 28, 58),
+    ]
+
+
+def test_a_mistake_of_ours_is_told_from_one_in_the_input() -> None:
+    fine, bad = document("a.py", "x = 1\n"), document("a.py", "return 1\n")
+    _check_compiles(fine, Result("a.py"))
+    _check_compiles(fine, Result("a.py", text="x = 2\n"))
+    for item, made in ((fine, "\nreturn\n"), (bad, None), (bad, "\nreturn\n")):
+        with pytest.raises(SyntaxError) as raised:
+            _check_compiles(item, Result("a.py", text=made))
+        assert raised.value.lineno == (2 if item is fine else 1)
+
+
+def test_the_cells_of_a_notebook_are_compiled_one_by_one() -> None:
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": each} for each in CELLS]
+    data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+    book = read_document(data, "a.ipynb")
+    _check_compiles(book, Result("a.ipynb"))
+    with pytest.raises(SyntaxError, match="'return' outside function"):  # what is wrong with the result
+        _check_compiles(book, Result("a.ipynb", text="return\n"))
+
+
+def test_a_file_of_a_type_that_has_no_reader_is_only_marked() -> None:
+    item = document("a.yaml", "backend: nccl\n")
+    item = replace(item, content=Source("a.yaml", item.text, type="other"))
+    assert check(item, engine("2.6"), Project()) == Result("a.yaml", type="other")
+
+
+def test_where_no_line_is_known_none_is_told() -> None:
+    result = check(document("Dockerfile", "pytorch/pytorch:2.1.0\n"), engine("2.6"), Project())
+    assert result.left == "not read as dockerfile (no instruction): left unchanged"
+
+
+def test_another_file_may_stand_for_torch() -> None:
+    text = "from other0 import th\nth.cuda.synchronize()\n"
+    expected = "from other0 import th\nimport torch_npu\nth.npu.synchronize()\n"
+    assert migrate(text, others=("import torch as th\n",)).text == expected
+    assert migrate(text).text is None
+    project = Project(program=ProgramFacts(modules=frozenset({"acme.other.th=torch"})))
+    relative = text.replace("other0", ".other")  # whose name goes by that of the file
+    inside = check(document("acme/a.py", relative), engine("2.6"), project)
+    assert inside.text == expected.replace("other0", ".other")
+    assert check(document("more/a.py", relative), engine("2.6"), project).text is None
+
+
+class _Asked:
+    """In the place of ``Definitions``: everything in ``a.py`` is a tensor."""
+
+    def kind_of(self, file: str, index: ModuleIndex, node: ast.AST) -> Value:
+        return Value(TENSOR if file == "a.py" and index.segment(node) else UNKNOWN)
+
+
+def test_the_definitions_of_other_files_are_asked() -> None:
+    text = "import torch\nfrom acme import batch\nbatch.mode()\n"
+    project = Project(definitions=cast(Any, _Asked()))
+    for name, given, certain in (
+        ("a.py", project, True),
+        ("b.py", project, False),
+        ("a.py", Project(), False),
+    ):
+        found = check(document(name, text), engine("2.6"), given).findings
+        assert [finding.code for finding in found if finding.severity != "info"] == ["NPU501"] * certain
+
+
+def test_findings_are_for_the_hardware() -> None:
+    image = "FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime\n"
+    for hardware, product in (("", "910b"), ("A2", "910b"), ("A3", "a3")):
+        result = check(document("Dockerfile", image), engine("2.6", hardware=hardware), Project())
+        assert result.text is not None
+        assert f"-{product}-" in result.text
+        assert "torch_npu==2.6.0" in result.text
+        assert result.left_alone == 0
+
+
+def test_what_is_admitted_is_asked_with_its_place_in_the_input() -> None:
+    text = "import torch\ntorch.cuda.nvtx.range_push(torch.cuda.get_sync_debug_mode())\n"
+    asked: list[tuple[str, int, int]] = []
+
+    def admit(finding: Finding) -> bool:
+        asked.append((finding.api, finding.line, finding.column))
+        return True
+
+    check(document("a.py", text), engine("2.6"), Project(), admit)
+    assert ("torch.cuda.nvtx.range_push", 2, 1) in asked
+    assert {line for _, line, _ in asked} == {2}
+
+
+BEFORE = "import torch\nbefore()\ntorch.cuda.synchronize()\n"
+CONVERTED = Converted(
+    BEFORE,
+    (Edit(13, 21, "first()\nsecond()"),),
+    (Finding("NPU700", "m", 2, 1, 2, 9, fix=Fix((), "safe", made=True)),),
+)
+
+
+def test_what_rules_fix_in_a_converted_text_is_told_about_the_input() -> None:
+    result = check(document("a.py", BEFORE), engine("2.6"), Project(), converted=CONVERTED)
+    assert result.text == "import torch\nimport torch_npu\nfirst()\nsecond()\ntorch.npu.synchronize()\n"
+    imported, converted, call = result.findings
+    assert imported.fix
+    assert (imported.code, imported.line, imported.fix.after) == ("NPU901", 1, "import torch_npu")
+    assert converted.fix
+    assert (converted.code, converted.fix.before) == ("NPU700", "before()")
+    assert converted.fix.after == "import torch_npu\nfirst()\nsecond()"
+    assert (call.code, call.start, call.end, call.span) == ("NPU101", (3, 1), (3, 23), (22, 44))
+
+
+def test_of_a_converted_text_fixes_have_no_edits_about_the_input() -> None:
+    item = document("a.py", BEFORE)
+    found = check(item, engine("2.6"), Project(), converted=CONVERTED, write=False).findings
+    assert [(finding.code, finding.fix) for finding in found] == [
+        ("NPU901", Fix((), "safe", "INSERT")),
+        ("NPU101", Fix((), "safe")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.py", "import torch\ntorch.cuda.synchronize()\n"), ("c.yaml", "backend: nccl\n")]
+)
+def test_what_matchers_are_given(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def noting(context: Any, _chosen: object, _rules: object) -> Any:
+        given.append(context)
+        return ([], 0) if name == "a.py" else []
+
+    monkeypatch.setattr("migrator.core.check.match_rules", noting)
+    monkeypatch.setattr("migrator.core.check.match_rules_in_text", noting)
+    rules, project = engine("2.6", hardware="A2"), Project(files=1)
+    assert check(document(name, text), rules, project).findings == ()
+    (context,) = given
+    assert (context.index.name if name == "c.yaml" else context.name) == name
+    assert (context.version.text, context.hardware) == ("2.6.0", "A2")
+    assert context.project is project
+    assert context.vocabularies() == rules.vocabularies(project)

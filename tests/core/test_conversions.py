@@ -21,7 +21,7 @@ def findings(edit: Edit) -> list[int]:
 
 
 def test_what_a_conversion_wrote_is_no_finding() -> None:
-    assert findings(Edit(13, 13, "other = torch.bartlett_window(3)\n")) == [2]
+    assert findings(Edit(13, 13, "other = torch._foreach_clone(4)\n")) == [2]
 
 
 def test_what_a_conversion_kept_is_one() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from migrator.project.project import Project
@@ -40,7 +42,8 @@ def test_what_a_cuda_library_takes_is_left(text: str, packages: tuple[str, ...],
         ("""f'{CALL()}' """, """f'{CALL("npu")}' """),
         ("""f"{x or [CALL()]}" """, """f"{x or [CALL('npu')]}" """),
         ("""f"{f'''{CALL()}'''}" """, """f"{f'''{CALL('npu')}'''}" """),
-        ("""f"{f'{CALL()}'}" """, None),  # both quotes are taken
+        # both quotes are taken: only from Python 3.12 on may they stand inside once more
+        ("""f"{f'{CALL()}'}" """, """f"{f'{CALL('npu')}'}" """ if sys.version_info >= (3, 12) else None),
         ("""f"{x}", CALL() """, """f"{x}", CALL("npu") """),
     ],
 )
@@ -56,6 +59,7 @@ def test_quotes_fit_the_string_around_them(before: str, after: str | None) -> No
 BRANCH = (
     "import torch\nimport torch_npu\nif torch.npu.is_available():\n    x = x.npu()\nelse:\n    x = x.cuda()\n"
 )
+CHOICE = "import torch\nm = torch.nn.DataParallel(m, device_ids=ids[:1] if is_npu else ids)\n"
 BUILD = "import torch\nfrom torch.utils.cpp_extension import CUDAExtension\n"
 
 
@@ -64,6 +68,10 @@ BUILD = "import torch\nfrom torch.utils.cpp_extension import CUDAExtension\n"
     [
         (BRANCH, "the code already has a branch for NPUs"),
         (BRANCH.replace("npu", "xpu").replace("torch_xpu", "os"), ""),
+        ("import torch\ntorch.cuda.Event = torch.npu.Event\n", "the code already has a branch for NPUs"),
+        ("import torch\ntorch.cuda.Event = torch.xpu.Event\n", ""),
+        (CHOICE, "the code already has a branch for NPUs"),
+        (CHOICE.replace("npu", "xpu"), ""),
         (
             "import torch\nis_nvidia = torch.device(d).type == 'cuda'\n",
             "the name of the result refers to NVIDIA GPUs",
@@ -83,3 +91,12 @@ def test_why_a_fix_is_not_made(text: str, reason: str) -> None:
         (reason, "info", None)
     ] * bool(reason)
     assert (result.text is None) == bool(reason)
+
+
+def test_a_file_with_one_for_npus_beside_it_is_left() -> None:
+    text = "import torch\ntorch.cuda.synchronize()\n"
+    result = migrate_text(engine("2.6"), "a.py", text, Project(twins=frozenset({"a.py"})))
+    (found,) = result.findings
+    assert (result.text, found.fix) == (None, None)
+    assert found.message.endswith("; left unchanged: the project has a separate file for NPUs")
+    assert migrate_text(engine("2.6"), "b.py", text, Project(twins=frozenset({"a.py"}))).text

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from migrator.core.check import every_fix, no_fix
-from migrator.core.matching import _fitting, _is_settled, choose_fixes_in_text
+from migrator.core.matching import _fitting, _in_order, _is_settled, choose_fixes_in_text
 from migrator.findings.finding import Edit, Finding, Fix
 from migrator.matchers.context import Match
 from migrator.project.project import Project
@@ -97,11 +97,6 @@ def test_with_transfer_the_import_is_of_its_rule() -> None:
         ("import torch\nmodel.to('cuda')\n", "2.6", "import torch\nimport torch_npu\nmodel.to('npu')\n"),
         # a string alone does not make a file one of torch
         ("def f(model):\n    model.to('cuda')\n", "2.6", "def f(model):\n    model.to('npu')\n"),
-        (
-            "def f(torch):\n    torch.is_autocast_enabled()\n",
-            "2.6",
-            None,
-        ),
         # before 2.1 torch_npu replaces names of torch when it is imported
         (
             "from torch import nn\nnn.ReLU().cuda()\n",
@@ -117,6 +112,13 @@ def test_with_transfer_the_import_is_of_its_rule() -> None:
 )
 def test_where_the_import_goes(text: str, version: str, expected: str | None) -> None:
     assert migrate(text, version).text == expected
+
+
+def test_an_argument_of_torch_by_another_files_name_brings_no_import() -> None:
+    text, other = "from other0 import th\nscaler = th.amp.GradScaler()\n", "import torch as th\n"
+    result = migrate(text, others=(other,))
+    assert result.text == text.replace("()", '(device="npu")')
+    assert [finding.code for finding in result.findings] == ["NPU141"]
 
 
 def test_a_fix_has_the_import_that_it_needs() -> None:
@@ -173,6 +175,28 @@ def test_a_report_is_moot_where_a_fix_settles_it(code: str, span: tuple[int, int
     item = Match(finding, ast.Pass(), False)
     replaced = {("a", (50, 60)), ("b", (30, 40))}
     assert _is_settled(item, [removal, change], [removal], replaced, engine("2.6")) is settled
+
+
+def test_what_is_written_anew_is_not_reported_too() -> None:
+    text = "import torch\nx = torch.mode(torch.ones(2))\n"
+    rules = engine("2.6", select=("ALL", "NPU550"))
+    for equivalents, codes in (({}, ["NPU502", "NPU550"]), ({"a.py": "import own"}, ["NPU550"])):
+        found = migrate_text(rules, "a.py", text, Project(equivalents=equivalents)).findings
+        assert [each.code for each in found if each.api == "torch.mode"] == codes
+
+
+def test_what_a_structural_rule_is_about_is_its_own() -> None:
+    rules = engine("2.6")
+    name, structural, less = (
+        _match(0, 4)._replace(finding=_match(0, 4).finding._replace(code=code, api=api))
+        for code, api in (
+            ("NPU101", "torch.cuda.amp.GradScaler"),
+            ("NPU530", "torch.cuda.amp"),
+            ("NPU101", "torch.cuda"),
+        )
+    )
+    assert rules.every["NPU530"].kind == "structural"
+    assert _in_order([less, name, structural], rules)[0] == structural
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="an f-string may hold its own quotes")
