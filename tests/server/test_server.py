@@ -415,3 +415,29 @@ def test_a_huge_document_keeps_nobody_waiting(editor: Editor) -> None:
     assert time.monotonic() - started < 5  # alone it would take minutes
     assert editor.hover("huge.py", 1, 8) == ""
     assert [line for line in editor.said if "huge.py: too large to be checked while it is open" in line]
+
+
+def test_a_configuration_that_is_broken_from_the_start_is_told_once(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "npumigrate.toml").write_text("ignroe = []\n")
+    (tmp_path / "tools.py").write_text("import torch\n")
+    editor.start(VERSION)
+    editor.open_only("train.py", TRAIN)
+    editor.wait(lambda: editor.said)
+    editor.file_changed("tools.py")
+    assert editor.hover("train.py", 3, 14) == ""
+    assert len(editor.said) == 1
+    assert "unknown key 'ignroe'" in editor.said[0]
+    assert not editor.was_published("train.py")
+    (tmp_path / "npumigrate.toml").unlink()
+    editor.file_changed("npumigrate.toml")
+    assert "NPU101" in codes(editor.found("train.py"))
+
+
+def test_what_is_not_open_has_no_changes_and_no_actions(editor: Editor) -> None:
+    editor.start(VERSION)
+    editor.open("train.py", TRAIN)
+    (every,) = editor.actions("train.py", 3, ["source"])
+    editor.close("train.py")
+    editor.type("train.py", "x = 1\n")  # a message that comes too late
+    assert editor.resolve(every).edit is None
+    assert "NPU101" in codes(editor.open("train.py", TRAIN))
