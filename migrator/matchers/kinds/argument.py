@@ -14,6 +14,7 @@ from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, arguments_of, hands_on
 
+_EQUALS = re.compile(rb"\s*=\s*")
 # What stands behind a call's last argument: comments, parentheses around the argument, a trailing comma.
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
 
@@ -23,8 +24,9 @@ class ArgumentOptions(Options):
     """Which argument of the API a rule is about, and what becomes of it.
 
     ``argument`` is its keyword, ``position`` where it may stand without. A ``missing`` one is added with the
-    source ``value``, without its keyword where it is ``positional``; of a ``present`` one ``rename`` stands
-    for keyword and value, ``keyword`` for the keyword, ``instead`` for the value. ``unless_empty`` is a
+    source ``value``, without its keyword where it is ``positional``; a ``present`` one that is ``positional``
+    loses its keyword. Of others ``rename`` stands for keyword and value, ``keyword`` for the keyword,
+    ``instead`` for the value; the ``argument`` as ``keyword`` is for one without. ``unless_empty`` is a
     keyword whose empty list rules a call out. ``subclass`` is said of a class that derives from the API and
     does not speak of the argument.
     """
@@ -77,13 +79,18 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
     if not sure or (isinstance(unless, (ast.List, ast.Tuple)) and not unless.elts):
         return None
     given = keyword is not None or (position is not None and len(call.args) > position)
-    if given == (options.when == "missing"):
+    if given == (options.when == "missing") or (given and _is_as_wanted(options, keyword)):
         return None
     edits: list[Edit] = []
     if keyword is None:
         if options.value and not given:
             keyword_name = "" if options.positional else wanted
             edits = added_argument(context.index, call, keyword_name, options.value)
+        elif options.keyword and position is not None:
+            start = context.index.start(call.args[position])
+            edits = [Edit(start, start, f"{options.keyword}=")]
+    elif options.positional:
+        edits = _without_keyword(context.index, call, keyword, position or 0)
     elif isinstance(keyword.value, ast.Constant) and not keyword.value.value:
         return None
     elif options.rename:
@@ -99,6 +106,22 @@ def _checked(context: FileContext, rule: Rule[ArgumentOptions], call: ast.Call, 
     if keyword is None and options.instead and given and position is not None:
         edits = [instead_of(context.index, call.args[position], options.instead)]
     return found(context, rule, call, api=name, edits=edits)
+
+
+def _is_as_wanted(options: ArgumentOptions, keyword: Optional[ast.keyword]) -> bool:
+    """Whether an argument that is given has its keyword, or none, as the rule wants it."""
+    if keyword is None:
+        return options.positional
+    return options.keyword == options.argument
+
+
+def _without_keyword(index: ModuleIndex, call: ast.Call, keyword: ast.keyword, position: int) -> list[Edit]:
+    """The edit that takes the keyword away; none where the value would stand at another place then."""
+    if len(call.args) != position or call.keywords[0] is not keyword:
+        return []
+    start = index.start(keyword)
+    sign = _EQUALS.match(index.data, start + len(keyword.arg or ""))
+    return [Edit(start, sign.end(), "")] if sign else []
 
 
 def added_argument(index: ModuleIndex, call: ast.Call, keyword: str, value: str) -> list[Edit]:
