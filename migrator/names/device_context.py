@@ -494,6 +494,9 @@ class _Climb:
             return DeviceContext(LIKELY, _("compared with a type"))
         if any(self._is_used(other) for other in others):
             return self._likely(N_("compared with what is used as a {noun}"))
+        if any(self.vocabulary.leaves(last_name(other)) for other in others):
+            where = _("a comparison")
+            return DeviceContext(UNCLEAR, _("{where}, which is a library's word here", where=where))
         if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, _("compared together with other devices"))
         return DeviceContext(UNCLEAR, _("a comparison"))

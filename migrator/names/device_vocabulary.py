@@ -29,9 +29,9 @@ class DeviceVocabulary:
     keywords of any call. ``never`` are calls whose strings are something else.
     ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a value is called
     in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the names, in lower case,
-    whose values the project reads as devices. ``foreign_words`` are names that say a device of a library
-    where a file of the project imports it, with its packages; ``libraries`` are those that some file
-    imports, and ``unsaid`` the words that hold in the file at hand.
+    whose values the project reads as devices. ``foreign_words`` are parts of names that say a device of a
+    library where a file of the project imports it, with its packages; ``libraries`` are those that some
+    file imports, and ``unsaid`` the words that hold in the file at hand.
     """
 
     apis: Mapping[str, tuple[object, ...]]
@@ -53,9 +53,18 @@ class DeviceVocabulary:
         return bool(self.hint.search(name, 0, _LONGEST_NAME)) and not self.leaves(name)
 
     def leaves(self, name: str) -> bool:
-        """Whether a name, or an option's, says a device of a library that the project uses."""
+        """Whether a name, or an option's, says a device of a library that the project uses, and no other.
+
+        ``_accelerator_flag`` and ``gpu_accelerator`` do where ``accelerator`` does; ``accelerator_device``
+        says a device.
+        """
         word = name.strip("-").lower()
-        return word in self.unsaid and word not in self.keys
+        if not self.unsaid or word in self.keys:
+            return False
+        parts = word.replace("-", "_").split("_")
+        others = [part for part in parts if part not in self.unsaid and part.rstrip("s") not in self.unsaid]
+        rest = "_".join(part for part in others if part not in ("gpu", "cuda"))
+        return len(others) < len(parts) and not self.hint.search(rest, 0, _LONGEST_NAME)
 
     def in_file(self, index: ModuleIndex) -> DeviceVocabulary:
         """The vocabulary of one file: without the words that are those of a library.

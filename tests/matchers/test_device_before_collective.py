@@ -63,3 +63,48 @@ def test_the_device_is_chosen_before_it(imports: str, call: str, moves: bool) ->
     lines = [line.strip() for line in after.splitlines()]
     first = lines.index(call.replace("cuda", "npu"))
     assert (lines.index("torch.npu.set_device(local_rank)") < first) == moves
+
+
+ALONE = """\
+import torch
+import torch.distributed as dist
+{imports}
+def train(size):
+    {join}
+    dist.barrier()
+    return size
+{other}"""
+JOINS = 'dist.init_process_group("hccl")'
+CHOOSES = "def choose(rank):\n    torch.npu.set_device(rank)\n"
+BY_NUMBER = """\
+    if torch.npu.is_available():
+        torch.npu.set_device(dist.get_rank() % torch.npu.device_count())
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "join", "other", "wanted"),
+    [
+        pytest.param("", JOINS, "", BY_NUMBER, id="no device is chosen"),
+        pytest.param("", f"{JOINS}  # by torchrun", "", BY_NUMBER, id="a comment stays with its line"),
+        pytest.param("", JOINS, CHOOSES, "", id="another function may have chosen"),
+        pytest.param("", f"group = {JOINS}", "", "", id="no statement by itself"),
+        pytest.param("", f"if size: {JOINS}", "", "", id="not alone on its line"),
+        pytest.param(
+            "from torch.distributed import init_process_group",
+            'init_process_group("hccl")',
+            "",
+            "",
+            id="by its bare name",
+        ),
+    ],
+)
+def test_each_rank_takes_the_npu_of_its_number(imports: str, join: str, other: str, wanted: str) -> None:
+    text = ALONE.format(imports=imports, join=join, other=other)
+    result = migrate_text(engine("2.13"), "train.py", text, Project())
+    at = text.index("    dist.barrier()")
+    migrated = text if result.text is None else result.text
+    assert migrated.replace("import torch_npu\n", "") == text[:at] + wanted + text[at:]
+    assert "NPU209" in {each.code for each in result.findings}
+    again = migrate_text(engine("2.13"), "train.py", migrated, Project())
+    assert again.text in (None, migrated)

@@ -107,3 +107,23 @@ def test_a_word_of_a_library_that_another_file_imports() -> None:
     left = [each for each in result.findings if each.code == "NPU123"]
     assert [each.message for each in left if "a library's word here" in each.message]
     assert migrated(text) == text.replace("cuda", "npu")
+
+
+CONNECTOR = """\
+import torch
+def choose_gpu_accelerator():
+    return "cuda"
+class Connector:
+    _accelerator_flag = "cuda"
+    def device(self):
+        if self._accelerator_flag in ("cuda", "gpu", "mps"):
+            accelerator_device = "cuda"
+        return accelerator_device
+"""
+
+
+def test_a_word_of_a_library_in_longer_names() -> None:
+    only = CONNECTOR.replace('accelerator_device = "cuda"', 'accelerator_device = "npu"')
+    only = only.replace("import torch\n", "import torch\nimport torch_npu\n")
+    assert migrate(CONNECTOR, others=(LIGHTNING,)).text == only
+    assert migrated(CONNECTOR) == CONNECTOR.replace("cuda", "npu")

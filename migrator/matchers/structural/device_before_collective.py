@@ -51,6 +51,8 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
             continue
         later = [call for call in mine if _same_block(index, first, call)]
         edits = _moved(index, first, later[0]) if later else _chosen_here(index, scope, first)
+        if not edits and not chosen:
+            edits = _chosen_by_number(index, scope, join)
         span = (index.start(first), index.end(later[0])) if later and edits else None
         yield found(
             context,
@@ -134,7 +136,7 @@ def _moved(index: ModuleIndex, first: ast.Call, later: ast.Call) -> list[Edit]:
 def _chosen_here(index: ModuleIndex, scope: Scope, first: ast.Call) -> list[Edit]:
     """``set_device`` before the first collective, where the local rank has a name there."""
     one = index.statement_of(first)
-    if not _own_lines(index, one) or not any(b.name == "torch" for b in scope.look_up("torch")):
+    if not _own_lines(index, one) or not _binds_torch(scope):
         return []
     for statement in scope.statements:
         if isinstance(statement, ast.Assign) and statement.lineno < first.lineno:
@@ -143,6 +145,23 @@ def _chosen_here(index: ModuleIndex, scope: Scope, first: ast.Call) -> list[Edit
             if isinstance(target, ast.Name) and _RANK in texts and len(scope.bindings[target.id]) == 1:
                 return [_before(index, one, f"torch.npu.set_device({target.id})")]
     return []
+
+
+def _chosen_by_number(index: ModuleIndex, scope: Scope, join: ast.Call) -> list[Edit]:
+    """``set_device`` behind ``init_process_group``: what NCCL does for a rank that has chosen no GPU."""
+    statement, joins = index.statement_of(join), join.func
+    if not isinstance(statement, ast.Expr) or not isinstance(joins, ast.Attribute):
+        return []
+    if statement.value is not join or not _own_lines(index, statement) or not _binds_torch(scope):
+        return []
+    new, group = statement_separator(index, statement), index.segment(joins.value)
+    text = f"torch.npu.set_device({group}.get_rank() % torch.npu.device_count())"
+    end = index.lines.content_end(index.lines.line_of(index.end(statement)))
+    return [Edit(end, end, f"{new}if torch.npu.is_available():{new}    {text}")]
+
+
+def _binds_torch(scope: Scope) -> bool:
+    return any(binding.name == "torch" for binding in scope.look_up("torch"))
 
 
 def _before(index: ModuleIndex, statement: Any, text: str) -> Edit:

@@ -123,10 +123,10 @@ def has_quantization() -> bool:
 
 def capture(stream_handle: int):
     room = (torch.backends.cuda.cublas_workspace_size())  # expect: absent torch.backends.cuda.cublas_workspace_size
-    torch._C._cuda_clearCublasWorkspaces()  # expect: absent torch._C._cuda_clearCublasWorkspaces
+    done = torch._C._cuda_clearCublasWorkspaces()  # expect: absent torch._C._cuda_clearCublasWorkspaces
     torch._C._nvtx.rangePushA("capture")  # expect: absent torch._C._nvtx.rangePushA
     torch._C._set_cudnn_allow_tf32(False)  # expect: none
-    name = torch.typename(room)  # expect: none
+    name = torch.typename(room if done is None else done)  # expect: none
     return name, torch._C._get_tracing_state()  # expect: none
 
 
