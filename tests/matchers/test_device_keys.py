@@ -123,7 +123,7 @@ class Connector:
 
 
 def test_a_word_of_a_library_in_longer_names() -> None:
-    only = CONNECTOR.replace('accelerator_device = "cuda"', 'accelerator_device = "npu"')
-    only = only.replace("import torch\n", "import torch\nimport torch_npu\n")
+    imported = CONNECTOR.replace("import torch\n", "import torch\nimport torch_npu\n")
+    only = imported.replace('accelerator_device = "cuda"', 'accelerator_device = "npu"')
     assert migrate(CONNECTOR, others=(LIGHTNING,)).text == only
-    assert migrated(CONNECTOR) == CONNECTOR.replace("cuda", "npu")
+    assert migrated(CONNECTOR) == imported.replace("cuda", "npu")
