@@ -185,6 +185,7 @@ HANDLERS = {
         "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"
     ),
     "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules"),
+    "scaler-state": Finder("structural.scaler_state", needs_npu=False),
     "setup-packages": Finder("kinds.requirement", "find_packages_in_setup", takes_match=False),
     "setup-requirements": Finder("kinds.requirement", "find_in_setup", takes_match=False),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),

@@ -1,0 +1,38 @@
+"""States of a GradScaler that CUDA saved: ``torch.npu.amp.GradScaler`` looks for one entry more.
+
+It reads ``state_dict["dynamic"]`` (torch_npu/npu/amp/grad_scaler.py, 1.11 to 2.13), which torch's does not save.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found, put_around
+from migrator.matchers.packs import Rule
+from migrator.names.flow import candidates
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import argument_of, bare_name, holder_of
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``load_state_dict`` of such a scaler, with anything but a dictionary that is written there."""
+    index = context.index
+    for call in index.calls:
+        scaler, state = holder_of(call), argument_of(call, "state_dict", 0)
+        if scaler is None or state is None or isinstance(state, ast.Dict):
+            continue
+        if bare_name(call.func) == "load_state_dict" and _is_scaler(index, rule, scaler):
+            yield found(context, rule, call, api=index.segment(call.func), edits=_with_entry(index, state))
+
+
+def _is_scaler(index: ModuleIndex, rule: Rule, node: ast.expr) -> bool:
+    made = (each for each in candidates(index, node) if isinstance(each, ast.Call))
+    return any(rule.fits(index.qualified_name(each.func)) for each in made)
+
+
+def _with_entry(index: ModuleIndex, state: ast.expr) -> list[Edit]:
+    """The edits that put a dictionary with the entry around what is loaded: a saved one counts more."""
+    plain = isinstance(state, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return put_around(index, state, *(('{"dynamic": True, **', "}") if plain else ('{"dynamic": True, **(', ")}")))
