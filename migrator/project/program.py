@@ -43,7 +43,7 @@ _WAITS = re.compile(
     r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
 )
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
-_SCALER = re.compile(r"\b(?:cuda|npu)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)")
+_SCALER = re.compile(r"\b(?:cuda|npu|apex)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)")
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\."
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
@@ -107,7 +107,8 @@ class ProgramFacts(NamedTuple):
     ``takers``: the functions and classes that take a device, and its place, as ``acme.run.evaluate=2``;
     ``libraries``: the packages that it imports in which a word of devices has a meaning of its own;
     ``waiters``: the functions that call a collective, and choose no device: ``acme.comm.synchronize``;
-    ``scales``: a GradScaler of torch.cuda or torch.npu, which is no torch.amp.GradScaler, is there.
+    ``scales``: a GradScaler of torch.cuda or torch.npu, which is no torch.amp.GradScaler, is there, or
+    apex.amp, which becomes one.
     """
 
     scripts_modules: bool = False
@@ -151,7 +152,7 @@ def scan_program(name: str, text: str) -> ProgramFacts:
     return ProgramFacts(
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
         *(_device_keys(text), foreign, flags, called, kept, takers, libraries, waiters),
-        "GradScaler" in text and _SCALER.search(text) is not None,
+        _has(text, ("GradScaler", "apex")) and _SCALER.search(text) is not None,
     )
 
 

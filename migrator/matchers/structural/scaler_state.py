@@ -1,6 +1,6 @@
 """States of a GradScaler that CUDA saved: ``torch.npu.amp.GradScaler`` looks for one entry more.
 
-It reads ``state_dict["dynamic"]`` (torch_npu/npu/amp/grad_scaler.py, 1.11 to 2.13), which torch's does not save.
+It reads ``state_dict["dynamic"]``, which torch's does not save (torch_npu/npu/amp/grad_scaler.py).
 """
 
 from __future__ import annotations
@@ -35,4 +35,5 @@ def _is_scaler(index: ModuleIndex, rule: Rule, node: ast.expr) -> bool:
 def _with_entry(index: ModuleIndex, state: ast.expr) -> list[Edit]:
     """The edits that put a dictionary with the entry around what is loaded: a saved one counts more."""
     plain = isinstance(state, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return put_around(index, state, *(('{"dynamic": True, **', "}") if plain else ('{"dynamic": True, **(', ")}")))
+    opened, closed = ("", "}") if plain else ("(", ")}")
+    return put_around(index, state, '{"dynamic": True, **' + opened, closed)
