@@ -85,3 +85,16 @@ def test_what_a_function_of_another_file_gives(given: str, told: bool) -> None:
     )
     result = migrate(text, others=(MEASURES,))
     assert [finding.line for finding in result.findings if finding.code == "NPU148"] == [5] * told
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        ("torch.tensor(value)", 'torch.tensor(value.tolist() if hasattr(value, "tolist") else value)'),
+        ("torch.tensor(value, dtype=torch.float32)", "torch.tensor(value, dtype=torch.float32)"),
+        ("torch.from_numpy(value)", "torch.from_numpy(value)"),
+    ],
+)
+def test_what_may_be_a_numpy_value_is_given_as_numbers(made: str, wanted: str) -> None:
+    text = "import torch\nfrom metrics import summed\ndef merged(value):\n    return summed([{}])\n"
+    assert migrated(text.format(made), others=(HELPER,)) == text.format(wanted)

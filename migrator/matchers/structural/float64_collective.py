@@ -123,7 +123,18 @@ def _of_numbers(
         advice = _(
             "Give the dtype (dtype=torch.float32), or pass float({name}) if it is one number.", **about
         )
-        yield found(context, rule, call, api=api, message=message, advice=advice, severity="warning")
+        edits = _as_numbers(index, call, held)
+        yield found(
+            context, rule, call, api=api, message=message, advice=advice, severity="warning", edits=edits
+        )
+
+
+def _as_numbers(index: ModuleIndex, call: ast.Call, held: ast.Name) -> list[Edit]:
+    """What has a NumPy value's method for it is given as Python's numbers, of which torch makes float32."""
+    if index.qualified_name(call.func) == "torch.from_numpy":
+        return []
+    end, name = index.end(held), held.id
+    return [Edit(end, end, f'.tolist() if hasattr({name}, "tolist") else {name}')]
 
 
 def _is_handed_in(index: ModuleIndex, held: ast.Name, origins: list[Source]) -> bool:
