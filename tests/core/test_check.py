@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from migrator.core.check import _NUL, Converted, _check_compiles, _unparsed, check, no_fix
+from migrator.core.check import _NUL, Converted, _Check, _check_compiles, _unparsed, check, every_fix, no_fix
 from migrator.core.rules import Rules
 from migrator.files.document import document as read_document
 from migrator.files.source import Source
@@ -313,3 +313,10 @@ def test_what_matchers_are_given(name: str, text: str, monkeypatch: pytest.Monke
     assert (context.version.text, context.hardware) == ("2.6.0", "A2")
     assert context.project is project
     assert context.vocabularies() == rules.vocabularies(project)
+
+
+def test_what_a_fix_inserted_is_told_from_a_place_without_width() -> None:
+    way = _Check(document("a.py", "one\ntwo\n"), engine("2.6"), Project(), every_fix)
+    way.map = way.map.then([Edit(4, 4, "more\n")])
+    for span, inserted in (((4, 8), True), ((9, 12), False), ((4, 4), False), ((0, 0), False)):
+        assert way._is_inserted(Finding("NPU101", "m", 1, 1, 1, 1, span=span)) is inserted
