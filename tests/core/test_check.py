@@ -320,3 +320,34 @@ def test_what_a_fix_inserted_is_told_from_a_place_without_width() -> None:
     way.map = way.map.then([Edit(4, 4, "more\n")])
     for span, inserted in (((4, 8), True), ((9, 12), False), ((4, 4), False), ((0, 0), False)):
         assert way._is_inserted(Finding("NPU101", "m", 1, 1, 1, 1, span=span)) is inserted
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # another rule starts from what the first fix has written
+        ("x = torch.get_autocast_gpu_dtype()\n", 'x = torch.get_autocast_dtype("npu")\n'),
+        # what was torch_npu.distributed is known to the rules as torch.distributed only then
+        ("x = torch_npu.distributed.Backend.NCCL\n", "x = torch.distributed.Backend.HCCL\n"),
+    ],
+)
+def test_a_result_is_looked_at_again_where_rules_start_from_it(before: str, after: str) -> None:
+    result = migrate(f"import torch\nimport torch_npu\n{before}")
+    assert result.text == f"import torch\nimport torch_npu\n{after}"
+
+
+def test_where_rules_start_from_is_not_joined_with_an_import() -> None:
+    text = migrate("import torch\nx = torch.get_autocast_gpu_dtype()\n").text
+    assert text == 'import torch\nimport torch_npu\nx = torch.get_autocast_dtype("npu")\n'
+
+
+def test_places_are_those_of_the_input_where_a_conversion_moved_them() -> None:
+    before = "import torch\na(); torch.cuda.synchronize()\n"
+    added = Finding("NPU700", "m", 1, 1, 1, 2, fix=Fix((), "safe", "INSERT", after="import a\n"))
+    converted = Converted(before, (Edit(0, 0, "from acme import a\n"), Edit(13, 14, "first")), (added,))
+    result = check(document("a.py", before), engine("2.6"), Project(), converted=converted)
+    places = {(item.code, item.start, item.end) for item in result.findings}
+    assert places >= {("NPU901", (1, 1), (1, 13)), ("NPU101", (2, 6), (2, 28))}
+    (inserted,) = [item.fix for item in result.findings if item.code == "NPU700"]
+    assert inserted
+    assert inserted.after == "from acme import a"  # the whole line that has it
