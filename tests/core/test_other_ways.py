@@ -33,6 +33,17 @@ NOT_ASKED = "def f(x):\n    if x.is_cuda:\n        x.cuda()\n    return fused.le
             True,
             ["fused error", ".is_cuda info", "fused.leaky info", "fused.leaky error"],
         ),
+        (
+            IMPORT + ASKED.replace(".is_cuda", ".device.type == 'cuda'"),
+            True,
+            ["fused blocker", "cuda info", "fused.leaky info"],
+        ),
+        # what else is fixed in the file is
+        (
+            f"{IMPORT}{ASKED}torch.cuda.synchronize()\n",
+            False,
+            ["fused blocker", ".is_cuda info", "fused.leaky info", "torch.cuda.synchronize error"],
+        ),
         # the question also chooses what is moved
         (
             IMPORT + FOR_MORE,
@@ -50,5 +61,6 @@ def test_what_the_other_way_avoids(text: str, stays: bool, severities: list[str]
     for item in found:
         reason = "left unchanged: it selects CUDA operators, and NPUs take the other branch"
         assert item.message.endswith(reason) == (item.severity == "info" and item.code != "NPU653")
+        assert not item.message.startswith(("None", "{"))
         less = item.code == "NPU653" and item.severity in ("info", "warning")
         assert item.message.endswith("; NPUs take the other branch") == less
