@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from unicodedata import normalize
 
 import pytest
 
 from migrator.core.check import check, no_fix
+from migrator.core.readable import check_compiles
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.files.document import document
@@ -73,8 +76,9 @@ def test_names_in_other_letters(line: str) -> None:
         document(f"import torch\nx = torch.zeros(1).cuda()\n{line}\n".encode(), "a.py"), _RULES, Project()
     )
     assert result.text is None
-    assert result.skipped.startswith("line 3: ")
-    assert result.skipped.endswith("to Python: write it in plain letters")
+    odd = next(name for name in re.findall(r"\w+", line) if not name.isascii())
+    meant = normalize("NFKC", odd)
+    assert result.skipped == f"line 3: {odd} is {meant} to Python: write it in plain letters"
 
 
 def test_other_letters_elsewhere() -> None:
@@ -87,3 +91,35 @@ def test_names_in_other_letters_beside_a_string_that_does_not_end() -> None:
     """What splits a text into tokens fails on it in a way of its own."""
     text = f'{_USE}"""\n𝐭orch.cuda.init()\n'
     assert check(document(text.encode(), "a.py"), _RULES, Project()).skipped.startswith("line 3: not valid")
+
+
+def test_no_future_of_ours_holds_for_other_files() -> None:
+    check_compiles("def f(x: (y := 1)):\n    pass\n")  # with ours no annotation may bind a name
+
+
+def _compiled_sizes(text: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How long the texts are that are compiled, one after the other, where two lines are a large file."""
+    sizes: list[int] = []
+
+    def compiled(part: str, flags: int = 0) -> None:
+        sizes.append(len(part))
+        compile(part, "<unknown>", "exec", flags, dont_inherit=True)
+
+    monkeypatch.setattr("migrator.core.readable.LARGE", 12)
+    monkeypatch.setattr("migrator.core.readable._compiled", compiled)
+    monkeypatch.setattr("migrator.names.large._PIECE", 1)
+    check_compiles(text)
+    return sizes
+
+
+def test_a_large_file_is_compiled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _compiled_sizes("x = 1\ny = 2\n", monkeypatch) == [12]
+    assert _compiled_sizes("x = 1\ny = 2\nz = 3\n", monkeypatch) == [6, 6, 6]
+    whole = "from __future__ import annotations\nx = 1\n"  # which holds for what is below it
+    assert _compiled_sizes(whole, monkeypatch) == [len(whole)]
+
+
+def test_the_place_of_an_error_is_that_in_the_whole_of_a_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SyntaxError) as raised:
+        _compiled_sizes("x = 1\ny = 2\nz = 3\nreturn\n", monkeypatch)
+    assert raised.value.lineno == 4

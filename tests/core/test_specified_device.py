@@ -65,3 +65,30 @@ def test_only_a_process_alone_gets_its_npu_from_it(monkeypatch, environment, exp
 )
 def test_other_files_stay(text):
     assert migrated(text) is None
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "",
+        '"""Trains."""\n',
+        "from __future__ import annotations\n",
+        '"""Trains."""\nfrom __future__ import annotations\n',
+    ],
+)
+@pytest.mark.parametrize(
+    "first", ["import torch\n", "from torch import (\n    nn,\n)\n", "@deco\ndef f():\n    pass\n"]
+)
+def test_the_statements_come_above_the_first_that_does_something(above, first):
+    rest = f"{first}import torch\n{MAIN}"
+    text = migrated(above + rest)
+    assert text.startswith(f"{above}import os\nif ")
+    assert text.endswith(f'["DEVICE_ID"])\n{rest}')
+
+
+def test_what_is_told_of_them():
+    text = f"import torch\n{MAIN}"
+    rules = rules_for(Settings("2.6.0", specify_device=True))
+    project = merge_facts([scan_file("train.py", text)])
+    (found,) = check(document(text.encode(), "train.py"), rules, project).findings
+    assert (found.code, found.api, found.fixed) == ("NPU190", "DEVICE_ID", True)

@@ -72,6 +72,9 @@ def test_where_torch_npu_replaces_names_it_is_imported_above_them(version: str, 
     own, names = f"{ONE}\n{TWO}\n", "from torch import nn\n"
     result = migrate(names + MAIN, version, transfer=True)
     assert result.text == (own + names if above else names + own) + MAIN
+    beside = migrate(f"x = 1; {names}{MAIN}", version, transfer=True).text
+    expected = f"x = 1; {ONE}; {TWO}; {names}" if above else f"x = 1; {names.strip()}; {ONE}; {TWO}\n"
+    assert beside == expected + MAIN
 
 
 @pytest.mark.parametrize(
