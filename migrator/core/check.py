@@ -208,9 +208,10 @@ class _Check:
             # What was torch_npu.distributed is known to the rules as torch.distributed only now.
             renamed = any(item.api.startswith("torch_npu.") for item in choice.made)
             starts = renamed or self.rules.start_in(" ".join(edit.text for edit in edits), chosen)
-            if not self.type and _renames(chosen, choice.made):  # rules start from the new names, too
-                chosen, words = self.rules.starting(text, self.project)
-                starts = True
+            if not self.type and not starts and _renames(chosen, choice.made):
+                now, now_words = self.rules.starting(text, self.project)
+                if not {rule.code for rule in now} <= {rule.code for rule in chosen}:  # from the new names
+                    chosen, words, starts = now, now_words, True
             if not choice.waiting and not starts:
                 if write and self.type:  # a mistake of ours must not break the user's file
                     from migrator.other_files.index import read

@@ -294,3 +294,10 @@ def test_what_the_project_defines_itself_is_there(file: str, package: str, absen
     text = "import torch\nfrom torchvision import tv_tensors\nx = tv_tensors.KeyPoints\n"
     found = migrate_text(engine("2.6"), file, text, Project(packages=frozenset([package]))).findings
     assert ("NPU530" in {each.code for each in found}) == absent
+
+
+@pytest.mark.parametrize("version", [OLD, NEWEST])
+def test_the_backend_of_torchaudio_is_set_where_that_has_an_effect(version: str) -> None:
+    text = 'import torch\nimport torchaudio\ntorchaudio.set_audio_backend("sox_io")\n'
+    kept = "".join(text.splitlines(keepends=True)[: 3 if version == OLD else 2])
+    assert migrated(text, version) == kept

@@ -209,7 +209,8 @@ def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> 
     statement = context.index.parent(call) if call is not None else None
     if not isinstance(statement, ast.Expr) or name not in rule.options.removes:
         return None
-    message = _("{name} has no NPU equivalent, and nothing is computed with it", name=name)
+    message = "" if "{npu}" in rule.message else rule.message  # of a rule that has NPU names for others
+    message = message or _("{name} has no NPU equivalent, and nothing is computed with it", name=name)
     return found(
         context,
         rule,
