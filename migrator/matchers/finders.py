@@ -17,20 +17,21 @@ class Finder(NamedTuple):
     """A function in a module of this package, and what its rules are about.
 
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
-    without ``takes_match`` does not look at that. What ``goes_by`` names finds nothing but qualified names
-    and members, what goes by packages nothing without an import of one. ``replaces`` says what it does with
-    ``replace``. ``other``: it looks at files that are no Python, and only at these. ``asks_project``: the
-    options say by ``words_in`` what the project adds to the words; those of others need not be read for that.
-    ``settled``: what fixes write has none of it, so it need not be looked for there. ``needs_npu``: its fixes
-    need ``import torch_npu``, if neither the rule nor the place says otherwise. ``only_imports``: that is
-    all they write, so they are moot where other fixes bring it.
+    without ``takes_match`` does not look at that. What ``goes_by`` names finds nothing but qualified
+    names and members, what goes by packages nothing without an import of one, what goes by modules
+    nothing but members of these under their usual names: ``np.float``. ``replaces`` says what it does
+    with ``replace``. ``other``: it looks at files that are no Python, and only at these.
+    ``asks_project``: the options say by ``words_in`` what the project adds to the words; those of others
+    need not be read for that. ``settled``: what fixes write has none of it, so it need not be looked for
+    there. ``needs_npu``: its fixes need ``import torch_npu``, if neither the rule nor the place says
+    otherwise. ``only_imports``: that is all they write, so they are moot where other fixes bring it.
     """
 
     module: str
     function: str = "find"
     words_from: str = ""
     takes_match: bool = True
-    goes_by: Literal["", "names", "packages"] = ""
+    goes_by: Literal["", "names", "packages", "modules"] = ""
     replaces: Literal["no", "may", "must"] = "no"
     other: bool = False
     asks_project: bool = False
@@ -161,6 +162,7 @@ HANDLERS = {
     "memory-format": Finder("structural.memory_format", goes_by="names", needs_npu=False),
     "replaced-names": Finder("structural.before_torch_2_1", "find_early_imports", needs_npu=False),
     "map-location": Finder("structural.before_torch_2_1", "find_map_locations", needs_npu=False),
+    "numpy-name": Finder("structural.numpy_names", goes_by="modules", needs_npu=False),
     "npu-code": Finder(
         "structural.npu_code", words_from="npu_names", takes_match=False, settled=True, needs_npu=False
     ),

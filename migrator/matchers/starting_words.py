@@ -53,6 +53,8 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
     goes_by = rule.finder.goes_by
     if goes_by == "packages":
         return Written.may_import
+    if goes_by == "modules":
+        return Written.may_be_of_module
     # Words of other things than names are written elsewhere, too: an argument's.
     in_names = goes_by == "names" and starting_words(rule) <= set(".".join(rule.match).split("."))
     return Written.may_end if in_names else None

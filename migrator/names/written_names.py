@@ -75,6 +75,16 @@ class Written:
             return True
         return f'"{word}"' in self.text or f"'{word}'" in self.text
 
+    @cached_property
+    def _of_modules(self) -> set[str]:
+        """The parts of names that begin with a module under its usual name."""
+        parted = (chain.partition(".") for chain in self.dotted)
+        return set(".".join([behind for root, _, behind in parted if root in _OTHERS]).split("."))
+
+    def may_be_of_module(self, word: str) -> bool:
+        """Whether a module under its usual name may have a member of that name: ``np.float``."""
+        return word in self._of_modules
+
     def may_import(self, package: str) -> bool:
         """Whether a package may be imported, by a statement or by its name in quotes."""
         return package in self._imported or f'"{package}' in self.text or f"'{package}" in self.text
