@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
-from migrator.names.guards import is_guarded
+from migrator.names.guards import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex
 
 
@@ -27,7 +27,7 @@ def find(context: FileContext, rule: Rule[NumpyOptions]) -> Iterator[Match]:
     index = context.index
     for node, name in context.uses_of(rule):
         last = name.rpartition(".")[2]
-        if is_guarded(index, node, [last]):
+        if is_guarded(index, node, [last]) or is_asked_for(index, node, "numpy.__version__"):
             continue
         edits = []
         text = rule.options.names.get(last, "")
