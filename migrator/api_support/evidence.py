@@ -9,9 +9,7 @@ from migrator.api_support import npu_names, support, tables
 from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import TorchVersion
 
-# How an evidence was come by; `certain` is what was seen or is registered, `likely` what follows from
-# sources.
-_DEEPEST = 6
+_DEEPEST = 6  # names that stand for one another
 
 
 class Evidence(NamedTuple):

@@ -98,7 +98,7 @@ def _between(below: Support, above: Support, version: TorchVersion) -> Support:
         status = "unknown" if "unsupported" in (below.status, above.status) else "partial"
     # The newer document is the more exact one, unless only the older has the limits.
     row = below if status == below.status != above.status else above
-    return row._replace(status=status, neighbour=" and ".join(sides))
+    return row._replace(status=status, neighbour=_(" and ").join(sides))
 
 
 def kernel(aten: str, version: TorchVersion) -> str:

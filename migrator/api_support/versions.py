@@ -100,7 +100,7 @@ def resolve(text: str) -> TorchVersion:
 def _without_torch_npu(given: tuple[int, ...]) -> str:
     older = [version.text for version in known() if version.tuple < given]
     newer = [version.text for version in known() if version.tuple > given]
-    nearest = " and ".join([*older[-1:], *newer[:1]])
+    nearest = _(" and ").join([*older[-1:], *newer[:1]])
     said = N_("torch_npu has no release for torch {short}: choose the nearest, {nearest}")
     return _(said, short=".".join(map(str, given)), nearest=nearest)
 

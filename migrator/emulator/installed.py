@@ -57,7 +57,7 @@ def platform_trouble() -> str | None:
         return _(
             "torch_npu has no package for {machine}, only for {machines}",
             machine=platform.machine(),
-            machines=" and ".join(_MACHINES),
+            machines=_(" and ").join(_MACHINES),
         )
     if sys.version_info < _PYTHON:
         has, needs = platform.python_version(), ".".join(map(str, _PYTHON))
@@ -80,7 +80,7 @@ def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
     if torch is None or torch_npu is None:
         return _(
             "{missing} not installed beside {executable}: {install}",
-            missing=" and ".join(missing),
+            missing=_(" and ").join(missing),
             executable=sys.executable,
             install=INSTALL,
         )

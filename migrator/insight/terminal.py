@@ -48,7 +48,7 @@ def _facts(run: Run) -> Iterator[str]:
     fullest = max(memory.facts(run), key=lambda fact: max(fact["peaks"].values()), default=None)
     if fullest is not None:
         peak, device = size(max(fullest["peaks"].values())), fullest["device"]
-        fits = " and ".join(name for name, fitting in fullest["fits"].items() if fitting)
+        fits = _(" and ").join(name for name, fitting in fullest["fits"].items() if fitting)
         fits = fits or _("none of the two")
         yield _("Memory   peak {peak} on NPU {device}, fits: {fits}", peak=peak, device=device, fits=fits)
         batch, now = fullest["largest_batch"]["32 GiB"], fullest["batch"]

@@ -102,7 +102,7 @@ def described(counts: Mapping[str, int]) -> str:
 
 def names_of(frameworks: Iterable[str]) -> str:
     """Frameworks as a text: ``MindSpore and JAX``."""
-    return " and ".join(sorted(NAMES[each] for each in frameworks))
+    return _(" and ").join(sorted(NAMES[each] for each in frameworks))
 
 
 def why_not_started(file: str, framework: str) -> str:
