@@ -56,6 +56,7 @@ def readiness(counts: Counts) -> tuple[int, float, float]:
     """Per cent, and the weights of what is done and of what is open. Nothing to do is 100 %."""
     weights = reports_yaml(_DATA)["readiness"]
     done = counts.safe * weights["safe"] + counts.unsafe * weights["unsafe"]
+    done += 0 if counts.open["blocker"] else weights["no_blocker"]
     left = counts.unsafe * (1 - weights["unsafe"]) + counts.skipped * weights["skipped"]
     left += sum(weights["open"][level] * count for level, count in counts.open.items())
     # Rounded down: 100 is for nothing open only.

@@ -151,10 +151,14 @@ def test_the_verdict_is_by_what_is_worst(result, kind, safe, unsafe, levels, ski
     [
         (Counts(0, 0, dict.fromkeys(SEVERITIES, 0), 0), 100),
         (Counts(10, 0, dict.fromkeys(SEVERITIES, 0), 0), 100),
-        (Counts(0, 4, dict.fromkeys(SEVERITIES, 0), 0), 50),
+        (Counts(0, 4, dict.fromkeys(SEVERITIES, 0), 0), 91),
         (Counts(999, 1, dict.fromkeys(SEVERITIES, 0), 0), 99),
         (Counts(20, 0, {**dict.fromkeys(SEVERITIES, 0), "blocker": 1}, 0), 50),
-        (Counts(6, 0, {**dict.fromkeys(SEVERITIES, 0), "warning": 4, "info": 9}, 0), 60),
+        (Counts(6, 0, {**dict.fromkeys(SEVERITIES, 0), "warning": 4, "info": 9}, 0), 86),
+        (Counts(0, 0, {**dict.fromkeys(SEVERITIES, 0), "warning": 1}, 0), 95),
+        (Counts(0, 0, {**dict.fromkeys(SEVERITIES, 0), "error": 4}, 0), 50),
+        (Counts(0, 0, {**dict.fromkeys(SEVERITIES, 0), "blocker": 1}, 0), 0),
+        (Counts(0, 0, dict.fromkeys(SEVERITIES, 0), 1), 80),
     ],
 )
 def test_readiness_is_the_formula_that_the_page_states(counts, percent) -> None:
