@@ -77,22 +77,23 @@ class ReleaseOptions(Options):
 
 @dataclass(frozen=True)
 class LateOptions(Options):
-    """``argument``: a keyword that the names of ``match`` do not take yet, though they hand on others.
+    """``arguments``: keywords that the names of ``match`` do not take, or do not take yet.
 
-    It is left out with a value of ``usual``, as it is written; for another constant ``instead`` is written.
+    One is left out with a value of ``usual``, as it is written; for another constant ``instead`` is written.
     """
 
-    argument: str = field(default="", metadata={"required": True})
+    arguments: tuple[str, ...] = field(default=(), metadata={"required": True})
     usual: tuple[str, ...] = ()
     instead: str = ""
 
 
 def find_late(context: FileContext, rule: Rule[LateOptions]) -> Iterator[Match]:
-    """Calls with the argument: they hand it on to something that raises TypeError."""
+    """Calls with such an argument: what they call, or what that hands it on to, raises TypeError."""
     index, options = context.index, rule.options
     for call, name in context.calls_of(rule):
         for keyword in call.keywords:
-            if keyword.arg != options.argument or is_guarded(index, call, [keyword.arg], ["TypeError"]):
+            word = keyword.arg or ""
+            if word not in options.arguments or is_guarded(index, call, [word], ["TypeError"]):
                 continue
             usual = index.segment(keyword.value) in options.usual
             edits = without_arguments(index, call, [keyword]) if usual else None

@@ -1,8 +1,15 @@
-"""What torch.cuda has takes the same arguments in torch.npu, but for what a rule knows."""
+"""What torch.cuda has takes the same arguments in torch.npu, but for what a rule knows.
+
+So do the functions of torch that torch_npu puts its own in the place of.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Optional
@@ -23,6 +30,49 @@ KNOWN = {
     "MemPool.snapshot": "include_traces is new in torch 2.13",
     "memory_snapshot": "include_traces is new in torch 2.13",
 }
+
+# Functions of torch that torch_npu replaces by some with other parameters.
+REPLACED = {
+    "torch.distributed.gather": "NPU552",
+    "torch.distributed.distributed_c10d.gather": "NPU552",
+    "torch.from_dlpack": "NPU549",
+    "torch.utils.dlpack.from_dlpack": "NPU549",
+}
+
+# In a process of its own, as torch_npu replaces them when it is imported.
+SIGNATURES = """
+import inspect, json, sys, warnings
+warnings.simplefilter("ignore")
+import torch, torch.distributed.checkpoint, torch.distributed.fsdp, torch.distributed.tensor
+import torch.nn.attention, torch.optim.swa_utils, torch.profiler, torch.utils.checkpoint
+import torch.utils.data.distributed, torch.utils.dlpack, torch._dynamo, torch.onnx, torch.export
+
+
+def parameters(function):
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+def signatures(modules):
+    for module in modules:
+        for name, value in list(vars(sys.modules[module]).items()):
+            if name.startswith("_") or inspect.ismodule(value) or not callable(value):
+                continue
+            yield f"{module}.{name}", parameters(value)
+            for method in dir(value) if inspect.isclass(value) else ():
+                if not method.startswith("_") and callable(getattr(value, method, None)):
+                    yield f"{module}.{name}.{method}", parameters(getattr(value, method))
+
+
+modules = [name for name in sys.modules if name.split(".")[0] == "torch" and "._" not in name]
+before = dict(signatures(modules))
+import torch_npu
+after = dict(signatures(modules))
+assert "torch.Tensor.to" in before and "torch.nn.Module.to" in before and "torch.optim.AdamW" in before
+print(json.dumps([name for name in before if before[name] is not None and before[name] != after.get(name)]))
+"""
 
 
 def parameters(function: Any) -> Optional[list[str]]:
@@ -58,3 +108,12 @@ def test_calls_mean_the_same(name: str) -> None:
 def test_no_rule_is_known_in_vain() -> None:
     found = {*differing(torch.cuda, torch.npu), *differing(torch.cuda.amp, torch.npu.amp)}
     assert found == set(KNOWN)
+
+
+def test_what_torch_npu_replaces_takes_the_same() -> None:
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNATURES], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout.splitlines()[-1])) == set(REPLACED)
