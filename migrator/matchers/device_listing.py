@@ -167,3 +167,11 @@ def source(listing: Listing, form: Form) -> str:
     else:
         text = f"{joint}.join({each})"
     return text if form.kind == "text" else f"{text}.encode()"
+
+
+def program(listing: Listing) -> str:
+    """A Python program, without single quotes, that prints the lines."""
+    if listing.counted:
+        return "import torch, torch_npu; print(torch.npu.device_count())"
+    header = f'print("{listing.header}"); ' if listing.header else ""
+    return f'import torch, torch_npu; {header}[print(f"{listing.line}") for i in {listing.every}]'

@@ -59,6 +59,59 @@ def test_what_is_not_known_of_the_output_is_reported(expression):
     assert [finding.code for finding in result.findings] == ["NPU600"]
 
 
+ELSEWHERE = "env -u ASCEND_RT_VISIBLE_DEVICES python3 -c"
+FREE = "{torch.npu.mem_get_info(i)[0] >> 20}"
+EACH = "for i in range(torch.npu.device_count())]"
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        pytest.param(
+            "os.system('nvidia-smi -q -d Memory |grep -A4 GPU|grep Free >tmp')",
+            f"os.system(\"{ELSEWHERE} 'import torch, torch_npu; "
+            f'[print(f\\"Free : {FREE} MiB\\") {EACH}\' > tmp")',
+            id="a shell that writes a file",
+        ),
+        pytest.param(
+            "x = subprocess.getoutput('nvidia-smi --query-gpu=memory.free --format=csv')",
+            f"x = subprocess.getoutput(\"{ELSEWHERE} 'import torch, torch_npu; "
+            f'print(\\"memory.free [MiB]\\"); [print(f\\"{FREE} MiB\\") {EACH}\' 2>/dev/null")',
+            id="a header, and what reads the errors too",
+        ),
+        pytest.param(
+            "c = 'nvidia-smi --query-gpu=memory.free --format=csv,noheader'\n"
+            "x = subprocess.Popen(c.split(), stdout=subprocess.PIPE)",
+            'x = subprocess.Popen(["env", "-u", "ASCEND_RT_VISIBLE_DEVICES", "python3", "-c", '
+            f"'import torch, torch_npu; [print(f\"{FREE} MiB\") {EACH}'], stdout=subprocess.PIPE)",
+            id="a text that becomes a list",
+        ),
+    ],
+)
+def test_another_process_answers_a_program_that_chooses_its_devices(command, after):
+    chooses = 'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "1"\n'
+    head = f"import os\nimport subprocess\n{chooses}"
+    result = migrate(f"{head}{command}\nimport torch\n")
+    assert result.text == f"{head}{after}\nimport torch\n"
+    assert {finding.code for finding in result.findings} == {"NPU600"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "subprocess.check_output(c, stderr=subprocess.STDOUT, shell=True)",
+        "subprocess.run([c], shell=True)",
+        "subprocess.Popen(c)",
+    ],
+)
+def test_no_other_process_where_more_than_its_lines_is_read_or_nothing_runs(call):
+    line = "c = 'nvidia-smi --query-gpu=memory.free --format=csv'\n"
+    text = f'import os\nimport subprocess\n{line}os.environ["ASCEND_RT_VISIBLE_DEVICES"] = {call}\n'
+    result = migrate(text)
+    assert result.text is None
+    assert {finding.code for finding in result.findings} <= {"NPU600", "NPU622"}
+
+
 def test_old_releases_lack_the_question():
     text = f'{HEAD}x = subprocess.check_output(["nvidia-smi", "--query-gpu=memory.free", "--format=csv"])\n'
     assert migrate(text, version="2.0").text is None
@@ -126,7 +179,7 @@ def test_visible_devices_do_not_matter_for_names():
     text = HEAD + "seen = os.environ.get('HIP_VISIBLE_DEVICES')\n"
     query = "subprocess.check_output(['nvidia-smi', '--query-gpu={}', '--format=csv'])\n"
     assert migrate(text + query.format("name")).text is not None
-    assert migrate(text + query.format("memory.used")).text is None
+    assert ELSEWHERE.split()[2] in migrated(text + query.format("memory.used"))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from migrator.matchers.device_listing import (
     all_known,
     functions,
     knows_visible_devices,
+    program,
     read,
     source,
 )
@@ -31,7 +32,7 @@ from migrator.names.commands import Command, commands
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
-from migrator.names.tree import argument_of, bare_name, called_name, only_target, string_value
+from migrator.names.tree import argument_of, bare_name, called_name, last_name, only_target, string_value
 
 _KEYWORDS = frozenset(
     "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout"
@@ -49,11 +50,13 @@ _IN_TEXT = ("text", "universal_newlines", "encoding")
 class OutputOptions(Options):
     """What the command ``prints``; ``shown`` is the one that shows a person the same.
 
-    ``chosen`` is said where the answer chooses the visible devices.
+    Where the answer chooses the visible devices, ``all_visible`` are the words that start Python in another
+    process, which sees all of them, and ``chosen`` is said.
     """
 
     prints: Printed = field(default_factory=Printed)
     shown: str = ""
+    all_visible: str = ""
     chosen: str = ""
 
 
@@ -122,12 +125,18 @@ def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -
     known = listing is not None and all_known(context, functions(listing))
     asks = listing is not None and bool(functions(listing) - _PLAIN)
     chooses = known and asks and knows_visible_devices(context.index.text)
-    changes = _changes(context.index, command, listing) if listing and known and not chooses else []
+    advice, changes = "", []
+    if listing and chooses:
+        advice, changes = rule.options.chosen, _elsewhere(context.index, rule, command, listing)
+    elif listing and known:
+        changes = _changes(context.index, command, listing)
     if not changes:
-        advice = rule.options.chosen if chooses else ""
         yield found(context, rule, call, api=api, severity=severity, advice=advice)
     for node, edit in changes:
-        yield found(context, rule, node, api=api, edits=[edit], severity=severity)
+        needs_npu = False if chooses else None
+        yield found(
+            context, rule, node, api=api, edits=[edit], severity=severity, advice=advice, needs_npu=needs_npu
+        )
 
 
 def _is_shown(index: ModuleIndex, command: Command) -> bool:
@@ -164,7 +173,7 @@ def _changes(index: ModuleIndex, command: Command, listing: Listing) -> list[tup
     if not text:
         return []
     text = reading.around.replace("{}", text) if reading.around else text
-    unused = [(each, without_statement(index, each)) for each in _unused(index, command, reading)]
+    unused = [(each, without_statement(index, each)) for each in _unused(index, command, reading.held)]
     return [(node, instead_of(index, node, text.replace("torch.npu.", f"{npu}."))), *unused]
 
 
@@ -179,6 +188,27 @@ class _Reading:
     form: Form
     around: str = ""
     held: Optional[ast.stmt] = None
+
+
+def _elsewhere(
+    index: ModuleIndex, rule: Rule[OutputOptions], command: Command, listing: Listing
+) -> list[tuple[ast.AST, Edit]]:
+    """What changes where another process prints the lines: the program reads them as before."""
+    given, errors = argument_of(command.call, "args", 0), argument_of(command.call, "stderr")
+    start = rule.options.all_visible
+    if not start or given is None or command.line != command.shell or last_name(errors) == "STDOUT":
+        return []
+    lines = program(listing)
+    if command.line:
+        file = f" > {listing.file}" if listing.file else ""
+        # What reads the output by these two functions reads warnings, too.
+        quiet = " 2>/dev/null" if command.runner.startswith("subprocess.get") else ""
+        text = '"{}"'.format(f"{start} '{lines}'{file}{quiet}".replace("\\", "\\\\").replace('"', '\\"'))
+    else:
+        words = ", ".join(f'"{word}"' for word in start.split())
+        text = f"[{words}, '{lines}']"
+    unused = [(each, without_statement(index, each)) for each in _unused(index, command, None)]
+    return [(given, instead_of(index, given, text)), *unused]
 
 
 def _in_file(index: ModuleIndex, command: Command, listing: Listing) -> Optional[_Reading]:
@@ -339,10 +369,10 @@ def _left_out(where: ast.expr, most: int) -> int:
     return gone if gone <= most else 0
 
 
-def _unused(index: ModuleIndex, command: Command, reading: _Reading) -> Iterator[ast.stmt]:
+def _unused(index: ModuleIndex, command: Command, held: Optional[ast.stmt]) -> Iterator[ast.stmt]:
     """The assignments that nobody reads any more: of the command, and of what runs it."""
-    if reading.held is not None:
-        yield reading.held
+    if held is not None:
+        yield held
     for statement in dict.fromkeys(command.through):
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             if len(_read_before_next(index, statement, index.uses_of(statement.targets[0]))) == 1:
