@@ -7,7 +7,7 @@ from typing import Optional
 
 import typer
 
-from migrator.cli.ending import stopping_at
+from migrator.cli.ending import note, stopping_at
 from migrator.cli.launch_files import find_script, write_all
 
 
@@ -24,7 +24,7 @@ def mindspore(folder: Path, main: Optional[str] = None, overwrite: bool = False)
         entry, _, notes = find_script(folder, main, "mindspore")
         made = mindspore_script(entry)
         write_all(folder, made, overwrite)
-    for note in notes:
-        typer.echo(f"assumed: {note}", err=True)
+    for line in notes:
+        note(f"assumed: {line}")
     for name in made.files:
         typer.echo(shown(folder / name))

@@ -28,9 +28,8 @@ def find(context: FileContext, rule: Rule) -> list[Match]:
         return []
     docstring = ast.get_docstring(index.tree, clean=False) is not None
     body = index.tree.body[1 if docstring else 0 :]
-    first = next((node for node in body if getattr(node, "module", "") != "__future__"), None)
-    if first is None:
-        return []
+    # There is one: the file imports torch.
+    first = next(node for node in body if getattr(node, "module", "") != "__future__")
     begin, _ = index.line_span(*[head_lines(first)[0]] * 2)
     edit = Edit(begin, begin, "".join(line + newline_of(index.text) for line in _STATEMENTS))
     return [insertion(context, rule, first, edit, api=_VARIABLE)]

@@ -97,7 +97,8 @@ def add_launcher(
 def place_of(source: Path, main: str) -> str:
     """``main`` as a path below the project, also where it is given from the current folder.
 
-    Raises SourceError where the project holds no such file, and for a notebook: none can be started so.
+    Raises SourceError where the project holds no such file, and for a notebook: none can be started so. A
+    project that is one file holds only that.
     """
     if is_notebook(main):
         raise SourceError(
@@ -106,7 +107,8 @@ def place_of(source: Path, main: str) -> str:
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
     for path in (os.path.join(root, main), os.path.realpath(main)):
         inside = os.path.relpath(os.path.realpath(path), root)
-        if os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
+        held = os.path.isdir(source) or os.path.realpath(path) == os.path.realpath(source)
+        if held and os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
             return inside.replace(os.sep, "/")
     raise SourceError("{main} (-m/--main) is not a file of {source}", main=shown(main), source=shown(source))
 

@@ -350,14 +350,7 @@ class Session:
     async def _scan(self, folder: Path) -> None:
         """Learn what the files of a folder define, with breaks for whoever types meanwhile."""
         steps = self._facts.scan(folder, Configuration(self._settings.of_editor))
-        while True:
-            try:
-                found = await self._work(lambda: next(steps, None))
-            except ValueError as error:
-                self._editor.tell(str(error))
-                return
-            if found is None:
-                return
+        while (found := await self._work(lambda: next(steps, None))) is not None:
             if found:
                 self.check_all()
 

@@ -84,6 +84,15 @@ def test_a_name_that_is_no_file_is_refused(project: Path, capsys: pytest.Capture
     assert not (project.parent / "out").exists()
 
 
+def test_a_file_beside_the_one_that_is_migrated_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "other.py").write_text("import torch\n")
+    assert migrate(project / "train.py", "--main", "other.py")[0] == 2
+    expected = f"npumigrate: other.py (-m/--main) is not a file of {project / 'train.py'}\n"
+    assert capsys.readouterr().err == expected
+
+
 def test_a_module_with_relative_imports(project: Path) -> None:
     (project / "train.py").unlink()
     package = project / "src" / "tool"

@@ -139,3 +139,13 @@ def test_a_program_of_pytorch_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["launch", "mindspore", "-o", str(tmp_path), "-m", "train.py"]) == 2
     assert "train.py is no program of MindSpore" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["train.py"]
+
+
+def test_what_was_assumed_is_wrapped_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(["launch", "mindspore", "-o", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.startswith("assumed: train.py is the\n")

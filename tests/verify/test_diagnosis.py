@@ -63,7 +63,7 @@ def test_who_waits_where(tmp_path: Path) -> None:
     train = tmp_path / "train.py"
     train.write_text("def main():\n    dist.init_process_group('hccl')\n\n\nmain()\n")
     (tmp_path / "stacks-7.txt").write_text(DUMP.format(train=train))
-    (tmp_path / "stacks-7.json").write_text(json.dumps({"rank": "0", "command": ["train.py"]}))
+    (tmp_path / "stacks-7.json").write_text(json.dumps({"rank": "0"}))
     (tmp_path / "stacks-8.txt").write_text("")  # it did not answer
     lack = what_waits(read_stacks(tmp_path), tmp_path)
     assert lack is not None

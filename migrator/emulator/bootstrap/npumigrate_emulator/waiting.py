@@ -9,7 +9,6 @@ import faulthandler
 import json
 import os
 import signal
-import sys
 
 SIGNAL = signal.SIGRTMAX - 3  # a signal that programs have no use for
 _file = None
@@ -29,8 +28,7 @@ def _open() -> None:
         os.makedirs(os.path.dirname(base), exist_ok=True)
         _file = open(f"{base}.txt", "w", encoding="utf-8")  # noqa: SIM115 (open as long as the process is)
         with open(f"{base}.json", "w", encoding="utf-8") as about:
-            command = getattr(sys, "argv", sys.orig_argv)
-            json.dump({"rank": os.environ.get("RANK"), "command": command}, about)
+            json.dump({"rank": os.environ.get("RANK")}, about)
         faulthandler.register(SIGNAL, _file, all_threads=True, chain=False)
     except (OSError, ValueError, RuntimeError):
         pass
