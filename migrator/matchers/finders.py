@@ -174,6 +174,7 @@ HANDLERS = {
     "iterator-next": Finder("structural.old_forms", "find_next", goes_by="names", needs_npu=False),
     "legacy-function": Finder("structural.old_forms", "find_legacy_functions", goes_by="names"),
     "real-spectrum": Finder("structural.old_forms", "find_real_spectra", needs_npu=False),
+    "provider-options": Finder("structural.provider_options", needs_npu=False),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": Finder(
         "structural.release_names", words_from="torch_names", takes_match=False, needs_npu=False

@@ -1,9 +1,9 @@
-"""The edits that take something out: arguments of a call, a whole statement."""
+"""The edits that take something out: arguments of a call, entries of a dictionary, a whole statement."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Union
 
 from migrator.findings.finding import Edit
@@ -19,14 +19,33 @@ def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argum
     if not kept:
         inside = Edit(index.end(call.func), index.end(call), "()")
         return None if b"#" in index.data[inside.start : inside.end] else [inside]
+    return _taken_out(index, [index.span(each) for each in given], [each in gone for each in given])
+
+
+def without_entries(index: ModuleIndex, entries: ast.Dict, gone: Collection[ast.expr]) -> list[Edit] | None:
+    """The edits that take the entries with some keys out of a dictionary; None as for arguments."""
+    start, end = index.span(entries)
+    spans = []
+    for key, value in zip(entries.keys, entries.values):
+        if key is None:  # the value of **more has no place for its stars
+            return None
+        spans.append((index.start(key), index.end(value)))
+    if all(key in gone for key in entries.keys):
+        return None if b"#" in index.data[start:end] else [Edit(start + 1, end - 1, "")]
+    return _taken_out(index, spans, [key in gone for key in entries.keys])
+
+
+def _taken_out(
+    index: ModuleIndex, spans: Sequence[tuple[int, int]], gone: Sequence[bool]
+) -> list[Edit] | None:
+    """The edits that take some parts out of a list of parts with commas, which others stay in."""
     edits = []
-    for place, each in enumerate(given):
-        if each not in gone:
+    for place, (start, end) in enumerate(spans):
+        if not gone[place]:
             continue
         # With the comma behind the one before it; of the first ones, with their own.
-        first = all(earlier in gone for earlier in given[:place])
-        start, end = index.span(each)
-        around = (end, index.start(given[place + 1])) if first else (index.end(given[place - 1]), start)
+        first = all(gone[:place])
+        around = (end, spans[place + 1][0]) if first else (spans[place - 1][1], start)
         if index.data[slice(*around)].strip() != b",":
             return None
         edits.append(Edit(start, around[1], "") if first else Edit(around[0], end, ""))
