@@ -17,7 +17,7 @@ from migrator.names.tree import string_value
 
 @dataclass(frozen=True)
 class ProviderOptions(Options):
-    """The options that the NPU's provider calls otherwise (``renamed``), and those that it lacks (``gone``)."""
+    """The options that the NPU's provider calls otherwise (``renamed``), and those it lacks (``gone``)."""
 
     renamed: dict[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
