@@ -236,6 +236,34 @@ NEWEST = newest_version().text
             id="a comment, which an assignment would lose",
         ),
         pytest.param(
+            "import torch._six as six\nfrom torch import nn, _six\n\ndef f(x):\n"
+            '    return isinstance(x, six.container_abcs.Mapping), x is _six.inf, f"{_six.PY3}"\n',
+            "import collections.abc\nfrom torch import nn\nimport math\n\ndef f(x):\n"
+            '    return isinstance(x, collections.abc.Mapping), x is math.inf, f"{True}"\n',
+            id="a module under other names",
+        ),
+        pytest.param(
+            "import torch._six\ndef f(x):\n    from torch import _six\n"
+            "    return isinstance(x, torch._six.int_classes)\n",
+            "import torch\ndef f(x):\n    return isinstance(x, int)\n",
+            id="a module by its whole name, and one that nothing uses",
+        ),
+        pytest.param(
+            "from torch import _six\nclass A(_six.with_metaclass(B)):\n    x = _six.inf\n",
+            "from torch import _six\nclass A(_six.with_metaclass(B)):\n    x = _six.inf\n",
+            id="a module of which something has no equivalent",
+        ),
+        pytest.param(
+            "import torch._six as six\nhelp(six)\nx = six.inf\n",
+            "import torch._six as six\nhelp(six)\nx = six.inf\n",
+            id="a module that is used as such",
+        ),
+        pytest.param(
+            "from torch import (  # of Python 2\n    _six,\n)\nx = _six.inf\n",
+            "from torch import (  # of Python 2\n    _six,\n)\nx = _six.inf\n",
+            id="a comment inside the import of a module",
+        ),
+        pytest.param(
             "import torchvision.transforms.functional_tensor\n"
             "torchvision.transforms.functional_tensor.invert(1)\n",
             "import torchvision.transforms._functional_tensor\n"

@@ -6,7 +6,7 @@ What to write is in the options of the rules.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,12 +19,13 @@ from migrator.matchers.dotted import fitting
 from migrator.matchers.moved_imports import can_bind, import_form, move_names
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments, without_statement
+from migrator.matchers.structural.absent_module import Member, without_module
 from migrator.matchers.structural.release_uses import Use, uses_of_absent
 from migrator.names.device_vocabulary import is_cpu
 from migrator.names.execution import is_conditional
 from migrator.names.guards import is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, bare_name, imported, root, string_value
+from migrator.names.tree import Import, attributes, bare_name, imported, root, string_value
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Equivalent:
     CUDA name stands for the NPU's, and a ``*`` at its end for what the one of the old name stands for.
     ``value`` is written for the name itself, and bound in place of an import. ``bare``: the name alone is
     written for a call. ``expression`` stands for a call; in it ``{torch}`` is the module and ``{source}`` the
-    call. ``remove``: a program does the same without the statement. ``other_device``: nothing is said of
-    uses under a condition.
+    call. ``module``: the name is a module's. ``remove``: a program does the same without the statement.
+    ``other_device``: nothing is said of uses under a condition.
     """
 
     name: str = ""
@@ -44,6 +45,7 @@ class Equivalent:
     drops: dict[str, int] = field(default_factory=dict)
     bare: bool = False
     expression: str = ""
+    module: bool = False
     remove: bool = False
     other_device: bool = False
     fix: Literal["safe", "unsafe"] = "unsafe"
@@ -113,8 +115,19 @@ def _is_constant(node: ast.expr) -> bool:
 def find(context: FileContext, rule: Rule[ReleaseOptions]) -> Iterator[Match]:
     """The uses that a rule is about."""
     moved: dict[Import, list[Use]] = {}
-    for use in uses_of_absent(context):
-        if _about(context, use) != rule.options.about or _is_own(context, use.name):
+    every = uses_of_absent(context)
+    uses = [
+        use for use in every if _about(context, use) == rule.options.about and not _is_own(context, use.name)
+    ]
+    mended: set[ast.AST] = set()
+    for use in uses:
+        found_whole = _module(context, rule, use)
+        if found_whole is not None:
+            match, members = found_whole
+            mended.update([use.node, *members])
+            yield match
+    for use in uses:
+        if not mended.isdisjoint([use.node, *attributes(use.node)]):
             continue
         if use.parameter is not None:
             yield from _parameter(context, rule, use, use.parameter)
@@ -289,6 +302,57 @@ def _import(
             severity="warning" if is_conditional(index, node) else "",
             safety="safe" if safe else "unsafe",
         )
+
+
+def _module(
+    context: FileContext, rule: Rule[ReleaseOptions], use: Use
+) -> tuple[Match, Sequence[ast.AST]] | None:
+    """The import of a module that is gone, with all that is read of it; None where it cannot be taken out."""
+    if not isinstance(use.node, (ast.Import, ast.ImportFrom)) or use.written != use.name:
+        return None
+    if _is_bound_anew(_equivalent(rule, use)):
+        return None
+    known = {
+        name.rpartition(".")[2]: each
+        for name, each in rule.options.names.items()
+        if name.rpartition(".")[0] == use.name and not each.drops
+    }
+    whole = (
+        without_module(context.index, use.node, use.name, lambda name: _member(context, known.get(name)))
+        if known
+        else None
+    )
+    if whole is None:
+        return None
+    match = found(
+        context,
+        rule,
+        use.node,
+        api=use.name,
+        edits=whole.edits,
+        message=_message(context, use.name),
+        advice=_("Write {target}.", target=", ".join(whole.texts))
+        if whole.texts
+        else _("It can be removed."),
+        severity="warning" if is_conditional(context.index, use.node) else "",
+        safety="safe" if all(known[each.attr].fix == "safe" for each in whole.members) else "unsafe",
+    )
+    return match, whole.members
+
+
+def _member(context: FileContext, known: Equivalent | None) -> Member | None:
+    """What is written for a member of a module; None where it is not known, or another release's of torch."""
+    if known is None or not (known.value or known.name):
+        return None
+    if known.value:
+        return Member(known.value)
+    target = _target(context, known)
+    home, _dot, name = target.rpartition(".")
+    if not target or target.startswith("torch"):
+        return None
+    if known.module:
+        return Member(target, target)
+    return Member(name) if home == "builtins" else Member(target, home)
 
 
 def _calls(index: ModuleIndex, node: Import, alias: ast.alias) -> list[ast.Call]:
