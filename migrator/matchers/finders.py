@@ -168,6 +168,7 @@ HANDLERS = {
     ),
     "npu-generator": Finder("structural.before_torch_2_1", "find_generators"),
     "local-rank-option": Finder("structural.local_rank", "find_defaults", takes_match=False),
+    "optimizer-betas": Finder("structural.optimizer_betas", needs_npu=False),
     "outside-device": Finder("structural.outside_device", needs_npu=False, only_imports=True),
     "local-rank-spelling": Finder("structural.local_rank", "find_spellings", takes_match=False),
     "byte-mask": Finder("structural.old_forms", "find_byte_masks", takes_match=False, needs_npu=False),

@@ -17,7 +17,7 @@ from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, las
 
 # torch.save, and what programs put around it.
 _SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
-_SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:{'|'.join(map(re.escape, _SAVING))})")
+_SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:[\w.]+\.(?=save_))?(?:{'|'.join(map(re.escape, _SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 # Objects of yacs, OmegaConf, MMEngine or of a class of the program; plain dictionaries in others.
 _SETTINGS = re.compile(r"cfg|configs?|conf|hparams|hps")
@@ -131,7 +131,11 @@ class _Assigned:
             if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):
                 return _("options of argparse")
             package, dot, rest = function.partition(".")
-            return _("a value of NumPy") if package in _NUMPY and dot and "." not in rest and rest else None
+            is_numpy = package in _NUMPY and dot and rest and ("." not in rest or rest == "random.get_state")
+            return _("a value of NumPy") if is_numpy else None
+        if isinstance(value, ast.Dict):
+            inner = (self.what(each) for each in value.values if isinstance(each, ast.Call))
+            return next(filter(None, inner), None)
         if not isinstance(value, (ast.Name, ast.Attribute)):
             return None
         sources = self.values(ast.unparse(value))

@@ -72,6 +72,27 @@ def test_what_is_not_reduced_as_float64(kept: str) -> None:
     assert migrated(text) == text
 
 
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (
+            "torch.zeros([3], dtype=EXACT, device=device)",
+            "torch.zeros([3], dtype=EXACT, device=device).float()",
+        ),
+        ("value.to(EXACT)", "value.to(EXACT).float()"),
+        ("value.to(EXACT).float()", "value.to(EXACT).float()"),
+        ("value.to(SHORT)", "value.to(SHORT)"),
+    ],
+)
+def test_a_dtype_that_has_another_name(made: str, wanted: str) -> None:
+    text = (
+        "import torch\nimport torch.distributed as dist\nEXACT = torch.float64\n"
+        "SHORT = torch.float32\n\ndef merge(values, device):\n    sums = []\n    for value in values:\n"
+        "        sums.append({made})\n    sums = torch.stack(sums)\n    dist.all_reduce(sums)\n    return sums.double()\n"
+    )
+    assert migrated(text.replace("{made}", made)) == text.replace("{made}", wanted)
+
+
 MEASURES = "import torch\n\n\ndef share(right):\n    return torch.tensor(right.mean(), dtype=torch.double)\n"
 
 

@@ -31,6 +31,18 @@ def saved(text: str) -> set[Saved]:
             "best = np.mean(scores)\ntorch.save({'best': best}, p)",
             {Saved("a value of NumPy", "best", frozenset({"best"}))},
         ),
+        (
+            "state = {'at': 1, 'np': np.random.get_state()}\ntorch.save(state, p)",
+            {Saved("a value of NumPy", "np", frozenset({"at", "np"}))},
+        ),
+        (
+            "torch.save({'rng': {'py': random.getstate(), 'np': numpy.random.get_state()}}, p)",
+            {Saved("a value of NumPy", "rng", frozenset({"rng"}))},
+        ),
+        ("torch.save({'rng': {'py': random.getstate(), 'torch': torch.get_rng_state()}}, p)", set()),
+        ("utils.save_on_master({'args': args}, p)", {Saved(OPTIONS, "args", frozenset({"args"}))}),
+        ("self.base.save_checkpoint({'args': args}, p)", {Saved(OPTIONS, "args", frozenset({"args"}))}),
+        ("trainer.save_checkpoint('last.ckpt')\nengine.save_checkpoint(model, 'last')", set()),
         ("torch.save(model, p)", {Saved("a module, by its name")}),
         ("torch.save(self.net, p)", {Saved("a module, by its name")}),
         (

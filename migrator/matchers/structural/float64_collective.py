@@ -162,5 +162,15 @@ def _report(context: FileContext, rule: Rule, maker: ast.expr, name: str) -> Mat
         new = "FloatTensor"
     else:
         new = "float" if index.call_of(maker) else "float32" if written in ("float64", "double") else ""
-    edits = [Edit(end - len(written), end, new)] if new else []
+    edits = [Edit(end - len(written), end, new)] if new else _converted(index, maker)
     return found(context, rule, maker, api=name, edits=edits)
+
+
+def _converted(index: ModuleIndex, dtype: ast.expr) -> list[Edit]:
+    """The edit for a dtype that has another name, which others may need: what the call gives is converted."""
+    holder = index.parent(dtype)
+    call = index.parent(holder) if isinstance(holder, ast.keyword) else holder
+    if not isinstance(call, ast.Call) or call.func is dtype:
+        return []
+    end = index.end(call)
+    return [Edit(end, end, ".float()")]

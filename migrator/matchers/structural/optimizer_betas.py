@@ -1,0 +1,49 @@
+"""``betas=(0, 0.99)``: Adam takes two floats or two tensors since torch 2.6, no whole number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrator.findings.finding import Edit
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.packs import Rule
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import elements, last_name, only_target, string_value
+
+_NAME = "betas"
+
+
+def find(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Pairs named ``betas`` with a whole number in them, which becomes a float."""
+    index = context.index
+    for pair, holder in _pairs(index):
+        optimizer = index.qualified_name(holder.func) if isinstance(holder, ast.Call) else ""
+        if optimizer.startswith("torch.") and not rule.fits(optimizer):
+            continue  # RAdam and others take whole numbers
+        whole = [each for each in map(_whole_number, elements(pair)) if each is not None]
+        if whole and len(elements(pair)) == 2:
+            edits = [Edit(index.end(each), index.end(each), ".0") for each in whole]
+            severity = "" if optimizer.startswith("torch.") else "warning"
+            yield found(context, rule, pair, api=optimizer or _NAME, edits=edits, severity=severity)
+
+
+def _pairs(index: ModuleIndex) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """What is given or assigned as ``betas``, each with what it stands in."""
+    for call in index.calls:
+        yield from ((each.value, call) for each in call.keywords if each.arg == _NAME)
+    for string in index.strings:
+        holder = index.parent(string)
+        if isinstance(holder, ast.Dict) and string_value(string) == _NAME and string in holder.keys:
+            yield holder.values[holder.keys.index(string)], holder
+    for statement in index.statements:
+        value = getattr(statement, "value", None)
+        if isinstance(value, (ast.Tuple, ast.List)) and last_name(only_target(statement)) == _NAME:
+            yield value, statement
+
+
+def _whole_number(node: ast.expr) -> ast.Constant | None:
+    """The whole number that a value is, or is a power of: ``0``, ``0 ** ratio``."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        node = node.left
+    return node if isinstance(node, ast.Constant) and type(node.value) is int else None
