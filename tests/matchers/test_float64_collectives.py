@@ -88,7 +88,8 @@ def test_a_dtype_that_has_another_name(made: str, wanted: str) -> None:
     text = (
         "import torch\nimport torch.distributed as dist\nEXACT = torch.float64\n"
         "SHORT = torch.float32\n\ndef merge(values, device):\n    sums = []\n    for value in values:\n"
-        "        sums.append({made})\n    sums = torch.stack(sums)\n    dist.all_reduce(sums)\n    return sums.double()\n"
+        "        sums.append({made})\n    sums = torch.stack(sums)\n    dist.all_reduce(sums)\n"
+        "    return sums.double()\n"
     )
     assert migrated(text.replace("{made}", made)) == text.replace("{made}", wanted)
 
