@@ -12,6 +12,8 @@ ANALYSIS_SUFFIX = "_analysis"
 # The package of functions that a migration may add, and what its __init__.py begins with.
 EQUIVALENTS = "ascend_function"
 EQUIVALENTS_MARK = "Made by npumigrate"
+# The module by which Lightning finds NPUs, which a migration may add.
+LIGHTNING = "ascend_lightning"
 
 # Room for "-<pid>-<number>" after the prefix of a staging folder's name.
 _TAIL = 24

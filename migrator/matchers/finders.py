@@ -156,6 +156,7 @@ HANDLERS = {
     ),
     "library-equivalent": Finder("structural.library_equivalents", goes_by="names", needs_npu=False),
     "moved-value": Finder("structural.moved_value", takes_match=False, needs_npu=False),
+    "lightning": Finder("structural.lightning", goes_by="names", needs_npu=False),
     "library-function": Finder(
         "structural.library_defaults", "find_functions", words_from="library_functions", takes_match=False
     ),

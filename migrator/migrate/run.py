@@ -22,14 +22,14 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
 from migrator.files.file_types import document_type
-from migrator.files.naming import MULTI_SUFFIX, SUFFIX
+from migrator.files.naming import LIGHTNING, MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
-from migrator.migrate import shared_device
+from migrator.migrate import lightning, shared_device
 from migrator.migrate.equivalents import add_equivalents, functions_called, places_of
 from migrator.project.added_package import Place, places
 from migrator.project.entry import Candidate, ranked
@@ -55,6 +55,7 @@ LEFT_ALONE = ("NPU995", "NPU996")
 # The rules that write functions of ours for APIs that NPUs lack.
 REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
+_LIGHTNING_RULE = "NPU616"
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
 
@@ -131,10 +132,13 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             told: set[tuple[str, int]] = set()
             equivalents: list[tuple[str, str]] = []
             copies: set[str] = set()  # the folders of files that import the module of --keep-cuda
+            with_lightning: set[str] = set()  # and that of Lightning
             for entry, done in chain(first, results):
                 result = _put(tree, entry, done) if entry.checked else done.result
                 if plan.settings.keep_cuda and shared_device.is_imported(done.data):
                     copies.add(survey.places[entry.name].folder)
+                if survey.project.lightning and lightning.is_imported(done.data):
+                    with_lightning.add(survey.places[entry.name].folder)
                 if entry.kind == "text":
                     told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
                 _log_file(result, bool(done.data))
@@ -144,6 +148,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             added = add_equivalents(tree, survey.places, equivalents)
             _LOG.info("added: %s", ", ".join(added) or "no files of equivalents")
             shared_device.add_copies(tree, copies, rules.version)
+            lightning.add_copies(tree, with_lightning)
             # With --keep-cuda scripts stay, and what NPUs need there is told.
             after = () if plan.settings.keep_cuda else _mismatches(survey, rules, tree, frozenset(told))
             for result in after:
@@ -222,7 +227,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
             continue
-        if not entry.checked or entry.excluded or entry.name == LAUNCHER or shared_device.is_ours(entry):
+        added = shared_device.is_ours(entry) or lightning.is_ours(entry)
+        if not entry.checked or entry.excluded or entry.name == LAUNCHER or added:
             aside[len(every)] = entry
             not_copied += entry.kind in ("skipped", "special")
         every.append(entry)
@@ -253,14 +259,18 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     found = _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
     python = [entry.name for entry in entries if entry.holds_python]
     if plan.settings.keep_cuda:
-        where = places(python, text_of, SHARED_DEVICE)
-        imports = {name: place.statement for name, place in where.items()}
-        return replace(found, project=replace(project, shared_device=imports), places=where)
-    if not plan.replaces:
-        return found
-    where = places_of(plan.source, python, text_of)
-    imports = {name: place.statement for name, place in where.items()}
-    return replace(found, project=replace(project, equivalents=imports), places=where)
+        shared = places(python, text_of, SHARED_DEVICE)
+        imports = {name: place.statement for name, place in shared.items()}
+        return replace(found, project=replace(project, shared_device=imports), places=shared)
+    where: Mapping[str, Place] = {}
+    if _LIGHTNING_RULE in rules.enabled and not plan.safe_only and not plan.settings.transfer:
+        if lightning.helps(project, python, text_of):
+            where = places(python, text_of, LIGHTNING)
+            project = replace(project, lightning={name: place.statement for name, place in where.items()})
+    if plan.replaces:
+        where = places_of(plan.source, python, text_of)
+        project = replace(project, equivalents={name: place.statement for name, place in where.items()})
+    return replace(found, project=project, places=where)
 
 
 def _convert(

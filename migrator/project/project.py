@@ -54,8 +54,9 @@ class Project:
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
     looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
     the result gets, by the file's name; empty where it gets none. ``shared_device``: the same of the module
-    that it gets with --keep-cuda. ``frameworks``: how many of its files are of which, as far as they show it,
-    and ``files`` how many Python files it has; none where only a part of them was read.
+    that it gets with --keep-cuda, and ``lightning`` of that by which Lightning finds NPUs. ``frameworks``:
+    how many of its files are of which, as far as they show it, and ``files`` how many Python files it has;
+    none where only a part of them was read.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -73,6 +74,7 @@ class Project:
     frameworks: Mapping[str, int] = field(default_factory=dict)
     files: int = 0
     shared_device: Mapping[str, str] = field(default_factory=dict)
+    lightning: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""

@@ -28,7 +28,8 @@ class KeyOptions(Options):
 
     ``reported``: patterns of values that are only reported. ``types``: the types of files, all without.
     ``read_as_device``: of the keys that fit, those whose value goes into a device in the project's Python.
-    ``only_ci``: only in files that say what a CI system does.
+    ``only_ci``: only in files that say what a CI system does. ``unless_adapted``: not where the result gets
+    the module by which Lightning finds NPUs.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class KeyOptions(Options):
     types: tuple[str, ...] = ()
     read_as_device: bool = False
     only_ci: bool = False
+    unless_adapted: bool = False
 
 
 def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]:
@@ -57,6 +59,8 @@ def find(context: TextContext, rules: list[Rule[KeyOptions]]) -> Iterator[Match]
 def _fits(context: TextContext, rule: Rule[KeyOptions], setting: Setting) -> bool:
     options = rule.options
     if options.types and context.index.type not in options.types:
+        return False
+    if options.unless_adapted and context.project.lightning:
         return False
     if options.only_ci and not is_of_ci(context.index.name):
         return False

@@ -37,12 +37,14 @@ class ValueOptions(Options):
     ``reported``, or that hold a word of ``holding``. ``by_parser``: where a program of the project gets a
     value, or reads a variable, what it does with it decides, and no name. ``of_own``: what becomes of options
     that a parser of the project takes without a value: ``removed``, or ``left``, without a word.
+    ``unless_adapted``: as of the kind ``key``.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     of: tuple[str, ...] = ("option", "key")
     types: tuple[str, ...] = ()
     by_parser: bool = False
+    unless_adapted: bool = False
     programs: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
@@ -104,6 +106,8 @@ def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
 
 def _is_meant(context: TextContext, options: ValueOptions, setting: Setting) -> bool:
     """Whether a rule is about the program that gets a setting, and about its value."""
+    if options.unless_adapted and context.project.lightning:
+        return False
     if setting.value in options.unless and setting.value is not None:
         return False
     if options.reported and setting.value not in options.reported:

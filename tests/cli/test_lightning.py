@@ -1,0 +1,91 @@
+"""Programs of Lightning: the module by which it finds NPUs, and the import of it."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+MODEL = "import pytorch_lightning as pl\n\n\nclass Net(pl.LightningModule):\n    pass\n"
+TRAIN = (
+    "import hydra\nfrom lightning import LightningModule, Trainer\nfrom acme.net import Net\n\n\n"
+    "def main(cfg):\n    trainer: Trainer = hydra.utils.instantiate(cfg.trainer)\n    trainer.fit(Net())\n"
+)
+SETTINGS = "trainer:\n  _target_: lightning.Trainer\n  accelerator: gpu\n  devices: 2\n"
+FILES = {"acme/__init__.py": "", "acme/net.py": MODEL, "train.py": TRAIN, "conf/trainer.yaml": SETTINGS}
+IMPORT = "import ascend_lightning\n"
+
+
+def migrate(folder: Path, files: Mapping[str, str], *options: str, name: str = "p") -> Path:
+    for file, text in files.items():
+        (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name / file).write_text(text)
+    command = [sys.executable, "-m", "migrator", name, "-o", "out", "-v", "2.6", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return folder / "out" / f"{name}_msft"
+
+
+def rules_in(result: Path, table: str) -> list[str]:
+    text = (result / "migration_report" / f"{table}.csv").read_text(encoding="utf-8-sig")
+    return [row["Rule"] for row in csv.DictReader(text.splitlines())]
+
+
+def test_the_file_with_the_trainer_imports_the_module(tmp_path: Path) -> None:
+    result = migrate(tmp_path, FILES)
+    assert (result / "train.py").read_text() == TRAIN.replace("Net\n\n\ndef", f"Net\n{IMPORT}\n\ndef", 1)
+    assert (result / "acme/net.py").read_text() == MODEL
+    assert (result / "conf/trainer.yaml").read_text() == SETTINGS
+    assert [path.name for path in result.rglob("ascend_lightning.py")] == ["ascend_lightning.py"]
+    assert (result / "ascend_lightning.py").is_file()
+    assert rules_in(result, "change_list") == ["NPU616"]
+    assert not {"NPU429", "NPU616"} & {
+        *rules_in(result, "unsupported_api"),
+        *rules_in(result, "manual_review"),
+    }
+
+
+def test_in_a_package_the_module_lies_beside_what_is_imported(tmp_path: Path) -> None:
+    text = "import pytorch_lightning as pl\nfrom . import data\n\ntrainer = pl.Trainer(accelerator='gpu')\n"
+    result = migrate(tmp_path, {"acme/__init__.py": "", "acme/data.py": "", "acme/run.py": text})
+    assert "from . import ascend_lightning\n" in (result / "acme/run.py").read_text()
+    assert (result / "acme/ascend_lightning.py").is_file()
+
+
+def test_a_second_migration_changes_nothing(tmp_path: Path) -> None:
+    first = migrate(tmp_path, FILES)
+    files = {path.relative_to(first).as_posix(): path.read_text() for path in first.rglob("*.py")}
+    second = migrate(tmp_path, files, name="again")
+    assert {path.relative_to(second).as_posix(): path.read_text() for path in second.rglob("*.py")} == files
+    assert rules_in(second, "change_list") == []
+
+
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [
+        ({}, ("--safe-only",)),
+        ({}, ("--ignore", "NPU616")),
+        ({}, ("--mode", "transfer")),
+        ({"requirements.txt": "pytorch-lightning==1.9.5\n"}, ()),
+        ({"old.py": "from lightning import Trainer\ntrainer = Trainer(gpus=1)\n"}, ()),
+        ({"ascend_lightning.py": "mine = 1\n"}, ()),
+    ],
+)
+def test_where_it_does_not_help_nothing_is_added(
+    tmp_path: Path, more: Mapping[str, str], options: tuple[str, ...]
+) -> None:
+    result = migrate(tmp_path, {**FILES, **more}, *options)
+    assert IMPORT not in (result / "train.py").read_text()
+    added = result / "ascend_lightning.py"
+    assert not added.exists() or added.read_text() == "mine = 1\n"
+    reads_settings = "transfer" not in options
+    assert ("NPU429" in rules_in(result, "unsupported_api")) == reads_settings
+
+
+def test_what_uses_no_trainer_gets_nothing(tmp_path: Path) -> None:
+    result = migrate(tmp_path, {"net.py": MODEL, "run.py": "import net\n"})
+    assert not (result / "ascend_lightning.py").exists()
