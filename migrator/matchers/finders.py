@@ -150,6 +150,8 @@ HANDLERS = {
     ),
     "fused-optimizer": Finder("structural.fused_optimizer", needs_npu=False),
     "fused-by-default": Finder("structural.fused_optimizer", "find_settings", needs_npu=False),
+    "first-number": Finder("structural.old_tensors", "find_first_numbers", needs_npu=False),
+    "inverted-mask": Finder("structural.old_tensors", "find_inverted_masks", needs_npu=False),
     "int-device": Finder("structural.int_device"),
     "library-default": Finder(
         "structural.library_defaults", goes_by="packages", takes_match=False, asks_project=True
