@@ -95,8 +95,13 @@ def device_context(
 
 
 def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
-    """Whether a string is a regular expression that is looked for at once: ``re.match(string, …)``."""
+    """Whether a string is a regular expression that is looked for: ``re.match(string, …)``.
+
+    Or whether an expression is a compiled one: ``pattern.match(…)``.
+    """
     call = index.parent(node)
+    if isinstance(call, ast.Attribute) and call.value is node:
+        return call.attr in ("match", "fullmatch") and isinstance(index.parent(call), ast.Call)
     return (
         isinstance(call, ast.Call)
         and called_name(call) in ("match", "fullmatch", "search")

@@ -22,6 +22,10 @@ from migrator.names.tree import String, called_name
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
 # A regular expression for the name of a device.
 _DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
+# A word of one, by itself: no part of a name, a path or an ending.
+_CUDA_WORD = re.compile(r"(?<![\w./-])cuda(?![\w./-])")
+_OTHER_TYPE = re.compile(r"(?<![\w./-])(?:cpu|mps|xpu|dml|hpu|xla|meta|privateuseone)(?![\w./-])")
+_OF_FILES = re.compile(r"\)[_-]|[_-]\(|\\\.|/")  # what stands in patterns of file names
 _INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
@@ -46,7 +50,30 @@ def names_device(index: ModuleIndex, node: String) -> bool:
     text = written(index, node)
     if _DEVICE.match(text):
         return not isinstance(index.parent(node), ast.JoinedStr)
-    return bool(_DEVICE_PATTERN.match(text)) and is_searched_pattern(index, node)
+    if "cuda" not in text or not (_DEVICE_PATTERN.match(text) or _lists_devices(text)):
+        return False
+    return any(is_searched_pattern(index, each) for each in index.reads_of(_compiled(index, node)))
+
+
+def _lists_devices(text: str) -> bool:
+    """Whether a regular expression has ``cuda`` once, as one of several device types: ``(?:cpu|cuda):``."""
+    plain = text.replace("\\b", "")
+    return (
+        text.count("cuda") == 1
+        and "|" in text
+        and "npu" not in text
+        and not _OF_FILES.search(text)
+        and _CUDA_WORD.search(plain) is not None
+        and _OTHER_TYPE.search(plain) is not None
+    )
+
+
+def _compiled(index: ModuleIndex, node: String) -> ast.expr:
+    """What ``re.compile`` makes of a string that it is given; else the string."""
+    call = index.parent(node)
+    if isinstance(call, ast.Call) and called_name(call) == "compile" and call.args[:1] == [node]:
+        return call
+    return node
 
 
 def names_backend(text: str) -> bool:
