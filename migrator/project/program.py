@@ -42,6 +42,8 @@ _FUNCTION = re.compile(r"^def[ \t]+(\w+)\([^\n]*\n(?:[ \t)][^\n]*\n|[ \t]*\n)*",
 _WAITS = re.compile(
     r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
 )
+# What chooses the current device: calls, and the context of ``with torch.cuda.device(rank):``.
+_CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
 _DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
 _SCALER = re.compile(r"\b(?:cuda|npu|apex)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)")
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\."
@@ -108,7 +110,8 @@ class ProgramFacts(NamedTuple):
     ``libraries``: the packages that it imports in which a word of devices has a meaning of its own;
     ``waiters``: the functions that call a collective, and choose no device: ``acme.comm.synchronize``;
     ``scales``: a GradScaler of torch.cuda or torch.npu, which is no torch.amp.GradScaler, is there, or
-    apex.amp, which becomes one.
+    apex.amp, which becomes one; ``waits``: a file calls torch.distributed.barrier; ``chooses``: a file
+    chooses the current device.
     """
 
     scripts_modules: bool = False
@@ -128,6 +131,8 @@ class ProgramFacts(NamedTuple):
     libraries: frozenset[str] = frozenset()
     waiters: frozenset[str] = frozenset()
     scales: bool = False
+    waits: bool = False
+    chooses: bool = False
 
 
 NOTHING = ProgramFacts()
@@ -153,6 +158,8 @@ def scan_program(name: str, text: str) -> ProgramFacts:
         *(scripts, default, lightning, set_devices, reducers, doubles, saved, modules),
         *(_device_keys(text), foreign, flags, called, kept, takers, libraries, waiters),
         _has(text, ("GradScaler", "apex")) and _SCALER.search(text) is not None,
+        "barrier(" in text and "distributed" in text and _names_distributed(text),
+        _has(text, _CHOOSING),
     )
 
 

@@ -108,3 +108,43 @@ def test_each_rank_takes_the_npu_of_its_number(imports: str, join: str, other: s
     assert "NPU209" in {each.code for each in result.findings}
     again = migrate_text(engine("2.13"), "train.py", migrated, Project())
     assert again.text in (None, migrated)
+
+
+JOINED = """\
+import torch
+import torch.distributed as dist
+
+def setup(backend="{backend}"):
+    dist.init_process_group(backend)
+{more}"""
+TRAINS = """\
+from torch import distributed as dist
+
+def train(loader):
+    dist.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    ("backend", "more", "other", "chosen"),
+    [
+        pytest.param("nccl", "", TRAINS, True, id="another file waits"),
+        pytest.param("nccl", "", "", False, id="no file waits"),
+        pytest.param("gloo", "", TRAINS, False, id="a program for the CPU"),
+        pytest.param("nccl", "", f"{TRAINS}    torch.npu.set_device(0)\n", False, id="another file chooses"),
+        pytest.param(
+            "nccl", "", f"{TRAINS}    with torch.cuda.device(0):\n        pass\n", False, id="as a context"
+        ),
+        pytest.param("nccl", CHOOSES, TRAINS, False, id="another function chooses"),
+        pytest.param("nccl", "", "import threading\nthreading.barrier()\n", False, id="no collective"),
+    ],
+)
+def test_a_program_that_waits_and_chooses_no_device(
+    backend: str, more: str, other: str, chosen: bool
+) -> None:
+    text = JOINED.format(backend=backend, more=more)
+    scanned = [scan_program("comm.py", text), scan_program("train.py", other)]
+    result = migrate_text(engine("2.13"), "comm.py", text, Project(program=merged(scanned)))
+    migrated = text if result.text is None else result.text
+    assert (BY_NUMBER in migrated) == chosen
+    assert ("NPU209" in {each.code for each in result.findings}) == chosen

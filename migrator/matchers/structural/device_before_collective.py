@@ -17,6 +17,7 @@ from migrator.names.tree import Statement, bare_name, last_name, walk
 
 _JOIN = "init_process_group"
 _RANK = "LOCAL_RANK"
+_DEVICES = ("cuda", "nccl", "npu", "hccl")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,11 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
         behind = [*behind, *_called(index, behind, chosen), *_called_elsewhere(context, scope)]
         behind = [call for call in behind if index.scope_of(call) is scope and _is_before(join, call)]
         behind.sort(key=index.start)
-        if not behind or _decides(join, rule) or _over_gloo(join):
+        if _decides(join, rule) or _over_gloo(join):
+            continue
+        if not behind:
+            if not chosen and _waits_elsewhere(context):
+                yield _at_join(context, rule, scope, join)
             continue
         first = behind[0]
         if _decides(first, rule) or any(_is_before(call, first) for call in mine):
@@ -64,6 +69,19 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
             severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
             needs_npu=not later,
         )
+
+
+def _waits_elsewhere(context: FileContext) -> bool:
+    """Whether the program is for devices, waits for all ranks somewhere, and chooses no device anywhere."""
+    program = context.project.program
+    return program.waits and not program.chooses and any(each in context.index.text for each in _DEVICES)
+
+
+def _at_join(context: FileContext, rule: Rule, scope: Scope, join: ast.Call) -> Match:
+    """Where a rank joins and chooses no device: the first barrier may come before any other collective."""
+    index = context.index
+    edits = _chosen_by_number(index, scope, join)
+    return found(context, rule, join, api=index.qualified_name(join.func), edits=edits)
 
 
 def _called(index: ModuleIndex, collectives: list[ast.Call], chosen: list[ast.Call]) -> Iterator[ast.Call]:
@@ -152,12 +170,13 @@ def _chosen_by_number(index: ModuleIndex, scope: Scope, join: ast.Call) -> list[
     statement, joins = index.statement_of(join), join.func
     if not isinstance(statement, ast.Expr) or not isinstance(joins, ast.Attribute):
         return []
-    if statement.value is not join or not _own_lines(index, statement) or not _binds_torch(scope):
+    if statement.value is not join or not _own_lines(index, statement):
         return []
     new, group = statement_separator(index, statement), index.segment(joins.value)
-    text = f"torch.npu.set_device({group}.get_rank() % torch.npu.device_count())"
+    npu = "torch.npu" if _binds_torch(scope) else "torch_npu.npu"
+    text = f"{npu}.set_device({group}.get_rank() % {npu}.device_count())"
     end = index.lines.content_end(index.lines.line_of(index.end(statement)))
-    return [Edit(end, end, f"{new}if torch.npu.is_available():{new}    {text}")]
+    return [Edit(end, end, f"{new}if {npu}.is_available():{new}    {text}")]
 
 
 def _binds_torch(scope: Scope) -> bool:

@@ -139,7 +139,7 @@ def npu_condition(seen: Seen, options: Conditions) -> Iterator[Proposal]:
                 continue
             for asked, line in _questions(code, test, seen):
                 said = _("{asked} decides, and is false on an NPU", asked=code.segment(asked))
-                edits = (code.replaced(asked, options.test), *_import_of_torch(code))
+                edits = (code.replaced(asked, options.test), *code.import_of_torch())
                 yield Proposal(code, asked, edits, said, line)
 
 
@@ -190,26 +190,3 @@ def _definition(part: ast.expr, seen: Seen) -> str:
         returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
         return code.place(returned[-1] if returned else function)
     return ""
-
-
-def _import_of_torch(code: Code) -> list[Edit]:
-    """What a file that asks torch for NPUs has to import."""
-    names = {
-        alias.asname or alias.name
-        for node in code.tree.body
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-    if "torch" in names:
-        return []
-    statements = [
-        node
-        for node in code.tree.body
-        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-    ]
-    behind = [n for n in statements if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
-    if behind:
-        at, text = code.end(behind[-1]), "\nimport torch\nimport torch_npu"
-    else:
-        at, text = code.start(statements[0]), "import torch\nimport torch_npu\n"
-    return [Edit(at, at, text)]

@@ -52,8 +52,9 @@ def npu_of_rank(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
             continue
         at, indent = code.end(statement), code.indent(statement)
         number = "torch.distributed.get_rank() % torch.npu.device_count()"
-        edit = Edit(at, at, f"\n{indent}torch.npu.set_device({number})")
-        yield Proposal(code, statement, (edit,), _("no rank has chosen its NPU before the first collective"))
+        chosen = Edit(at, at, f"\n{indent}torch.npu.set_device({number})")
+        edits = (chosen, *code.import_of_torch())
+        yield Proposal(code, statement, edits, _("no rank has chosen its NPU before the first collective"))
     for code in seen.sources.every():
         for node in ast.walk(code.tree):
             if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:

@@ -52,6 +52,28 @@ class Code(ModuleIndex):
         before, behind = self.lines.beside(self.span(statement))
         return not before.strip() and behind.strip()[:1] in (b"", b"#")
 
+    def import_of_torch(self) -> list[Edit]:
+        """What a file that calls torch.npu has to import."""
+        names = {
+            alias.asname or alias.name
+            for node in self.tree.body
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        if "torch" in names:
+            return []
+        statements = [
+            node
+            for node in self.tree.body
+            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        ]
+        behind = [n for n in statements if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+        if behind:
+            at, text = self.end(behind[-1]), "\nimport torch\nimport torch_npu"
+        else:
+            at, text = self.start(statements[0]), "import torch\nimport torch_npu\n"
+        return [Edit(at, at, text)]
+
 
 @dataclass(frozen=True)
 class Site:

@@ -75,7 +75,7 @@ def average_in_closures(program: Program, draft: Draft, found: list[Training]) -
         name = dotted(last.value) if isinstance(last, ast.Return) and last.value is not None else ""
         if not name:
             raise UncertainError("closure_loss", file, closure)
-        lines = [line_for(name, True)]
+        lines = [line_for(program, file, name, True)]
         put(draft, training, draft.of(file).before.setdefault(last, []), last, lines)
 
 

@@ -16,7 +16,7 @@ from migrator.convert.program import File, Program
 from migrator.convert.syntax import Loop, dotted, is_stored, names_below, stored_below, walk_all
 from migrator.language import _
 
-WORLD = "dist.get_world_size()"
+_WORLD = "dist.get_world_size()"
 
 
 def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> None:
@@ -25,7 +25,7 @@ def reduce_metrics(program: Program, draft: Draft, found: list[Training]) -> Non
     for training in found:
         if isinstance(training.batches, ast.For):
             _after_loop(view, draft, training)
-            _in_windows(draft, training)
+            _in_windows(view, draft, training)
 
 
 def _after_loop(program: Program, draft: Draft, training: Training) -> None:
@@ -47,7 +47,7 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
             for name in group:
                 report_share(draft, training, name)
             continue
-        lines = [line_for(name, "mean" in every) for name in group]
+        lines = [line_for(program, file, name, "mean" in every) for name in group]
         (conditional if training.mixed and fixed else always).extend(lines)
     if conditional:
         always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))
@@ -55,9 +55,10 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
         put(draft, training, draft.of(file).after.setdefault(loop, []), loop, always)
 
 
-def line_for(name: str, mean: bool) -> str:
-    """The line that makes a sum one of all ranks."""
-    return f"{name} = sum_over_ranks({name})" + (f" / {WORLD}" if mean else "")
+def line_for(program: Program, file: File, name: str, mean: bool) -> str:
+    """The line that makes a sum, or a mean, one of all ranks; other programs may import a file."""
+    ranks = _WORLD if file is program.entry else f"({_WORLD} if dist.is_initialized() else 1)"
+    return f"{name} = sum_over_ranks({name})" + (f" / {ranks}" if mean else "")
 
 
 def put(draft: Draft, training: Training, place: list[str], node: ast.AST, lines: list[str]) -> None:
@@ -170,7 +171,7 @@ def _together(file: File, sums: dict[str, list[Any]]) -> list[list[str]]:
     return [sorted(group, key=list(sums).index) for group in groups]
 
 
-def _in_windows(draft: Draft, training: Training) -> None:
+def _in_windows(program: Program, draft: Draft, training: Training) -> None:
     """``if i % 100 == 99: print(running / 100); running = 0.0`` in the loop."""
     file, loop = training.file, training.batches
     for window in loop.body:
@@ -194,7 +195,7 @@ def _in_windows(draft: Draft, training: Training) -> None:
             for name in shown:
                 report_share(draft, training, name)
             continue
-        lines = [line_for(name, True) for name in shown]
+        lines = [line_for(program, file, name, True) for name in shown]
         put(draft, training, draft.of(file).first.setdefault(window, []), window, lines)
 
 

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 from net import build
+from ranks import start
 
 
 def batches(rank, count=4):
@@ -16,7 +17,7 @@ def batches(rank, count=4):
 
 def main():
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
-    dist.init_process_group("nccl")
+    start("nccl")
     dist.barrier()
     device = torch.device("cuda", local_rank)
     model = DistributedDataParallel(build().to(device), device_ids=[local_rank])

@@ -1,7 +1,13 @@
+import argparse
+
 import torch
 import torch.nn as nn
 from apex import amp
 from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--opt-level", default="O0")
+args = parser.parse_args()
 
 batch_size = 8
 torch.manual_seed(0)
@@ -13,7 +19,7 @@ model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
 if use_cuda:
     model = model.cuda(0)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
-model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)
 model = torch.compile(model, backend="eager")
 criterion = nn.CrossEntropyLoss()
 
