@@ -6,7 +6,7 @@ import ast
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Union
 
-from migrator.names.tree import Function, argument_of, arguments_of, called_name, parameters
+from migrator.names.tree import Function, argument_of, arguments_of, called_name, parameters, string_value
 
 if TYPE_CHECKING:
     from migrator.names.index import ModuleIndex
@@ -45,9 +45,10 @@ Source = Union[ast.expr, Parameter]
 def sources(index: ModuleIndex, node: ast.expr) -> Iterator[Source]:
     """Everything that may be in a value. What only changes its shape, or its place, is looked through."""
     seen: set[int] = set()
-    waiting: list[tuple[ast.AST, int]] = [(node, 0)]
+    # With the key under which a value is asked for, where that is known.
+    waiting: list[tuple[ast.AST, int, Optional[str]]] = [(node, 0, None)]
     while waiting:
-        each, depth = waiting.pop()
+        each, depth, key = waiting.pop()
         if id(each) in seen or depth > _DEEPEST:
             continue
         seen.add(id(each))
@@ -55,12 +56,13 @@ def sources(index: ModuleIndex, node: ast.expr) -> Iterator[Source]:
             parameter = parameter_of(index, each)
             if parameter is not None:
                 yield parameter
-            waiting += ((value, depth + 1) for value in _given(index, each))
+            waiting += ((value, depth + 1, key) for value in _given(index, each, key))
             continue
         inner = _inside(index, each)
         if inner is None and isinstance(each, ast.expr):
             yield each
-        waiting += ((value, depth + 1) for value in inner or ())
+        key = string_value(each.slice) if isinstance(each, ast.Subscript) else None
+        waiting += ((value, depth + 1, key) for value in inner or ())
 
 
 def candidates(index: ModuleIndex, node: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
@@ -158,18 +160,35 @@ def _names_dtype(index: ModuleIndex, node: ast.Call) -> bool:
     return called_name(node) == "double" or any(name.startswith("torch.") for name in given)
 
 
-def _given(index: ModuleIndex, node: ast.Name) -> list[ast.expr]:
-    """What a name is assigned, what is looped over, and what is appended to it."""
+def _given(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.expr]:
+    """What a name is assigned, what is looped over, and what is appended to it or put under the key."""
     found = index.assigned(node)
+    holds = any(map(_is_mapping, found))
     for binding in index.bindings(node):
         if isinstance(binding.node, (ast.For, ast.AsyncFor)):
             index.expand(binding.node)
             found.append(binding.node.iter)
     for use in index.uses_of(node):
-        call = index.call_of(index.parent(use))
+        around = index.parent(use)
+        call = index.call_of(around)
         if call is not None and called_name(call) in ("append", "extend"):
             found += call.args[:1]
+        if holds and isinstance(around, ast.Subscript) and around.value is use:
+            put, other = index.parent(around), string_value(around.slice)
+            if (
+                isinstance(put, ast.Assign)
+                and around in put.targets
+                and (key == other or None in (key, other))
+            ):
+                found.append(put.value)
     return found
+
+
+def _is_mapping(value: ast.expr) -> bool:
+    """Whether a value is a dictionary by how it is made; what is put into a tensor takes its dtype."""
+    if isinstance(value, ast.Call):
+        return called_name(value) in ("dict", "OrderedDict", "defaultdict")
+    return isinstance(value, (ast.Dict, ast.DictComp))
 
 
 def parameter_of(index: ModuleIndex, node: ast.Name) -> Optional[Parameter]:

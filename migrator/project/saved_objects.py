@@ -168,6 +168,11 @@ def is_module_name(name: str) -> bool:
     return _MODULES.fullmatch(name) is not None
 
 
+def is_options_name(name: str) -> bool:
+    """Whether a name is one that programs give to options or settings, which may be an object."""
+    return bool(_OPTIONS.fullmatch(name) or _SETTINGS.fullmatch(name))
+
+
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, in the order of the text, without those of functions in it."""
     stack = children(scope)[::-1]

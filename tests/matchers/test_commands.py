@@ -59,6 +59,26 @@ def test_what_is_not_known_of_the_output_is_reported(expression):
     assert [finding.code for finding in result.findings] == ["NPU600"]
 
 
+@pytest.mark.parametrize(
+    ("given", "errors"),
+    [
+        ("stdout=subprocess.PIPE, stderr=subprocess.PIPE", ', b""'),
+        ("capture_output=True, text=True", ', ""'),
+        ("stdout=subprocess.PIPE, stderr=subprocess.DEVNULL", ""),
+        ("stdout=subprocess.PIPE", ""),
+    ],
+)
+def test_errors_that_are_asked_for_are_empty(given, errors):
+    after = become(f'subprocess.run(["nvidia-smi", "-L"], {given})\nprint(x.stderr)').partition("\n")[0]
+    each = "for i in range(torch.npu.device_count())"
+    lines = f'f"GPU {{i}}: {{torch.npu.get_device_name(i)}} (UUID: NPU-{{i}})\\n" {each}'
+    encoded = "" if "text" in given else ".encode()"
+    assert after == f'subprocess.CompletedProcess([], 0, "".join({lines}){encoded}{errors})'
+    pipes = given.replace("capture_output=True", "stdout=subprocess.PIPE, stderr=subprocess.PIPE")
+    pair = become(f'subprocess.Popen(["nvidia-smi", "-L"], {pipes}).communicate()')
+    assert pair == f'("".join({lines}){encoded}{errors or ", None"})'
+
+
 ELSEWHERE = "env -u ASCEND_RT_VISIBLE_DEVICES python3 -c"
 FREE = "{torch.npu.mem_get_info(i)[0] >> 20}"
 EACH = "for i in range(torch.npu.device_count())]"

@@ -53,6 +53,56 @@ def test_a_helper_in_another_file(call: str, changed: bool) -> None:
     assert ("dtype=torch.float32" in text) == changed
 
 
+REDUCED_BY_KEY = """\
+import torch
+import torch.distributed as dist
+from collections import OrderedDict
+
+
+def merged(data, device):
+    held, tensor = OrderedDict(), torch.zeros(2, device=device)
+    for name in data:
+        held[name] = torch.tensor(data[name], dtype=torch.double)
+    held["count"] = tensor
+    tensor[0] = torch.ones((), dtype=torch.double)
+
+    def total(values):
+        joined = torch.cat([value.view(-1) for value in values.values()]).to(device=device)
+        dist.all_reduce(joined)
+        return joined
+
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "changed"),
+    [
+        pytest.param("held = total(held)", True, id="all that was put into it"),
+        pytest.param('dist.all_reduce(held["loss"])', True, id="what any key may have put there"),
+        pytest.param("dist.all_reduce(tensor)", False, id="an item of a tensor takes its dtype"),
+        pytest.param("dist.all_gather([held], held)", False, id="gathered"),
+    ],
+)
+def test_what_is_put_into_a_dictionary(call: str, changed: bool) -> None:
+    text = migrated(REDUCED_BY_KEY.format(call=call), select=("NPU206",))
+    assert text.count("dtype=torch.float32") == changed
+
+
+def test_what_stands_under_another_key_stays() -> None:
+    text = (
+        "import torch\nimport torch.distributed as dist\ndef merged(loss):\n    held = {}\n"
+        '    held["exact"] = loss.double()\n    held["loss"] = loss\n    dist.all_reduce(held["loss"])\n'
+    )
+    assert migrate(text, select=("NPU206",)).text is None
+    assert ".float()" in migrated(text.replace('(held["loss"])', '(held["exact"])'), select=("NPU206",))
+
+
+def test_a_type_of_double_in_another_file() -> None:
+    text = migrated(MAIN.format(call="summed([torch.cuda.DoubleTensor(2)])"), others=(HELPER,))
+    assert "summed([torch.npu.FloatTensor(2)])" in text
+
+
 def test_only_where_the_helper_is_known() -> None:
     result = migrate(MAIN.format(call="summed([made])"))
     assert not any(finding.code == "NPU148" for finding in result.findings)

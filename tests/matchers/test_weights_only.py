@@ -52,6 +52,13 @@ def test_settings_may_be_objects(other: str, changes: bool) -> None:
         ("self.model = torch.load(p, 'cpu')", WHOLE),
         ("model = torch.load(p, 'cpu')\n    return model.eval()", ""),
         ("return torch.load(p, 'cpu')['ema'].float()", ""),
+        ("return torch.load(p, 'cpu')['args'].width", ""),
+        ("c = torch.load(p, 'cpu')\n    return vars(c['opt'])", ""),
+        ("c = torch.load(p, 'cpu')\n    a = c.get('cfg')\n    return getattr(a, 'width', 1)", ""),
+        ("c = torch.load(p, 'cpu')\n    self.opt = c['opt']\n    return self.opt.width", ""),
+        ("c = torch.load(p, 'cpu')\n    a = c['args']\n    for k in p:\n        setattr(a, k, p[k])", ""),
+        ("g = torch.load(p, 'cpu')\n    return g.edge_index", ""),
+        ("v = torch.load(p, 'cpu')\n    return v.stoi['a']", ""),
     ],
 )
 def test_a_file_that_holds_more_is_read_as_before(body: str, other: str) -> None:
@@ -72,6 +79,11 @@ def test_a_file_that_holds_more_is_read_as_before(body: str, other: str) -> None
         ("c = torch.load(p, 'cpu', pickle_module=q)\n    return c['model']", SAVES),
         ("c = torch.load(p, **q)\n    return c['model']", SAVES),
         ("c = torch.load(p, 'cpu')\n    if hasattr(c, 'state_dict'):\n        c = c.state_dict()", ""),
+        ("c = torch.load(p, 'cpu')\n    return c['args'].get('width')", ""),
+        ("c = torch.load(p, 'cpu')\n    a = c['config']\n    a.update(p)\n    return a['width']", ""),
+        ("c = torch.load(p, 'cpu')\n    self.opt = c['opt']\n    return self.opt.keys()", ""),
+        ("c = torch.load(p, 'cpu')\n    return c['state'].width", ""),
+        ("g = torch.load(p, 'cpu')\n    return g.shape, g.values()", ""),
         (
             "try:\n        c = torch.load(p, 'cpu', weights_only=True)\n"
             "    except TypeError:\n        c = torch.load(p, 'cpu')\n    return c['model']",
@@ -87,3 +99,21 @@ def test_what_is_left_alone(body: str, other: str) -> None:
 def test_before_torch_2_6_everything_is_read() -> None:
     text = load("c = torch.load(p, 'cpu')\n    return c['model']")
     assert migrated(text, "2.5", (SAVES,)) == text
+
+
+GRAPHS = """\
+import torch
+from torch_geometric.data import InMemoryDataset
+class Graphs(InMemoryDataset):
+    def __init__(self, root):
+        super().__init__(root)
+        path = self.processed_paths[0]
+        self.data, self.slices = torch.load(path, "cpu")
+    def get(self, index):
+        return torch.load(f"{self.processed_dir}/{index}.pt", "cpu")
+"""
+
+
+def test_a_dataset_of_torch_geometric_keeps_graphs() -> None:
+    assert migrated(GRAPHS) == GRAPHS.replace('"cpu")', '"cpu", weights_only=False)')
+    assert migrate(GRAPHS.replace("torch_geometric", "pictures")).text is None

@@ -233,10 +233,20 @@ def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
         if isinstance(holder, ast.Attribute) and holder.attr == "stdout":
             return _Reading(holder, form)
         module = index.segment(call.func).rpartition(".")[0]
-        return _Reading(call, form, f"{module}.CompletedProcess([], 0, {{}})") if module else None
+        errors = _errors(call, form)
+        rest = f", {errors}" if errors else ""
+        return _Reading(call, form, f"{module}.CompletedProcess([], 0, {{}}{rest})") if module else None
     if runner in ("popen", "Popen"):
         return _from_pipe(index, command, form)
     return None
+
+
+def _errors(call: ast.Call, form: Form) -> str:
+    """What a program finds in the errors that it asks for, of which there are none."""
+    asked = argument_of(call, "capture_output") or argument_of(call, "stderr")
+    if asked is None or last_name(asked) in ("STDOUT", "DEVNULL"):
+        return ""
+    return '""' if form.kind == "text" else 'b""'
 
 
 def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Reading]:
@@ -260,7 +270,7 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
             item = index.parent(call)
             if isinstance(item, ast.Subscript) and getattr(item.slice, "value", None) == 0:
                 return _Reading(item, form, held=held)
-            return _Reading(call, form, "({}, None)", held)
+            return _Reading(call, form, f"({{}}, {_errors(command.call, form) or None})", held)
         if holder.attr != "stdout":
             return None
         pipe = holder

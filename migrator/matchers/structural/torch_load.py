@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.language import _
@@ -14,7 +14,7 @@ from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, called_name, hands_on, last_name, string_value
-from migrator.project.saved_objects import Saved, is_module_name
+from migrator.project.saved_objects import Saved, is_module_name, is_options_name
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,21 @@ def _words_beside(context: FileContext, call: ast.Call) -> Iterator[str]:
 
 
 _DECIDES = ("weights_only", "pickle_module")
+# Functions that ask for an attribute of an object.
+_OF_OBJECTS = ("vars", "getattr", "setattr")
 
 
 @dataclass(frozen=True)
 class WeightsOptions(Options):
-    """``module_members``: what only a whole module is asked for, no state of one."""
+    """``module_members``: what only a whole module is asked for, no state of one.
+
+    ``object_members``: what only objects of some libraries have. ``paths``: words of a path under which the
+    datasets of a package keep objects.
+    """
 
     module_members: tuple[str, ...] = ()
+    object_members: tuple[str, ...] = ()
+    paths: dict[str, str] = field(default_factory=dict)
 
 
 def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Iterator[Match]:
@@ -89,20 +97,61 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
         member = _member(index, use)
         if member in rule.options.module_members and not _is_asked_first(index, call, use):
             return _("a module is read here (.{member})", member=member)
+        asked = getattr(index.parent(use), "attr", "")
+        if asked in rule.options.object_members and not _is_asked_first(index, call, use):
+            return _("an object is read here (.{member})", member=asked)
         key = _key(index, use)
         if key:
             keys.add(key)
+            if is_options_name(key) and (member := _asked_of_options(index, use)):
+                return _('"{key}" is an object here (.{member})', key=key, member=member)
             for member in _members(index, index.parent(use)):
                 if member in rule.options.module_members:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
         if item.key and keys & item.keys:
             return _('the project saves "{key}" in such files, {what}', key=item.key, what=item.what)
+    package = _package_of_path(index, rule, call)
+    if package:
+        return _("datasets of {package} keep objects there", package=package)
     names = uses or ([] if keys else _targets(index, call))
     if names and any(not item.key and "module" in item.what for item in saved):
         if all(is_module_name(last_name(each)) and not _is_state(index, each) for each in names):
             return _("the project saves whole modules")
     return ""
+
+
+def _asked_of_options(index: ModuleIndex, use: ast.expr) -> str:
+    """What options under a key are asked for that only an object has, no dictionary: ``x["args"].lr``."""
+    read = index.parent(use)
+    if isinstance(read, ast.Attribute):
+        read = index.call_of(read)  # x.get("args")
+    given = index.parent(read) if read is not None else None
+    held = given.targets[0] if isinstance(given, ast.Assign) and given.value is read else None
+    if isinstance(held, ast.Attribute):
+        found = re.findall(rf"(?<![\w.]){re.escape(ast.unparse(held))}\.(\w+)", index.text)
+        return next((each for each in found if not hasattr({}, each)), "")
+    for each in (read, *(index.uses_of(held) if isinstance(held, ast.Name) else ())):
+        around = index.parent(each) if each is not None else None
+        if isinstance(around, ast.Attribute) and around.value is each and not hasattr({}, around.attr):
+            return around.attr
+        if isinstance(around, ast.Call) and around.args[:1] == [each] and called_name(around) in _OF_OBJECTS:
+            return _written_name(around) or "__dict__"
+    return ""
+
+
+def _written_name(call: ast.Call) -> str:
+    """The attribute that ``getattr`` or ``setattr`` names; empty where that is no constant."""
+    return (string_value(call.args[1]) or "") if len(call.args) > 1 else ""
+
+
+def _package_of_path(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call) -> str:
+    """The package whose datasets keep objects where a path leads."""
+    path = call.args[0] if call.args else None
+    values = [path, *(index.assigned(path) if isinstance(path, ast.Name) else ())]
+    text = " ".join(index.segment(each) for each in values if each is not None)
+    named = (package for word, package in rule.options.paths.items() if word in text)
+    return next((package for package in named if package in index.text), "")
 
 
 def _targets(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
