@@ -101,3 +101,37 @@ def test_a_device_that_may_be_none_is_no_device_of_to() -> None:
 def test_the_second_argument_is_named() -> None:
     text = "import torch\n\n@torch.jit.script\ndef place(x):\n    return x.cuda(1, True)\n"
     assert 'x.to("npu:1", non_blocking=True)' in migrated(text)
+
+
+UNBOUND = """\
+import torch
+from torch import nn
+class Net(nn.Module):
+    def move(self, rank):
+        {call}
+class Batch:
+    def cuda(self, inplace=False):
+        return torch.ones(2).cuda()
+class Count:
+    def {other}(self, inplace=False):
+        return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "other", "after"),
+    [
+        pytest.param("nn.Module.cuda(self)", "cpu", "nn.Module.npu(self)", id="no device, but the object"),
+        pytest.param("nn.Module.cuda(self, rank)", "cpu", "nn.Module.npu(self, rank)", id="a device"),
+        pytest.param("Batch.cuda(self, inplace=True)", "cpu", "Batch.npu(self, inplace=True)", id="own"),
+        pytest.param("rank.cuda(inplace=True)", "cpu", "rank.npu(inplace=True)", id="an object of it"),
+        pytest.param("rank.cuda(inplace=True)", "cuda", "rank.cuda(inplace=True)", id="of another class"),
+    ],
+)
+def test_a_method_of_a_class_moves_with_its_arguments(call: str, other: str, after: str) -> None:
+    assert f"        {after}\n" in migrated(UNBOUND.format(call=call, other=other))
+
+
+def test_other_arguments_are_none_of_a_tensor() -> None:
+    text = "import torch\ndef move(x):\n    return x.cuda(inplace=True)\n"
+    assert migrated(text) == text

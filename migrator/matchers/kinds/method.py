@@ -25,7 +25,11 @@ def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iter
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
     for node, rule in _members(context, rules):
         call = context.index.call_of(node)
-        if _arguments_fit(call) if call else _method_as_value(context, node):
+        if (
+            _arguments_fit(call) or _is_of_project(context, node.attr)
+            if call
+            else _method_as_value(context, node)
+        ):
             yield from _judged(context, rule, node)
         elif not call and _handed_on(context, node):
             yield _left(
@@ -91,6 +95,12 @@ def _is_own(node: ast.Attribute) -> bool:
 def _arguments_fit(call: ast.Call) -> bool:
     """Whether a call could be torch's ``cuda(device=None, non_blocking=False)``."""
     return len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
+
+
+def _is_of_project(context: FileContext, member: str) -> bool:
+    """Whether a class of the project defines a member about tensors, with arguments of its own."""
+    project = context.project
+    return any(member in facts.methods and project.related(facts) for facts in project.classes)
 
 
 def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:

@@ -56,7 +56,7 @@ def moved_with_to(
     facts = context.project.named(value.name)
     if facts is not None and node.attr in facts.methods:
         return None  # it is renamed with its callers
-    if call is None or node.attr != "cuda":
+    if call is None or node.attr != "cuda" or _is_class_of_torch(context.index, node.value):
         return None
     if hands_on(call):
         return None
@@ -70,6 +70,12 @@ def moved_with_to(
     else:
         return None
     return _written(context, options, node, call, device, message)
+
+
+def _is_class_of_torch(index: ModuleIndex, holder: ast.expr) -> bool:
+    """Whether a method is called on a class, with the object as its first argument."""
+    name = index.qualified_name(holder)
+    return name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
 
 
 def _written(
