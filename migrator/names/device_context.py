@@ -583,8 +583,17 @@ class _Climb:
             return call.args[0] if isinstance(call, ast.Call) and call.args else None
         return None
 
+    def _is_asked_for_devices(self, holder: ast.expr) -> bool:
+        """Whether the file also asks by a name for what a dictionary holds, and that name is a device's."""
+        text, written = self.index.text, re.escape(self.index.segment(holder))
+        keys = set(re.findall(rf"(?<![\w.]){written}\[([A-Za-z_]\w*)\]", text))
+        made = (rf"(?<![\w.]){key}\s*=\s*f?[\"'](?:cuda|npu):" for key in keys)
+        return any(self.vocabulary.says(key) for key in keys) or any(re.search(each, text) for each in made)
+
     def _key(self, node: ast.Subscript) -> DeviceContext:
         if last_name(node.value) != "Literal":
+            if self._is_asked_for_devices(node.value):
+                return DeviceContext(LIKELY, _("key looked up by a device"))
             return DeviceContext(NO, _("a key"))
         around = self.index.parent(node)
         if isinstance(around, ast.arg):

@@ -196,6 +196,23 @@ CASES = [
         'import torch\nimport torch_npu\nBATCH = {"npu": 64, "cpu": 8}\n\ndef f(device):\n    return BATCH[device.type]\n',
     ),
     (
+        "an item of what is looked up by device",
+        'import torch\n\ndef f(device, held):\n    held["cuda"] += 1\n    return held[device]\n',
+        'import torch\nimport torch_npu\n\ndef f(device, held):\n    held["npu"] += 1\n    return held[device]\n',
+    ),
+    (
+        "an item of what has devices as its keys",
+        'class A:\n    def f(self, n):\n        for i in range(n):\n            d = f"cuda:{i}"\n'
+        '            self.used[d] = 0\n        self.used["cuda:0"] += 1\n',
+        'class A:\n    def f(self, n):\n        for i in range(n):\n            d = f"npu:{i}"\n'
+        '            self.used[d] = 0\n        self.used["npu:0"] += 1\n',
+    ),
+    (
+        "an item that other names ask for",
+        'import torch\n\ndef f(name, held):\n    held["cuda"] += 1\n    return held[name]\n',
+        'import torch\n\ndef f(name, held):\n    held["cuda"] += 1\n    return held[name]\n',
+    ),
+    (
         "device flows in",
         'import torch\n\ndef f(where="cuda:0"):\n    return torch.zeros(2).to(where)\n',
         'import torch\nimport torch_npu\n\ndef f(where="npu:0"):\n    return torch.zeros(2).to(where)\n',
