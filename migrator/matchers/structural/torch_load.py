@@ -93,24 +93,27 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     """What the file holds beside that, as a clause; empty where nothing says so."""
     keys = _keys_of_attribute(index, call)
     uses = list(_uses(index, call))
+    is_object = ""
     for use in (call, *uses):
         member = _member(index, use)
         if member in rule.options.module_members and not _is_asked_first(index, call, use):
             return _("a module is read here (.{member})", member=member)
         asked = getattr(index.parent(use), "attr", "")
         if asked in rule.options.object_members and not _is_asked_first(index, call, use):
-            return _("an object is read here (.{member})", member=asked)
+            is_object = _("an object is read here (.{member})", member=asked)
         key = _key(index, use)
         if key:
             keys.add(key)
             if is_options_name(key) and (member := _asked_of_options(index, use)):
-                return _('"{key}" is an object here (.{member})', key=key, member=member)
+                is_object = _('"{key}" is an object here (.{member})', key=key, member=member)
             for member in _members(index, index.parent(use)):
                 if member in rule.options.module_members:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
         if item.key and keys & item.keys:
             return _('the project saves "{key}" in such files, {what}', key=item.key, what=item.what)
+    if is_object:
+        return is_object
     package = _package_of_path(index, rule, call)
     if package:
         return _("datasets of {package} keep objects there", package=package)
