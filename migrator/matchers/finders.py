@@ -171,6 +171,9 @@ HANDLERS = {
     ),
     "npu-generator": Finder("structural.before_torch_2_1", "find_generators"),
     "local-rank-option": Finder("structural.local_rank", "find_defaults", takes_match=False),
+    "operator-form": Finder(
+        "structural.operator_forms", words_from="cuda_operators", takes_match=False, needs_npu=False
+    ),
     "optimizer-betas": Finder("structural.optimizer_betas", needs_npu=False),
     "outside-device": Finder("structural.outside_device", needs_npu=False, only_imports=True),
     "local-rank-spelling": Finder("structural.local_rank", "find_spellings", takes_match=False),

@@ -42,22 +42,14 @@ def _nothing(*args, **kwargs):
     return None
 
 
-def _is_half(precision):
-    return str(precision) in ("16", "16-mixed")
-
-
 def _for_npus(start):
     """Give ``__init__`` of mixed precision an NPU instead of CUDA."""
 
     def start_on_npu(self, precision, device, scaler=None):
-        device = device.replace("cuda", "npu")
-        if scaler is None and device.startswith("npu") and _is_half(precision):
-            scaler = (
-                torch.amp.GradScaler("npu")
-                if hasattr(torch.amp, "GradScaler")
-                else torch.npu.amp.GradScaler()
-            )
-        start(self, precision, device, scaler)
+        start(self, precision, device.replace("cuda", "npu"), scaler)
+        own = getattr(self, "scaler", None) if scaler is None else None
+        if own is not None and not own.is_enabled():  # Lightning before 2.4 asks for one of CUDA
+            self.scaler = torch.npu.amp.GradScaler()
 
     return start_on_npu
 

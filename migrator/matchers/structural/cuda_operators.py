@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
+from migrator.matchers.structural.operator_forms import forms
 from migrator.names.npu_branches import knows_npus
 from migrator.names.tree import Import, called_name, holder_of, string_value
 from migrator.project.module_names import absolute_name
@@ -65,16 +66,19 @@ def _has_alias(context: FileContext, ref: ast.expr) -> bool:
 
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Imports of extension modules with CUDA operators, and uses of these operators."""
-    users = _Users(context)
+    users = Users(context)
+    replaced = forms(context)  # of these NPU637 speaks
     yield from _builders(context, rule)
     for node in context.index.imports:
+        if any(node is form.node for form in replaced):
+            continue
         for name in users.imported(node):
             module = users.module(name)
             if module is not None:
                 yield _used(context, rule, node, module.name, None, module)
     for ref in context.index.refs:
         meant = users.operator(ref)
-        if meant is not None:
+        if meant is not None and not any(form.owner in context.index.above(ref) for form in replaced):
             api, operator, module = meant
             yield _used(context, rule, ref, api, operator, module)
 
@@ -141,7 +145,7 @@ def _used(
     return found(context, rule, node, api=api, message=message, advice=advice, severity="info" if npu else "")
 
 
-class _Users:
+class Users:
     """Finds out which extension module or operator a name of one file stands for."""
 
     def __init__(self, context: FileContext) -> None:

@@ -23,7 +23,9 @@ FILES = {
     "plugins/__init__.py": "",
     "plugins/precision/__init__.py": "",
     "plugins/precision/amp.py": (
-        "class MixedPrecision:\n    def __init__(self, precision, device, scaler=None):\n"
+        "import torch\n\n\nclass MixedPrecision:\n    def __init__(self, precision, device, scaler=None):\n"
+        "        if scaler is None and precision == '16-mixed':\n"
+        "            scaler = torch.cuda.amp.GradScaler()\n"
         "        self.precision, self.device, self.scaler = precision, device, scaler\n"
     ),
     "strategies.py": ("class DDPStrategy:\n    def determine_ddp_device_ids(self):\n        return [0]\n"),
@@ -77,7 +79,8 @@ def test_what_asks_for_cuda_finds_npus(lightning):
     assert half.device == short.device == "npu"
     assert half.scaler.is_enabled()
     assert short.scaler is None
-    assert mixed("16-mixed", "cpu").scaler is None
+    off = torch.amp.GradScaler("npu", enabled=False)
+    assert mixed("16-mixed", "cuda", off).scaler is off
     strategy = importlib.import_module("lightning_fabric.strategies").DDPStrategy
     assert strategy().determine_ddp_device_ids() is None
     choose = importlib.import_module("lightning_fabric.utilities.distributed")

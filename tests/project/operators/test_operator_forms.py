@@ -1,0 +1,70 @@
+"""CUDA operators beside which a file has the same in torch's operators."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.core.rules import Rules
+from migrator.core.settings import Settings
+from tests.checking import migrate_text
+from tests.project.operators.projects import LAUNCHER, findings, project
+
+BINDING = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n'
+BUILDS = {
+    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
+    'x = CUDAExtension("acme_ops", ["csrc/bind.cpp", "csrc/scale.cu"])\n',
+    "csrc/bind.cpp": BINDING,
+    "csrc/scale.cu": LAUNCHER,
+}
+IMPORT = "import acme_ops as ops\n"
+OPERATOR = (
+    "class Scale(Function):\n    @staticmethod\n    def forward(ctx, x, factor, step=64):\n"
+    "        return ops.scale(x, factor, step)\n\n\n"
+)
+FORM = "def scale_core_pytorch(x, factor):\n    return x * factor\n"
+TEXT = f"from torch.autograd import Function\n{IMPORT}\n\n{OPERATOR}{FORM}"
+
+
+def migrated(text: str) -> str:
+    result = migrate_text(
+        Rules(Settings(version="2.6.0")), "ops.py", text, project({**BUILDS, "ops.py": text}), False
+    )
+    assert result.skipped == ""
+    return text if result.text is None else result.text
+
+
+def test_apply_calls_what_needs_no_extension() -> None:
+    text = migrated(TEXT)
+    assert "ops = None\n" in text
+    assert IMPORT not in text
+    assert (
+        "    @staticmethod\n    def apply(x, factor, step=None):\n"
+        "        return scale_core_pytorch(x=x, factor=factor)\n\n    @staticmethod\n    def forward(ctx"
+        in text
+    )
+    assert migrated(text) == text
+    assert [each.code for each in findings({**BUILDS, "ops.py": TEXT}, "ops.py", "NPU6")] == ["NPU637"]
+
+
+def test_an_import_that_stops_nothing_stays() -> None:
+    guarded = TEXT.replace(IMPORT, f"try:\n    {IMPORT}except ImportError:\n    ops = None\n")
+    assert f"    {IMPORT}" in migrated(guarded)
+    raising = TEXT.replace(IMPORT, f"try:\n    {IMPORT}except ImportError:\n    raise\n")
+    assert "try:\n    ops = None\nexcept" in migrated(raising)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("scale_core_pytorch(x, factor)", "scale_core_pytorch(x, factor, mask)"),
+        ("scale_core_pytorch", "scale_fast"),
+        (FORM, f"{FORM}\n\ndef other(x):\n    return ops.scale(x, 1, 2)\n"),
+        (FORM, f"{FORM}\n\ndef scale_ref(x):\n    return x\n"),
+        ("    @staticmethod\n    def forward", "    def forward"),
+        (IMPORT, "import numpy as ops\n"),
+    ],
+)
+def test_where_it_is_not_sure_the_operator_stays(old: str, new: str) -> None:
+    text = TEXT.replace(old, new)
+    assert "def apply" not in migrated(text)
+    assert "ops = None" not in migrated(text)
