@@ -131,6 +131,16 @@ def test_lint_in_chinese_and_json_for_programs(program) -> None:
     assert "use .npu() instead of .cuda()" in [item["message"] for item in json.loads(machine.stdout)]
 
 
+def test_what_is_changed_is_the_same_in_each_language(tmp_path) -> None:
+    text = "import torch\n\n\ndef save(model, path):\n    torch.save(model, path)\n"
+    text += "\n\ndef load(path):\n    model = torch.load(path, 'cpu')\n    return model\n"
+    (tmp_path / "train.py").write_text(text)
+    command = (".", "-v", "2.6", "--diff")
+    english, chinese = (_run("--lang", each, *command, folder=tmp_path).stdout for each in ("en", "zh"))
+    assert "weights_only=False" in english
+    assert chinese == english
+
+
 def test_cached_findings_keep_their_language(program) -> None:
     first = _run("lint", "--lang", "zh", "train.py", folder=program).stdout
     assert "use .npu() instead of .cuda()" in _run("lint", "train.py", folder=program).stdout

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Optional
 
-from migrator.language import _
+from migrator.language import N_
 from migrator.names.outline import Outline, outline
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, last_name, string_value
 
@@ -70,7 +70,8 @@ def _saved(shared: Outline) -> Iterator[Saved]:
             written = call.args[0]
             parts = list(assigned.parts(written))
             if not parts:
-                what = assigned.what(written)
+                held = written.elts if isinstance(written, (ast.List, ast.Tuple)) else [written]
+                what = next(filter(None, map(assigned.what, held)), None)
                 # Who saves a model by a function of its own may take its state there.
                 if what and ast.unparse(call.func) == "torch.save":
                     yield Saved(what)
@@ -129,10 +130,10 @@ class _Assigned:
         if isinstance(value, ast.Call):
             function = ast.unparse(value.func)
             if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):
-                return _("options of argparse")
+                return N_("options of argparse")
             package, dot, rest = function.partition(".")
             is_numpy = package in _NUMPY and dot and rest and ("." not in rest or rest == "random.get_state")
-            return _("a value of NumPy") if is_numpy else None
+            return N_("a value of NumPy") if is_numpy else None
         if isinstance(value, ast.Dict):
             inner = (self.what(each) for each in value.values if isinstance(each, ast.Call))
             return next(filter(None, inner), None)
@@ -146,21 +147,21 @@ class _Assigned:
         if any(_is_plain(each) for each in sources):
             return None
         if _OPTIONS.fullmatch(name):
-            return _("options of argparse, by its name")
+            return N_("options of argparse, by its name")
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
         if _SETTINGS.fullmatch(name):
             loaded = any(called_name(each) in _LOADERS for each in sources)
-            return None if loaded else _("settings, by their name, which may be an object")
+            return None if loaded else N_("settings, by their name, which may be an object")
         if is_module_name(name):
             made = not sources or any(_makes_module(each) for each in sources)
-            return _("a module, by its name") if made else None
-        return _("an optimizer, by its name") if name in _OPTIMIZERS else None
+            return N_("a module, by its name") if made else None
+        return N_("an optimizer, by its name") if name in _OPTIMIZERS else None
 
 
 def _said(key: str) -> Optional[str]:
     """What a key says that its value is."""
-    return "objects, by their key" if key.endswith(("_object", "_objects")) else None
+    return N_("objects, by their key") if key.endswith(("_object", "_objects")) else None
 
 
 def is_module_name(name: str) -> bool:

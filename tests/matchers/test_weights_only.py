@@ -12,6 +12,7 @@ def save(model, args, p):
     torch.save({"model": model.state_dict(), "args": args}, p)
 """
 OBJECTS = "import torch\ndef save(net, p):\n    torch.save({'net': 1, 'loss_objects': net.losses}, p)\n"
+LISTED = "import torch\ndef save(model, optimizer, p):\n    torch.save([model, optimizer], p)\n"
 WHOLE = "import torch\ndef save(model, p):\n    torch.save(model, p)\n"
 
 
@@ -57,6 +58,7 @@ def test_settings_may_be_objects(other: str, changes: bool) -> None:
         ("c = torch.load(p, 'cpu')\n    a = c.get('cfg')\n    return getattr(a, 'width', 1)", ""),
         ("c = torch.load(p, 'cpu')\n    self.opt = c['opt']\n    return self.opt.width", ""),
         ("c = torch.load(p, 'cpu')\n    a = c['args']\n    for k in p:\n        setattr(a, k, p[k])", ""),
+        ("model, optimizer = torch.load(p, 'cpu')", LISTED),
         ("g = torch.load(p, 'cpu')\n    return g.edge_index", ""),
         ("v = torch.load(p, 'cpu')\n    return v.stoi['a']", ""),
     ],
@@ -75,6 +77,8 @@ def test_a_file_that_holds_more_is_read_as_before(body: str, other: str) -> None
         ("c = torch.load(p, 'cpu')\n    net.load_state_dict(c['state'])", SAVES),
         ("net.load_state_dict(torch.load(p, 'cpu'))", SAVES),
         ("model = torch.load(p, 'cpu')\n    net.load_state_dict(model)", WHOLE),
+        ("x, y = torch.load(p, 'cpu')", LISTED),
+        ("model, optimizer = torch.load(p, 'cpu')", SAVES),
         ("c = torch.load(p, 'cpu', weights_only=True)\n    return c['model']", SAVES),
         ("c = torch.load(p, 'cpu', pickle_module=q)\n    return c['model']", SAVES),
         ("c = torch.load(p, **q)\n    return c['model']", SAVES),

@@ -44,6 +44,8 @@ def saved(text: str) -> set[Saved]:
         ("self.base.save_checkpoint({'args': args}, p)", {Saved(OPTIONS, "args", frozenset({"args"}))}),
         ("trainer.save_checkpoint('last.ckpt')\nengine.save_checkpoint(model, 'last')", set()),
         ("torch.save(model, p)", {Saved("a module, by its name")}),
+        ("torch.save([model, criterion, optimizer], p)", {Saved("a module, by its name")}),
+        ("torch.save([x, y], p)", set()),
         ("torch.save(self.net, p)", {Saved("a module, by its name")}),
         (
             "torch.save({'optimizer': optimizer}, p)",

@@ -13,7 +13,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.argument import added_argument
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, called_name, hands_on, last_name, string_value
+from migrator.names.tree import argument_of, called_name, elements, hands_on, last_name, string_value
 from migrator.project.saved_objects import Saved, is_module_name, is_options_name
 
 
@@ -111,13 +111,16 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
         if item.key and keys & item.keys:
-            return _('the project saves "{key}" in such files, {what}', key=item.key, what=item.what)
+            return _('the project saves "{key}" in such files, {what}', key=item.key, what=_(item.what))
     if is_object:
         return is_object
     package = _package_of_path(index, rule, call)
     if package:
         return _("datasets of {package} keep objects there", package=package)
     names = uses or ([] if keys else _targets(index, call))
+    unpacked = [each for name in names for each in elements(name)]
+    if any(is_module_name(last_name(each)) for each in unpacked) and any(not item.key for item in saved):
+        return _("the project saves whole modules")
     if names and any(not item.key and "module" in item.what for item in saved):
         if all(is_module_name(last_name(each)) and not _is_state(index, each) for each in names):
             return _("the project saves whole modules")
