@@ -24,6 +24,12 @@ _SETTINGS = re.compile(r"cfg|configs?|conf|hparams|hps")
 _LOADERS = ("load", "safe_load", "full_load", "loads")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})
+# What programs measure, often with NumPy.
+_MEASURES = re.compile(
+    r"(?:(?:best|max|mean)_?)?(?:acc(?:uracy)?|prec|rank_?|m?iou|map|dice|f1|auc|psnr|ssim|pred|score|fitness|metric)\d*",
+    re.IGNORECASE,
+)
+_IMPORTS_NUMPY = re.compile(rb"^[ \t]*(?:import|from) numpy\b", re.MULTILINE)
 _NUMPY = ("np", "numpy")
 _PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
 
@@ -58,7 +64,8 @@ def scan_saved(text: str) -> frozenset[str]:
 
 
 def _saved(shared: Outline) -> Iterator[Saved]:
-    lines, outer = shared.lines, _Assigned(shared.tree)
+    lines = shared.lines
+    outer = _Assigned(shared.tree, numpy=_IMPORTS_NUMPY.search(lines.data) is not None)
     saving = [lines.line_of(match.start()) for match in re.finditer(rb"\bsave", lines.data)]
     inner = (
         _Assigned(function, outer)
@@ -82,10 +89,14 @@ def _saved(shared: Outline) -> Iterator[Saved]:
 
 
 class _Assigned:
-    """What a function, or a module, assigns to names, and where it saves."""
+    """What a function, or a module, assigns to names, and where it saves.
 
-    def __init__(self, scope: ast.AST, outer: Optional[_Assigned] = None) -> None:
+    ``numpy``: the file imports that.
+    """
+
+    def __init__(self, scope: ast.AST, outer: Optional[_Assigned] = None, numpy: bool = False) -> None:
         self._outer = outer
+        self._numpy: bool = outer._numpy if outer is not None else numpy
         self._values: dict[str, list[ast.expr]] = {}
         self._items: dict[str, list[tuple[str, ast.expr]]] = {}
         self.saves: list[ast.Call] = []
@@ -150,6 +161,11 @@ class _Assigned:
             return N_("options of argparse, by its name")
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
+        if self._numpy and _MEASURES.fullmatch(name):
+            known = any(_is_number(each) for each in sources) or all(
+                isinstance(each, ast.Constant) for each in sources
+            )
+            return None if sources and known else _("a measure, by its name, which may be a NumPy value")
         if _SETTINGS.fullmatch(name):
             loaded = any(called_name(each) in _LOADERS for each in sources)
             return None if loaded else N_("settings, by their name, which may be an object")
@@ -188,6 +204,11 @@ def _makes_module(value: ast.expr) -> bool:
     """Whether a value is made by a class, or moved."""
     name = called_name(value)
     return name[:1].isupper() or name in ("to", "cuda", "npu", "cpu")
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether a value is, by how it is written, one of Python's numbers."""
+    return isinstance(value, ast.Call) and called_name(value) in ("float", "int", "item", "round", "len")
 
 
 def _is_plain(value: ast.expr) -> bool:

@@ -105,6 +105,39 @@ def test_before_torch_2_6_everything_is_read() -> None:
     assert migrated(text, "2.5", (SAVES,)) == text
 
 
+MEASURES = """\
+import numpy as np
+import torch
+def save(net, best_{name}, p):
+    {made}
+    torch.save({{"model": net.state_dict(), "best": best_{name}}}, p)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "changes"),
+    [
+        ("miou", "best_miou = evaluate(net)", True),
+        ("acc1", "pass", True),
+        ("acc1", "best_acc1 = evaluate(net).item()", False),
+        ("acc1", "best_acc1 = 0.0", False),
+        ("epoch", "pass", False),
+    ],
+)
+def test_measures_may_be_numpy_values(name: str, made: str, changes: bool) -> None:
+    text = load("c = torch.load(p, 'cpu')\n    net.load_state_dict(c['model'])")
+    other = MEASURES.format(name=name, made=made)
+    assert (migrate(text, others=(other,)).text is not None) == changes
+    assert migrate(text, others=(other.replace("numpy", "math"),)).text is None
+
+
+def test_a_function_that_only_reads_a_file() -> None:
+    text = load("c = torch.load(p, 'cpu')\n    return c") + "def resume(p):\n    return load(p, 1)['model']\n"
+    assert migrated(text, others=(SAVES,)) == text.replace("'cpu')", "'cpu', weights_only=False)")
+    for other in ("['state']", ""):
+        assert migrate(text.replace("['model']", other), others=(SAVES,)).text is None
+
+
 GRAPHS = """\
 import torch
 from torch_geometric.data import InMemoryDataset

@@ -93,6 +93,7 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     """What the file holds beside that, as a clause; empty where nothing says so."""
     keys = _keys_of_attribute(index, call)
     uses = list(_uses(index, call))
+    uses += _given_back(index, call, uses)
     is_object = ""
     for use in (call, *uses):
         member = _member(index, use)
@@ -200,6 +201,17 @@ def _uses(index: ModuleIndex, call: ast.Call) -> Iterator[ast.expr]:
     for target in statement.targets:
         if isinstance(target, ast.Name):
             yield from (use for use in index.uses_of(target) if index.start(use) > index.end(statement))
+
+
+def _given_back(index: ModuleIndex, call: ast.Call, uses: list[ast.expr]) -> Iterator[ast.expr]:
+    """What the file does with what a function gives back that only reads a file."""
+    function = index.function_of(call)
+    values = index.returned(function) if function is not None else []
+    if function is not None and any(value is call or value in uses for value in values):
+        for use in index.uses_of(function):
+            given = index.call_of(use)
+            if given is not None:
+                yield from (given, *_uses(index, given))
 
 
 def _member(index: ModuleIndex, node: Optional[ast.AST]) -> str:
