@@ -24,9 +24,9 @@ _SETTINGS = re.compile(r"cfg|configs?|conf|hparams|hps")
 _LOADERS = ("load", "safe_load", "full_load", "loads")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})
-# What programs measure, often with NumPy.
+# What programs measure with NumPy; an accuracy is a number or a tensor, as often as not.
 _MEASURES = re.compile(
-    r"(?:(?:best|max|mean)_?)?(?:acc(?:uracy)?|prec|rank_?|m?iou|map|dice|f1|auc|psnr|ssim|pred|score|fitness|metric)\d*",
+    r"(?:(?:best|max|mean)_?)?(?:rank_?|m?iou|map|dice|f1|auc|psnr|ssim|pred|score|fitness)\d*",
     re.IGNORECASE,
 )
 _IMPORTS_NUMPY = re.compile(rb"^[ \t]*(?:import|from) numpy\b", re.MULTILINE)

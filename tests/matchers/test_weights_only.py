@@ -118,9 +118,10 @@ def save(net, best_{name}, p):
     ("name", "made", "changes"),
     [
         ("miou", "best_miou = evaluate(net)", True),
-        ("acc1", "pass", True),
-        ("acc1", "best_acc1 = evaluate(net).item()", False),
-        ("acc1", "best_acc1 = 0.0", False),
+        ("rank1", "pass", True),
+        ("acc1", "best_acc1 = evaluate(net)", False),
+        ("dice", "best_dice = evaluate(net).item()", False),
+        ("dice", "best_dice = 0.0", False),
         ("epoch", "pass", False),
     ],
 )
