@@ -165,7 +165,7 @@ class _Assigned:
             known = any(_is_number(each) for each in sources) or all(
                 isinstance(each, ast.Constant) for each in sources
             )
-            return None if sources and known else _("a measure, by its name, which may be a NumPy value")
+            return None if sources and known else N_("a measure, by its name, which may be a NumPy value")
         if _SETTINGS.fullmatch(name):
             loaded = any(called_name(each) in _LOADERS for each in sources)
             return None if loaded else N_("settings, by their name, which may be an object")
