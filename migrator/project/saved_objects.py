@@ -25,11 +25,8 @@ _LOADERS = ("load", "safe_load", "full_load", "loads")
 _MODULES = re.compile(r"(?:best_|ema_)?(?:model|net|network|netG|netD|generator|discriminator)")
 _OPTIMIZERS = frozenset({"optimizer", "optim"})
 # What programs measure with NumPy; an accuracy is a number or a tensor, as often as not.
-_MEASURES = re.compile(
-    r"(?:(?:best|max|mean)_?)?(?:rank_?|m?iou|map|dice|f1|auc|psnr|ssim|pred|score|fitness)\d*",
-    re.IGNORECASE,
-)
-_IMPORTS_NUMPY = re.compile(rb"^[ \t]*(?:import|from) numpy\b", re.MULTILINE)
+_MEASURES = r"(?i:(?:(?:best|max|mean)_?)?(?:rank_?|m?iou|map|dice|f1|auc|psnr|ssim|pred|score|fitness)\d*)"
+_IMPORTS_NUMPY = rb"(?m:^[ \t]*(?:import|from) numpy\b)"
 _NUMPY = ("np", "numpy")
 _PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
 
@@ -65,7 +62,7 @@ def scan_saved(text: str) -> frozenset[str]:
 
 def _saved(shared: Outline) -> Iterator[Saved]:
     lines = shared.lines
-    outer = _Assigned(shared.tree, numpy=_IMPORTS_NUMPY.search(lines.data) is not None)
+    outer = _Assigned(shared.tree, numpy=re.search(_IMPORTS_NUMPY, lines.data) is not None)
     saving = [lines.line_of(match.start()) for match in re.finditer(rb"\bsave", lines.data)]
     inner = (
         _Assigned(function, outer)
@@ -161,7 +158,7 @@ class _Assigned:
             return N_("options of argparse, by its name")
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
-        if self._numpy and _MEASURES.fullmatch(name):
+        if self._numpy and re.fullmatch(_MEASURES, name):
             known = any(_is_number(each) for each in sources) or all(
                 isinstance(each, ast.Constant) for each in sources
             )
