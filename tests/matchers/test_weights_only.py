@@ -155,3 +155,20 @@ class Graphs(InMemoryDataset):
 def test_a_dataset_of_torch_geometric_keeps_graphs() -> None:
     assert migrated(GRAPHS) == GRAPHS.replace('"cpu")', '"cpu", weights_only=False)')
     assert migrate(GRAPHS.replace("torch_geometric", "pictures")).text is None
+
+
+@pytest.mark.parametrize(
+    ("body", "other", "on_cpu"),
+    [
+        ("model = torch.load(p)\n    return model(net)", WHOLE, False),
+        ("model, optimizer = torch.load(p)\n    return model(net)", LISTED, False),
+        ("model = torch.load(p)\n    return model.to(net)", WHOLE, True),
+        ("model = torch.load(p)\n    net.load_state_dict(model)", WHOLE, True),
+        ("model = torch.load(p)\n    return model(net)", SAVES, True),
+        ("checkpoint = torch.load(p)\n    return checkpoint", WHOLE, True),
+    ],
+)
+def test_a_module_that_nothing_moves_stays_where_it_was_saved(body: str, other: str, on_cpu: bool) -> None:
+    result = migrate(load(body), "2.5", (other,))
+    assert [each.code for each in result.findings if each.code == "NPU171"] == ["NPU171"]
+    assert ('map_location="cpu"' in (result.text or "")) == on_cpu

@@ -30,12 +30,26 @@ def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterato
     One that was saved on a CUDA device raises on an NPU.
     """
     hints = re.compile(rule.options.hints, re.IGNORECASE)
+    saved = [Saved.from_text(each) for each in sorted(context.project.program.saved)]
+    saves_modules = any(not item.key and "module" in item.what for item in saved)
     for call, api in context.calls_of(rule):
         if hands_on(call) or argument_of(call, "map_location", 1) is not None:
             continue
         if any(hints.search(words) for words in _words_beside(context, call)):
             edits = added_argument(context.index, call, "map_location", '"cpu"')
+            if saves_modules and _stays(context.index, call):
+                edits = []  # the program's own file has it on the NPU, where it is used
             yield found(context, rule, call, api=api, edits=edits)
+
+
+def _stays(index: ModuleIndex, call: ast.Call) -> bool:
+    """Whether a whole module is loaded, by its name, that nothing moves afterwards."""
+    targets = _targets(index, call)
+    names = [each for target in targets for each in elements(target) or [target]]
+    modules = [each for each in names if is_module_name(last_name(each))]
+    uses = list(_uses(index, call))
+    is_state = any(_is_state(index, use) for use in (call, *uses))
+    return bool(modules) and not is_state and not any(_member(index, use) in _MOVES for use in uses)
 
 
 def _words_beside(context: FileContext, call: ast.Call) -> Iterator[str]:
@@ -53,6 +67,7 @@ def _words_beside(context: FileContext, call: ast.Call) -> Iterator[str]:
     yield function.name if function else ""
 
 
+_MOVES = ("to", "cuda", "npu", "cpu")
 _DECIDES = ("weights_only", "pickle_module")
 # Functions that ask for an attribute of an object.
 _OF_OBJECTS = ("vars", "getattr", "setattr")
