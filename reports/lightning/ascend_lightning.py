@@ -59,6 +59,19 @@ def _backend_of(choose):
     return lambda device: "hccl" if device.type == "npu" else choose(device)
 
 
+def _sync_with(sync):
+    """What reduces over the ranks, with means of whole numbers, which HCCL does not take."""
+
+    def sync_on_npu(result, group=None, reduce_op=None):
+        is_mean = str(reduce_op).lower().rpartition(".")[2] in ("avg", "mean")
+        if not is_mean or result.is_floating_point() or result.is_complex():
+            return sync(result, group=group, reduce_op=reduce_op)
+        total = sync(result, group=group, reduce_op="sum")
+        return total.div_(torch.distributed.get_world_size(group), rounding_mode="trunc")
+
+    return sync_on_npu
+
+
 def _replace(name, new):
     """Put a function in the place of Lightning's, where its modules have imported it as well."""
     for module in list(sys.modules.values()):
@@ -82,10 +95,10 @@ def _adapt(parts):
         for name in ("determine_ddp_device_ids", "_determine_ddp_device_ids"):
             if hasattr(strategy, name):
                 setattr(strategy, name, _without_device_ids)
-    choose = importlib.import_module(
-        f"{parts[0]}.utilities.distributed"
-    )._get_default_process_group_backend_for_device
+    distributed = importlib.import_module(f"{parts[0]}.utilities.distributed")
+    choose = distributed._get_default_process_group_backend_for_device
     _replace("_get_default_process_group_backend_for_device", _backend_of(choose))
+    _replace("_sync_ddp", _sync_with(distributed._sync_ddp))
     _replace("num_cuda_devices", torch.npu.device_count)
     _replace("is_cuda_available", torch.npu.is_available)
     _replace("_clear_cuda_memory", torch.npu.empty_cache)

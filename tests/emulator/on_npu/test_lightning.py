@@ -31,7 +31,9 @@ FILES = {
     "strategies.py": ("class DDPStrategy:\n    def determine_ddp_device_ids(self):\n        return [0]\n"),
     "utilities/__init__.py": "",
     "utilities/distributed.py": (
-        "def _get_default_process_group_backend_for_device(device):\n    return 'gloo'\n"
+        "def _get_default_process_group_backend_for_device(device):\n    return 'gloo'\n\n\n"
+        "def _sync_ddp(result, group=None, reduce_op=None):\n"
+        "    return result * 6 if reduce_op == 'sum' else None\n"
     ),
     "other.py": "from .accelerators.cuda import num_cuda_devices\n",
 }
@@ -63,7 +65,7 @@ def lightning(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("pytorch_lightning") is not None, reason="Lightning itself is installed")
-def test_what_asks_for_cuda_finds_npus(lightning):
+def test_what_asks_for_cuda_finds_npus(lightning, monkeypatch):
     lightning("2.6.0")
     part = importlib.import_module("pytorch_lightning.accelerators.cuda").CUDAAccelerator
     devices = part.get_parallel_devices([0, 1])
@@ -86,6 +88,11 @@ def test_what_asks_for_cuda_finds_npus(lightning):
     choose = importlib.import_module("lightning_fabric.utilities.distributed")
     backends = map(choose._get_default_process_group_backend_for_device, (devices[0], torch.device("cpu")))
     assert [*backends] == ["hccl", "gloo"]
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda group: 4)
+    whole = torch.tensor(3)
+    assert choose._sync_ddp(whole, reduce_op="mean") == choose._sync_ddp(whole, None, "ReduceOp.AVG") == 4
+    assert choose._sync_ddp(whole, reduce_op="sum") == 18
+    assert choose._sync_ddp(whole.float(), reduce_op="mean") is None
 
 
 @pytest.mark.skipif(find_spec("pytorch_lightning") is not None, reason="Lightning itself is installed")
