@@ -12,7 +12,7 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, parameters
+from migrator.names.tree import Import, defaults, parameters
 
 # What authors call the reference that they test an operator with: ms_deform_attn_core_pytorch.
 _FORM = re.compile(r"_(?:pytorch|torch|python|py|ref|reference|naive)$")
@@ -108,10 +108,10 @@ def _apply(index: ModuleIndex, form: Form) -> Edit:
     start = index.data.rfind(b"\n", 0, index.start(first)) + 1
     indent = " " * form.forward.col_offset
     newline = newline_of(index.text)
+    usual = {each.arg: index.segment(value) for each, value in defaults(form.forward.args) if value}
     taken = [each.arg for each in parameters(form.forward.args)[1:]]
     given = ", ".join(f"{each.arg}={each.arg}" for each in parameters(form.function.args))
-    defaults = len(form.forward.args.defaults)
-    names = [*taken[: len(taken) - defaults], *(f"{name}=None" for name in taken[len(taken) - defaults :])]
+    names = [f"{name}={usual[name]}" if name in usual else name for name in taken]
     lines = (
         "@staticmethod",
         f"def apply({', '.join(names)}):",

@@ -38,12 +38,18 @@ def test_apply_calls_what_needs_no_extension() -> None:
     assert "ops = None\n" in text
     assert IMPORT not in text
     assert (
-        "    @staticmethod\n    def apply(x, factor, step=None):\n"
+        "    @staticmethod\n    def apply(x, factor, step=64):\n"
         "        return scale_core_pytorch(x=x, factor=factor)\n\n    @staticmethod\n    def forward(ctx"
         in text
     )
     assert migrated(text) == text
     assert [each.code for each in findings({**BUILDS, "ops.py": TEXT}, "ops.py", "NPU6")] == ["NPU637"]
+
+
+def test_what_is_not_given_has_the_value_that_forward_gives_it() -> None:
+    text = migrated(TEXT.replace("scale_core_pytorch(x, factor)", "scale_core_pytorch(x, factor, step=1)"))
+    assert "def apply(x, factor, step=64):" in text
+    assert "return scale_core_pytorch(x=x, factor=factor, step=step)" in text
 
 
 def test_an_import_that_stops_nothing_stays() -> None:
