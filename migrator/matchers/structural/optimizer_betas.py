@@ -15,14 +15,14 @@ _NAME = "betas"
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Pairs named ``betas`` with a whole number in them, which becomes a float."""
+    """Pairs named ``betas`` with the whole number 0 in them, which becomes a float."""
     index = context.index
     for pair, holder in _pairs(index):
         optimizer = index.qualified_name(holder.func) if isinstance(holder, ast.Call) else ""
         if optimizer.startswith("torch.") and not rule.fits(optimizer):
             continue  # RAdam and others take whole numbers
-        whole = [each for each in map(_whole_number, elements(pair)) if each is not None]
-        if whole and len(elements(pair)) == 2:
+        whole = [each for each in map(_zero, elements(pair)) if each is not None]
+        if whole and len(elements(pair)) == 2 and not any(map(_is_no_beta, elements(pair))):
             edits = [Edit(index.end(each), index.end(each), ".0") for each in whole]
             severity = "" if optimizer.startswith("torch.") else "warning"
             yield found(context, rule, pair, api=optimizer or _NAME, edits=edits, severity=severity)
@@ -42,8 +42,14 @@ def _pairs(index: ModuleIndex) -> Iterator[tuple[ast.expr, ast.AST]]:
             yield value, statement
 
 
-def _whole_number(node: ast.expr) -> ast.Constant | None:
-    """The whole number that a value is, or is a power of: ``0``, ``0 ** ratio``."""
+def _zero(node: ast.expr) -> ast.Constant | None:
+    """The whole number 0 that a value is, or is a power of: ``0 ** ratio``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         node = node.left
-    return node if isinstance(node, ast.Constant) and type(node.value) is int else None
+    return node if isinstance(node, ast.Constant) and type(node.value) is int and not node.value else None
+
+
+def _is_no_beta(node: ast.expr) -> bool:
+    """Whether a value is a number that no optimizer takes: betas are below 1, those of a VAE may be more."""
+    value = node.value if isinstance(node, ast.Constant) else 0
+    return not isinstance(value, (int, float)) or value >= 1
