@@ -141,6 +141,23 @@ def test_what_is_changed_is_the_same_in_each_language(tmp_path) -> None:
     assert chinese == english
 
 
+PACKS = sorted({*(ROOT / "rules").glob("*.yaml"), *(ROOT / "rules" / "opt_in").glob("*.yaml")})
+
+
+@pytest.mark.parametrize("pack", [pytest.param(pack, id=pack.stem) for pack in PACKS])
+def test_the_examples_of_rules_hold_in_chinese(pack: Path, tmp_path: Path) -> None:
+    checked = _run("rule", "--check", str(pack), folder=tmp_path, NPUMIGRATE_LANG="zh")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_what_rules_advise_for_single_names_is_translated(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\n\nmodel = torch.compile(torch.nn.Linear(1, 1))\n")
+    (tmp_path / "requirements.txt").write_text("torch\ngpustat\n")
+    said = _run("lint", "--no-cache", "-v", "1.11", ".", folder=tmp_path, NPUMIGRATE_LANG="zh").stdout
+    assert "模型保持不变：eager 模式的计算结果相同" in said
+    assert "gpustat 通过 NVML 查询" in said
+
+
 def test_cached_findings_keep_their_language(program) -> None:
     first = _run("lint", "--lang", "zh", "train.py", folder=program).stdout
     assert "use .npu() instead of .cuda()" in _run("lint", "train.py", folder=program).stdout

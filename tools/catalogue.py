@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from migrator.language import entries  # noqa: E402
+from migrator.matchers.packs import load  # noqa: E402
 from migrator.names.tree import called_name  # noqa: E402
 
 CATALOGUE = ROOT / "reports" / "zh.po"
@@ -122,6 +124,22 @@ def _of_rules() -> Iterator[tuple[str, str]]:
                     yield " ".join(rule[key].split()), rule["code"]
             for text in rule.get("options", {}).get("differs", {}).values():
                 yield text, rule["code"]
+    for file in sorted((ROOT / "rules").rglob("*.yaml")):
+        for loaded in load(file) if file.parent.name != "runtime" else ():
+            yield from ((text, loaded.code) for text in _said(loaded.options) if " " in text)
+
+
+def _said(options: Any) -> Iterator[str]:
+    """The texts in options that people read, as their dataclasses declare it."""
+    if isinstance(options, Mapping):
+        for each in options.values():
+            yield from _said(each)
+    for field in fields(options) if is_dataclass(options) else ():
+        value = getattr(options, field.name)
+        if not field.metadata.get("said"):
+            yield from _said(value)
+        else:
+            yield from [value] if isinstance(value, str) else value.values()
 
 
 def _of_reports() -> Iterator[tuple[str, str]]:

@@ -65,11 +65,14 @@ class TorchNames(NamedTuple):
 
     def absence(self, name: str) -> str:
         """``first in torch 2.0`` or ``last in torch 1.13`` of an absent name; '' of every other."""
-        if not self.absent(name):
-            return ""
-        if spans(name):
-            return when(spans(name), self.version)
-        return self.absence(name.rpartition(".")[0])  # a member of what is absent may be in no table itself
+        return when(self._spans_of(name), self.version) if self.absent(name) else ""
+
+    def is_later(self, name: str) -> bool:
+        """Whether a name is absent, and a newer version has it."""
+        return self.absent(name) and bool(_later(self._spans_of(name), self.version))
+
+    def _spans_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        return spans(name) or self._spans_of(name.rpartition(".")[0])  # a member of it may be in no table
 
     def absent_members(self, owner: str) -> frozenset[str]:
         """The members of a class that this version has not got: its own, and those of its bases."""
@@ -191,9 +194,14 @@ def spans(name: str, parameter: str = "") -> tuple[tuple[str, str], ...]:
     return tuple((first, last) for first, last, _ in tables.ranges(dict.fromkeys(there, ()), versions()))
 
 
+def _later(there: tuple[tuple[str, str], ...], version: tables.Version) -> str:
+    """The first version that is newer and in one of the ranges; empty for none."""
+    return next((first for first, _ in there if first and tables.as_tuple(first) > version), "")
+
+
 def when(there: tuple[tuple[str, str], ...], version: tables.Version) -> str:
     """``first in torch 2.0`` or ``last in torch 1.13``, of ranges that a version is in none of."""
-    later = next((first for first, _ in there if first and tables.as_tuple(first) > version), "")
+    later = _later(there, version)
     if later:
         return _("first in torch {later}", later=short(later))
     return _("last in torch {earlier}", earlier=short(there[-1][1]))

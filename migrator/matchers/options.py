@@ -10,6 +10,7 @@ from migrator.field_types import field_types
 from migrator.language import N_, _
 
 T = TypeVar("T")
+SAID = {"said": True}  # the metadata of an option that people read: a text, or a mapping to texts
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
 _WORDS = {str: N_("a string"), bool: N_("true or false"), int: N_("a whole number")}
 
@@ -26,7 +27,8 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
     """The values as an object of a dataclass of texts, truth values, numbers, tuples and mappings of them.
 
     A single text may stand for a tuple of texts. Raises OptionError for a name that the dataclass does not
-    have, a value of another type, and a field that is missing and whose metadata say ``required``.
+    have, a value of another type, and a field that is missing and whose metadata say ``required``. What their
+    metadata call ``said`` is translated.
     """
     types = field_types(declared)  # type: ignore[arg-type]  # a class can be hashed
     for name in values:
@@ -36,7 +38,16 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
     for field in fields(declared):  # type: ignore[arg-type]  # only dataclasses are declared
         if field.name not in values and field.metadata.get("required"):
             raise OptionError(field.name, _("{name!r} is missing", name=field.name))
-    return declared(**{name: _value(name, types[name], value) for name, value in values.items()})
+    given = {name: _value(name, types[name], value) for name, value in values.items()}
+    said = {field.name for field in fields(declared) if field.metadata.get("said")}  # type: ignore[arg-type]
+    return declared(**{name: _said(value) if name in said else value for name, value in given.items()})
+
+
+def _said(value: Any) -> Any:
+    """Texts in the language of the run."""
+    if isinstance(value, dict):
+        return {key: _said(each) for key, each in value.items()}
+    return _(" ".join(value.split()))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

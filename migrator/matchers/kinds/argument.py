@@ -10,6 +10,7 @@ from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, arguments_of, hands_on
@@ -39,7 +40,7 @@ class ArgumentOptions(Options):
     rename: str = ""
     keyword: str = ""
     unless_empty: str = ""
-    subclass: str = ""
+    subclass: str = field(default="", metadata=SAID)
 
 
 def find(context: FileContext, rules: list[Rule[ArgumentOptions]]) -> Iterator[Match]:

@@ -14,6 +14,7 @@ from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, TextContext, found_in_text
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
@@ -41,7 +42,7 @@ class RequirementOptions(Options):
     """
 
     action: Literal["version", "excluded", "replace", "remove", "report"] = "report"
-    packages: dict[str, str] = field(default_factory=dict)
+    packages: dict[str, str] = field(default_factory=dict, metadata=SAID)
     not_in: tuple[str, ...] = ()
 
 

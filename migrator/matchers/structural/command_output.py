@@ -26,6 +26,7 @@ from migrator.matchers.device_listing import (
     source,
 )
 from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.commands import Command, commands
@@ -57,7 +58,7 @@ class OutputOptions(Options):
     prints: Printed = field(default_factory=Printed)
     shown: str = ""
     all_visible: str = ""
-    chosen: str = ""
+    chosen: str = field(default="", metadata=SAID)
 
 
 def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match]:

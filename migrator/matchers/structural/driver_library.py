@@ -16,6 +16,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.device_listing import all_known, knows_visible_devices, named_in
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
@@ -38,8 +39,8 @@ class DriverOptions(Options):
     names: dict[str, str] = field(default_factory=dict)
     started: tuple[str, ...] = ()
     handles: tuple[str, ...] = ()
-    raises: str = ""
-    chosen: str = ""
+    raises: str = field(default="", metadata=SAID)
+    chosen: str = field(default="", metadata=SAID)
 
     def words_of_lines(self) -> tuple[str, ...]:
         """The functions too: ``from pynvml import *``."""

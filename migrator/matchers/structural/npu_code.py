@@ -19,6 +19,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import fitting
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.npu_import import torch_module
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.execution import is_conditional
 from migrator.names.guards import MISSING, is_guarded
@@ -39,7 +40,7 @@ class Successor:
     name: str = ""
     takes: tuple[str, ...] = ()
     since: str = ""
-    advice: str = ""
+    advice: str = field(default="", metadata=SAID)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.dotted import fitting
 from migrator.matchers.moved_imports import can_bind, import_form, move_names
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.removal import without_arguments, without_statement
 from migrator.matchers.structural.absent_module import Member, without_module
@@ -49,7 +50,7 @@ class Equivalent:
     remove: bool = False
     other_device: bool = False
     fix: Literal["safe", "unsafe"] = "unsafe"
-    advice: str = ""
+    advice: str = field(default="", metadata=SAID)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Dropped:
 
     fix: Literal["safe", "unsafe", "none"] = "none"
     usual: tuple[str, ...] = ()
-    advice: str = ""
+    advice: str = field(default="", metadata=SAID)
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def _is_own(context: FileContext, name: str) -> bool:
 def _about(context: FileContext, use: Use) -> str:
     if use.parameter is not None:
         return "parameters"
-    return "later" if of_version(context.version.text).absence(use.name).startswith("first") else "earlier"
+    return "later" if of_version(context.version.text).is_later(use.name) else "earlier"
 
 
 def _message(context: FileContext, name: str) -> str:
