@@ -122,8 +122,6 @@ def _of_rules() -> Iterator[tuple[str, str]]:
             for key in _OF_RULES:
                 if rule.get(key):
                     yield " ".join(rule[key].split()), rule["code"]
-            for text in rule.get("options", {}).get("differs", {}).values():
-                yield text, rule["code"]
     for file in sorted((ROOT / "rules").rglob("*.yaml")):
         for loaded in load(file) if file.parent.name != "runtime" else ():
             yield from ((text, loaded.code) for text in _said(loaded.options) if " " in text)

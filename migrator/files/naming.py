@@ -9,14 +9,14 @@ from pathlib import Path
 SUFFIX = "_msft"
 MULTI_SUFFIX = "_msft_multi"  # of a project that was for one device
 ANALYSIS_SUFFIX = "_analysis"
-# The package of functions that a migration may add, and what its __init__.py begins with.
+# What a migration may add: the package of functions, the module by which Lightning finds NPUs.
 EQUIVALENTS = "ascend_function"
-EQUIVALENTS_MARK = "Made by npumigrate"
-# The module by which Lightning finds NPUs, which a migration may add.
 LIGHTNING = "ascend_lightning"
+MADE = "Made by npumigrate"  # how both begin
 
 # Room for "-<pid>-<number>" after the prefix of a staging folder's name.
 _TAIL = 24
+_BEGINNING = 1000  # bytes that are looked at for a mark
 _LONGEST = 143  # bytes, as encrypted home folders allow; others allow 255
 
 
@@ -58,12 +58,23 @@ def staging_prefix(result_name: str) -> str:
     return f".{kept}{mark}.partial-"
 
 
+def is_made(path: str | Path, file: str, mark: str) -> bool:
+    """Whether a file is the module ``file`` of an earlier migration, which has a mark at its beginning."""
+    if os.path.basename(path) != file:
+        return False
+    try:
+        with open(path, "rb") as module:
+            return mark.encode() in module.read(_BEGINNING)
+    except OSError:
+        return False
+
+
 def is_equivalents(folder: str) -> bool:
     """Whether a folder is the package of functions of an earlier migration: it is ours, not the user's."""
     if not os.path.basename(folder).startswith(EQUIVALENTS):
         return False
     try:
         with open(os.path.join(folder, "__init__.py"), "rb") as file:
-            return file.read(len(EQUIVALENTS_MARK) + 3) == f'"""{EQUIVALENTS_MARK}'.encode()
+            return file.read(len(MADE) + 3) == f'"""{MADE}'.encode()
     except OSError:
         return False

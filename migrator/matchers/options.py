@@ -39,8 +39,10 @@ def typed(declared: type[T], values: Mapping[str, Any]) -> T:
         if field.name not in values and field.metadata.get("required"):
             raise OptionError(field.name, _("{name!r} is missing", name=field.name))
     given = {name: _value(name, types[name], value) for name, value in values.items()}
-    said = {field.name for field in fields(declared) if field.metadata.get("said")}  # type: ignore[arg-type]
-    return declared(**{name: _said(value) if name in said else value for name, value in given.items()})
+    for field in fields(declared):  # type: ignore[arg-type]
+        if field.name in given and field.metadata.get("said"):
+            given[field.name] = _said(given[field.name])
+    return declared(**given)
 
 
 def _said(value: Any) -> Any:

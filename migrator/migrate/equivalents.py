@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from migrator.data_folders import data_folder
-from migrator.files.naming import EQUIVALENTS, EQUIVALENTS_MARK, is_equivalents
+from migrator.files.naming import EQUIVALENTS, MADE, is_equivalents
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule
@@ -80,6 +80,6 @@ def sources(functions: Iterable[str]) -> dict[str, str]:
     shown = sorted(name for name in texts if not name.startswith("_"))
     imports = "".join(f"from .{name} import {name}\n" for name in shown)
     exported = "".join(f'    "{name}",\n' for name in shown)
-    about = f'"""{EQUIVALENTS_MARK}: what stands for APIs that NPUs lack, from operators that they have."""'
+    about = f'"""{MADE}: what stands for APIs that NPUs lack, from operators that they have."""'
     texts["__init__"] = f"{about}\n\n# npumigrate: skip-file\n\n{imports}\n__all__ = [\n{exported}]\n"
     return dict(sorted(texts.items()))

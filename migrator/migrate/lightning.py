@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Iterable
 
 from migrator.data_folders import data_folder
 from migrator.files.discover import Entry
-from migrator.files.naming import LIGHTNING
+from migrator.files.naming import LIGHTNING, MADE, is_made
 from migrator.files.output import OutputTree, add
 from migrator.project.imports import Read
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_of
 
 _FILE = f"{LIGHTNING}.py"
-_MARK = "Made by npumigrate"
 _NAMES = frozenset({"pytorch-lightning", "lightning"})
 _IMPORTED = re.compile(rf"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+{LIGHTNING}\b".encode(), re.MULTILINE)
 # What Trainer of Lightning 2 does not take.
@@ -32,7 +31,7 @@ def helps(project: Project, files: Iterable[str], read: Read) -> bool:
         return False
     for name in files:
         text = read(name) or ""
-        if os.path.basename(name) == _FILE and _MARK not in text[:1000]:
+        if posixpath.basename(name) == _FILE and MADE not in text[:1000]:
             return False
         if _OF_LIGHTNING_1.search(text):
             return False
@@ -41,13 +40,7 @@ def helps(project: Project, files: Iterable[str], read: Read) -> bool:
 
 def is_ours(entry: Entry) -> bool:
     """Whether a file of the input is the module of an earlier result: it is taken over as it is."""
-    if os.path.basename(entry.name) != _FILE:
-        return False
-    try:
-        with open(entry.path, "rb") as file:
-            return _MARK.encode() in file.read(1000)
-    except OSError:
-        return False
+    return is_made(entry.path, _FILE, MADE)
 
 
 def is_imported(data: bytes) -> bool:
@@ -59,4 +52,4 @@ def add_copies(tree: OutputTree, folders: Iterable[str]) -> None:
     """Write the module into folders of the result. Raises CannotWrite."""
     data = (data_folder("reports") / "lightning" / _FILE).read_bytes()
     for folder in sorted(folders):
-        add(tree, f"{folder}/{_FILE}" if folder else _FILE, data, replace=True)
+        add(tree, posixpath.join(folder, _FILE), data, replace=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable
 
 from migrator.api_support.versions import TorchVersion
@@ -9,10 +10,11 @@ from migrator.core.keep_cuda.module import FILE, NAME
 from migrator.data_folders import data_folder
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite
+from migrator.files.naming import is_made
 from migrator.files.writing import OutputTree, add
 
 _WITH_ACCELERATOR = (2, 6)
-_OURS = b"npumigrate --keep-cuda"
+_OURS = "npumigrate --keep-cuda"
 
 
 def is_imported(data: bytes) -> bool:
@@ -22,13 +24,7 @@ def is_imported(data: bytes) -> bool:
 
 def is_ours(entry: Entry) -> bool:
     """Whether a file of the input is the module of an earlier result: it is taken over as it is."""
-    if entry.name.rpartition("/")[2] != FILE:
-        return False
-    try:
-        with open(entry.path, "rb") as file:
-            return _OURS in file.read(1000)
-    except OSError:
-        return False
+    return is_made(entry.path, FILE, _OURS)
 
 
 def add_copies(tree: OutputTree, folders: Iterable[str], version: TorchVersion) -> None:
@@ -39,8 +35,8 @@ def add_copies(tree: OutputTree, folders: Iterable[str], version: TorchVersion) 
     older = "" if version.tuple >= _WITH_ACCELERATOR else "_before_2_6"
     data = (data_folder("reports") / "keep_cuda" / f"{NAME}{older}.py").read_bytes()
     for folder in sorted(folders):
-        name = f"{folder}/{FILE}" if folder else FILE
+        name = posixpath.join(folder, FILE)
         there = tree.building / name
-        if there.is_file() and _OURS not in there.read_bytes()[:1000]:
+        if there.is_file() and not is_made(there, FILE, _OURS):
             raise CannotWrite(f"{name} is the project's own, and --keep-cuda needs the name: rename it")
         add(tree, name, data, replace=True)

@@ -383,11 +383,16 @@ def _together(answers: Iterable[Value]) -> Value:
     return _MAYBE if kinds & {TENSOR, MAYBE} and kinds <= {TENSOR, MAYBE, UNKNOWN} else _UNKNOWN
 
 
+def is_class_of_torch(name: str) -> bool:
+    """Whether a qualified name is that of a class of torch: a method of it gets the object first."""
+    return name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
+
+
 def _member(name: str) -> Value:
     """What a qualified name stands for."""
     if name in _TENSOR_CLASSES:
         return Value(TENSOR, name)
-    if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+    if name.startswith("torch.nn.") and is_class_of_torch(name):
         return Value(MODULE, name)
     if name.startswith("torch."):
         return Value(OTHER, name)

@@ -11,6 +11,7 @@ from migrator.matchers.context import FileContext, put_around
 from migrator.matchers.kinds.method import HOLDS_COMPARISON, compared_type
 from migrator.matchers.kinds.move import called_to
 from migrator.names.tree import argument_of, hands_on
+from migrator.names.values import is_class_of_torch
 
 
 def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
@@ -34,9 +35,7 @@ def moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
 def _is_class(context: FileContext, node: ast.expr) -> bool:
     """Whether a method is a class's, which takes the value: ``torch.Tensor.cuda(x)``."""
     name = context.index.qualified_name(node)
-    return isinstance(context.index.definition(node), ast.ClassDef) or (
-        name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
-    )
+    return isinstance(context.index.definition(node), ast.ClassDef) or is_class_of_torch(name)
 
 
 def _may_be_another(context: FileContext, node: ast.Attribute) -> bool:

@@ -15,7 +15,7 @@ from migrator.matchers.packs import Rule
 from migrator.names.guards import is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import attributes, bare_name, called_name, imported
-from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, options_like
+from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, is_class_of_torch, options_like
 from migrator.project.frameworks import TORCH
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
@@ -25,11 +25,11 @@ def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iter
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
     for node, rule in _members(context, rules):
         call = context.index.call_of(node)
-        if (
-            _arguments_fit(call) or _is_of_project(context, node.attr)
-            if call
-            else _method_as_value(context, node)
-        ):
+        if call:
+            fits = _arguments_fit(call) or _is_of_project(context, node.attr)
+        else:
+            fits = _method_as_value(context, node)
+        if fits:
             yield from _judged(context, rule, node)
         elif not call and _handed_on(context, node):
             yield _left(
@@ -104,8 +104,7 @@ def _is_of_project(context: FileContext, member: str) -> bool:
 
 
 def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
-    name = context.index.qualified_name(node.value)
-    if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper():
+    if is_class_of_torch(context.index.qualified_name(node.value)):
         return True
     around = context.index.parent(node)
     if isinstance(around, ast.IfExp):

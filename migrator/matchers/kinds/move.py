@@ -22,7 +22,7 @@ from migrator.matchers.packs import Options
 from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, bare_name, called_name, hands_on, holder_of, is_none
-from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value
+from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value, is_class_of_torch
 
 _DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 _MOST_VALUES = 20  # a name that is given more is not followed
@@ -56,7 +56,7 @@ def moved_with_to(
     facts = context.project.named(value.name)
     if facts is not None and node.attr in facts.methods:
         return None  # it is renamed with its callers
-    if call is None or node.attr != "cuda" or _is_class_of_torch(context.index, node.value):
+    if call is None or node.attr != "cuda" or is_class_of_torch(context.index.qualified_name(node.value)):
         return None
     if hands_on(call):
         return None
@@ -70,12 +70,6 @@ def moved_with_to(
     else:
         return None
     return _written(context, options, node, call, device, message)
-
-
-def _is_class_of_torch(index: ModuleIndex, holder: ast.expr) -> bool:
-    """Whether a method is called on a class, with the object as its first argument."""
-    name = index.qualified_name(holder)
-    return name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
 
 
 def _written(

@@ -18,6 +18,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.structural.api_verdicts import asks_for_type, uses_of
 from migrator.names.guards import is_guarded
@@ -34,7 +35,7 @@ class FunctionOptions(Options):
     """
 
     functions: dict[str, str] = field(default_factory=dict)
-    differs: dict[str, str] = field(default_factory=dict)
+    differs: dict[str, str] = field(default_factory=dict, metadata=SAID)
 
 
 FunctionRule = Rule[FunctionOptions]
@@ -57,7 +58,7 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
         message = rule.message.replace("{function}", function).replace("{why}", why)
         edits = _edits(index, node, f"{module}.{function}", function) if module else []
         needing += [node] if edits else []
-        differs = _(rule.options.differs.get(function, ""))
+        differs = rule.options.differs.get(function, "")
         message = message + _("; ") + differs if differs else message
         advice = "" if edits else rule.advice
         yield found(context, rule, node, api=api, edits=edits, message=message, advice=advice)

@@ -30,16 +30,25 @@ def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterato
     One that was saved on a CUDA device raises on an NPU.
     """
     hints = re.compile(rule.options.hints, re.IGNORECASE)
-    saved = [Saved.from_text(each) for each in sorted(context.project.program.saved)]
-    saves_modules = any(not item.key and "module" in item.what for item in saved)
     for call, api in context.calls_of(rule):
         if hands_on(call) or argument_of(call, "map_location", 1) is not None:
             continue
         if any(hints.search(words) for words in _words_beside(context, call)):
             edits = added_argument(context.index, call, "map_location", '"cpu"')
-            if saves_modules and _stays(context.index, call):
+            if _saves_modules(_saved(context)) and _stays(context.index, call):
                 edits = []  # the program's own file has it on the NPU, where it is used
             yield found(context, rule, call, api=api, edits=edits)
+
+
+def _saved(context: FileContext) -> list[Saved]:
+    """What the project saves beside tensors and plain values."""
+    saved = context.project.program.saved
+    return context.index.once(("saved",), lambda: [Saved.from_text(each) for each in sorted(saved)])
+
+
+def _saves_modules(saved: list[Saved]) -> bool:
+    """Whether whole modules are saved, as they are."""
+    return any(not item.key and "module" in item.what for item in saved)
 
 
 def _stays(index: ModuleIndex, call: ast.Call) -> bool:
@@ -91,13 +100,12 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
 
     The project writes them, or a module is read from them.
     """
-    saved = [Saved.from_text(each) for each in sorted(context.project.program.saved)]
     for call, api in context.calls_of(rule):
         if hands_on(call) or len(call.args) > 2 or any(each.arg in _DECIDES for each in call.keywords):
             continue
         if _is_second_try(context.index, call):
             continue
-        why = _held(context.index, rule, call, saved)
+        why = _held(context.index, rule, call, _saved(context))
         if why:
             edits = added_argument(context.index, call, "weights_only", "False")
             message = _("{api} reads tensors and plain values only, since torch 2.6; {why}", api=api, why=why)
@@ -137,7 +145,7 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     unpacked = [each for name in names for each in elements(name)]
     if any(is_module_name(last_name(each)) for each in unpacked) and any(not item.key for item in saved):
         return _("the project saves whole modules")
-    if names and any(not item.key and "module" in item.what for item in saved):
+    if names and _saves_modules(saved):
         if all(is_module_name(last_name(each)) and not _is_state(index, each) for each in names):
             return _("the project saves whole modules")
     return ""
