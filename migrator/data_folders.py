@@ -6,19 +6,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from migrator.language import UserError
+
 _PACKAGE = Path(__file__).resolve().parent
+
+
+class NoFolderError(UserError, FileNotFoundError):
+    """A folder of ours is not where it has to be."""
 
 
 def data_folder(name: str) -> Path:
     """The folder ``rules``, ``api_db`` or ``reports``.
 
     In an installed wheel it lies inside the package (``migrator/data/``), in a
-    checkout beside it. Raises FileNotFoundError where neither is there.
+    checkout beside it. Raises NoFolderError where neither is there.
     """
     for folder in (_PACKAGE / "data" / name, _PACKAGE.parent / name):
         if folder.is_dir():
             return folder
-    raise FileNotFoundError(f"npumigrate is installed without its folder {name}/: install it again")
+    raise NoFolderError(f"npumigrate is installed without its folder {name}/: install it again")
 
 
 @cache

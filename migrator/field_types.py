@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+Made = TypeVar("Made")
 
 
 @cache
@@ -22,6 +25,23 @@ def field_types(record: Any) -> dict[str, Any]:
             whole, names = f"({','.join(texts)},)", vars(sys.modules[base.__module__])
             found.update(zip(written, eval(whole, names)))  # nosec B307: annotations of our own records
     return found
+
+
+def built(record: type[Made], content: Any) -> Made:
+    """A dataclass of dataclasses, tuples and mappings, from what JSON has of it; other keys are left out."""
+    types = field_types(record)  # type: ignore[arg-type]  # a class can be hashed
+    return record(**{name: _value(types[name], each) for name, each in content.items() if name in types})
+
+
+def _value(wanted: Any, content: Any) -> Any:
+    origin, parts = get_origin(wanted), get_args(wanted)
+    if is_dataclass(wanted):
+        return built(wanted, content)  # type: ignore[arg-type]  # it is a class
+    if origin is tuple:
+        return tuple(_value(parts[0], each) for each in content)
+    if origin is dict:
+        return {key: _value(parts[1], each) for key, each in content.items()}
+    return _value(parts[0], content) if origin is Union and content is not None else content
 
 
 def _annotations(base: type) -> dict[str, Any]:

@@ -34,11 +34,18 @@ def N_(text: str, /) -> str:  # noqa: N802 (the custom of gettext)
     return text
 
 
-class MessageError(ValueError):
-    """An error whose text a person reads, in the language of the run; ``values`` are those of its fields."""
+class UserError(Exception):
+    """An error whose text is the user's line, in the language of the run; ``values`` are those of its fields.
+
+    Where nothing catches it, it ends the command with that line.
+    """
 
     def __init__(self, text: str, /, **values: object) -> None:
         super().__init__(_(text, **values))
+
+
+class MessageError(UserError, ValueError):
+    """Such an error about what the user has given."""
 
 
 def language() -> str:

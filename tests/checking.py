@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from migrator.core.check import check, no_fix, safe_fixes
 from migrator.core.rules import Rules
 from migrator.files.document import Document
 from migrator.files.file_types import file_type
 from migrator.files.source import Source
 from migrator.findings.finding import Result
+from migrator.matchers.packs import Rule, load_all
 from migrator.project.project import Project
+
+
+@cache
+def every_rule() -> tuple[Rule[Any], ...]:
+    """All rules of ours, read once a process."""
+    return tuple(load_all())
 
 
 def document(name: str, text: str) -> Document:

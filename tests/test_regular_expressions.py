@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import signal
 import sys
-import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 import pytest
 
@@ -21,11 +19,11 @@ with warnings.catch_warnings():
     import sre_parse
 
 import migrator
+from tests.timing import TooSlow, grows_evenly
 
 _HOUSE = Path(migrator.__file__).parent
 _LENGTH = 8_000
 _MOST = 100
-_SECONDS = 0.01  # a good one needs a hundredth of it, a quadratic one twice as much
 _USES = frozenset("search match fullmatch finditer findall split sub subn".split())
 _Pattern = Union[re.Pattern[str], re.Pattern[bytes]]
 
@@ -141,10 +139,10 @@ def _inside(items: Any) -> Iterator[Any]:
             yield from _inside(value[-1])
 
 
-def _attacks(pattern: _Pattern) -> Iterator[str]:
+def _attacks(pattern: _Pattern) -> Iterator[Callable[[int], str]]:
     """Long texts that begin as an expression wants, go on with a part of it, and end with what is not in it.
 
-    Of very many some are left out.
+    Each can be made of any length. Of very many some are left out.
     """
     text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     parsed = list(sre_parse.parse(text, pattern.flags & ~re.UNICODE & ~re.DEBUG))
@@ -157,42 +155,43 @@ def _attacks(pattern: _Pattern) -> Iterator[str]:
                 pieces.update(_examples(sequence[start:stop]))
     made = [*product(sorted(pieces - {""}), sorted(begins), ("\x01", "\n\x01"))]
     for piece, begin, end in made[:: len(made) // _MOST + 1]:
-        yield begin + piece * (_LENGTH // len(piece)) + end
+        yield partial(_attack, begin, piece, end)
 
 
-@contextmanager
-def _no_longer_than(seconds: float) -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise TimeoutError
-
-    earlier = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, earlier)
+def _attack(begin: str, piece: str, end: str, length: int) -> str:
+    return begin + piece * (length // len(piece)) + end
 
 
-def _seconds(pattern: Any, text: str, uses: set[str]) -> float:
-    """How long an expression is tried on a text: at its start, or at each place where it is searched."""
+def _search(pattern: Any, text: str, uses: set[str]) -> None:
+    """Try an expression on a text: at its start, or at each place where it is searched."""
     attack = text if isinstance(pattern.pattern, str) else text.encode("latin-1", "replace")
     anchored = uses & {"match", "fullmatch"} if uses & _USES <= {"match", "fullmatch"} else set()
-    started = time.process_time()
-    with suppress(TimeoutError), _no_longer_than(0.5):
-        for use in anchored:
-            getattr(pattern, use)(attack)
-        for _ in pattern.finditer(attack) if not anchored else ():
-            pass
-    return time.process_time() - started
+    for use in anchored:
+        getattr(pattern, use)(attack)
+    for _ in pattern.finditer(attack) if not anchored else ():
+        pass
 
 
 def _slow(pattern: _Pattern, uses: set[str]) -> Iterator[str]:
-    for text in _attacks(pattern):
-        if all(_seconds(pattern, text, uses) > _SECONDS for _ in range(6)):  # not by chance
-            yield f"{text[:40]!r} … {text[-3:]!r}"
+    for make in _attacks(pattern):
+        try:
+            even = grows_evenly(lambda text: _search(pattern, text, uses), make, _LENGTH, hangs=10)
+        except TooSlow:
+            even = False
+        if not even:
+            yield f"{make(_LENGTH)[:40]!r} … {make(0)[-3:]!r}"
 
 
 def test_no_expression_is_slow() -> None:
     slow = {place: next(_slow(pattern, uses), "") for place, pattern, uses in _patterns()}
     assert [f"{place}: {text}" for place, text in slow.items() if text] == []
+
+
+@pytest.mark.parametrize("expression", [r"x*y", r"\s+;", r"(?:a|b)*c|a*d"])
+def test_slow_expressions_are_seen(expression: str) -> None:
+    assert any(_slow(re.compile(expression), {"search"}))
+
+
+@pytest.mark.parametrize("expression", [r"\[", r"\bcuda\b", r"a{1,20}b", r"^\s+;"])
+def test_quick_expressions_are_not(expression: str) -> None:
+    assert not any(_slow(re.compile(expression), {"search"}))

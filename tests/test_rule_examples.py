@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from migrator.core.examples import failure
-from migrator.matchers.packs import Rule, load_all
+from migrator.matchers.packs import Rule
+from tests.checking import every_rule
 
 EXAMPLES = [
     pytest.param(rule, number, id=f"{rule.code}-{number}")
-    for rule in load_all()
+    for rule in every_rule()
     for number in range(len(rule.examples))
 ]
 
@@ -22,7 +23,7 @@ def test_example(rule: Rule, number: int) -> None:
     assert failure(rule, number) is None
 
 
-@pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.code)
 def test_every_rule_explains_itself(rule: Rule) -> None:
     assert rule.why, "says why"
     of_project = ("none", "library-function", "float64-handed-over", "started-script")
@@ -34,7 +35,7 @@ def test_every_rule_explains_itself(rule: Rule) -> None:
     assert any("unchanged" in example for example in rule.examples), "shows a look-alike that is not"
 
 
-@pytest.mark.parametrize("rule", load_all(), ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.code)
 def test_references_are_links(rule: Rule) -> None:
     for reference in rule.references:
         address = urlsplit(reference)

@@ -13,6 +13,7 @@ from types import ModuleType
 
 from migrator.api_support import tables
 from migrator.data_folders import data_folder
+from tools.releases import writing
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
                 if alias != api and _find(alias) is found:
                     lines.setdefault(alias, api)
     rows: list[Sequence[str]] = list(lines.items())
-    tables.write_in(data_folder("api_db"), "aliases", rows)
+    writing.write_in(data_folder("api_db"), "aliases", rows)
 
 
 def _spellings(thing: object) -> Iterator[str]:

@@ -120,8 +120,9 @@ def _of_rules() -> Iterator[tuple[str, str]]:
     for file in sorted((ROOT / "rules").rglob("*.yaml")):
         for rule in _yaml(file):
             for key in _OF_RULES:
-                if rule.get(key):
-                    yield " ".join(rule[key].split()), rule["code"]
+                for each in (rule, *rule.get("cases", ())):
+                    if each.get(key):
+                        yield " ".join(each[key].split()), rule["code"]
     for file in sorted((ROOT / "rules").rglob("*.yaml")):
         for loaded in load(file) if file.parent.name != "runtime" else ():
             yield from ((text, loaded.code) for text in _said(loaded.options) if " " in text)
@@ -179,7 +180,7 @@ def _of_help() -> Iterator[tuple[str, str]]:
 
     from migrator.cli import main, spoken
     from migrator.command_options import options_of
-    from migrator.lint.option_table import OPTIONS
+    from migrator.lint.options import OPTIONS
 
     yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
     for name in ("--help", *main.COMMANDS):

@@ -17,8 +17,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from migrator.api_support import tables
 from migrator.data_folders import data_folder
+from tools.releases import writing
 
 _SAMPLES = 6
 Work = Callable[[], Any]
@@ -52,7 +52,7 @@ def main(out: Path) -> int:
         derived = set().union(*backward)
         sometimes = set().union(*forward) - always
         rows[api] = " ".join(sorted(always)), " ".join(sorted(sometimes)), " ".join(sorted(derived))
-    tables.write_in(out, "composed", [(api, *cells, source) for api, cells in rows.items()])
+    writing.write_in(out, "composed", [(api, *cells, source) for api, cells in rows.items()])
     return int(failed > 0)
 
 

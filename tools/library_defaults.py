@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from migrator.api_support import check, tables
+from migrator.api_support import tables
 from migrator.data_folders import data_folder
+from tools.releases import check, writing
 
 _RELEASE = re.compile(r"([\w.-]+?)-(\d+(?:\.\d+)*)[\w.]*(?:-py[\d.py]+-none-any\.whl|\.tar\.gz)")
 _CUDA = re.compile(r"""(?:torch\.device\()?['"]cuda(?::0)?['"]\)?""")
@@ -57,9 +58,9 @@ def main(folder: Path) -> int:
     """Write the table, and say what is wrong then; 1 where something is."""
     api_db = data_folder("api_db")
     releases = _releases(folder)
-    known = {(row["api"], row["argument"]): row for row in tables.records("library_defaults", api_db)}
+    known = {(row["api"], row["argument"]): row for row in writing.records("library_defaults", api_db)}
     found = []
-    for row in tables.records("by_hand/library_defaults", api_db):
+    for row in writing.records("by_hand/library_defaults", api_db):
         derived = _derived(row, releases)
         if derived is None:
             derived = known.get((row["api"], row["argument"]))
@@ -67,7 +68,7 @@ def main(folder: Path) -> int:
             print(f"{row['api']} {row['argument']}: no release in the folder shows it")
         else:
             found.append({**row, **derived})
-    columns = tables.COLUMNS["library_defaults"].split()
+    columns = writing.COLUMNS["library_defaults"].split()
     with open(api_db / "library_defaults.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)

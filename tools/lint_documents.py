@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator.command_options import Option
-from migrator.lint.option_table import KEYS, OPTIONS
+from migrator.lint.options import KEYS, OPTIONS
 
 _DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA = _DOCS / "npumigrate.schema.json"

@@ -13,9 +13,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from migrator.api_support import own_names, tables
+from migrator.api_support import own_names
 from migrator.api_support.versions import TorchVersion, known
 from migrator.data_folders import data_folder
+from tools.releases import writing
 
 
 def main(clone: str) -> None:
@@ -26,7 +27,7 @@ def main(clone: str) -> None:
         for name in _mentioned(clone, version):
             found.setdefault(name, []).append(version.text)
     rows = sorted((name, " ".join(inside)) for name, inside in found.items())
-    tables.write_in(data_folder("api_db"), "mentioned_names", rows)
+    writing.write_in(data_folder("api_db"), "mentioned_names", rows)
 
 
 def _mentioned(clone: str, version: TorchVersion) -> Iterator[str]:

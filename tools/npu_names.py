@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import sys
 
-from migrator.api_support import check
-from migrator.api_support.releases import npu_names
 from migrator.data_folders import data_folder
+from tools.releases import check, npu_names
 
 
 def main() -> int:
     """Write the table, and say what is wrong with the tables then; 1 where something is."""
-    npu_names.derive(data_folder("api_db"))
-    problems = check.problems(data_folder("api_db"))
+    try:
+        npu_names.derive(data_folder("api_db"))
+        problems = check.problems(data_folder("api_db"))
+    except npu_names.ByHandError as error:
+        problems = [str(error)]
     print("\n".join(problems), end="\n" if problems else "")
     return int(bool(problems))
 

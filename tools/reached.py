@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from migrator.api_support import support, tables
-from migrator.api_support.releases.archive import Archive
-from migrator.api_support.releases.bindings import FUNCTIONS, Bound, Function, Package
-from migrator.api_support.releases.wheels import texts
 from migrator.api_support.torch_names import listed, of_version
 from migrator.api_support.versions import known
 from migrator.data_folders import data_folder
+from tools.releases import writing
+from tools.releases.archive import Archive
+from tools.releases.bindings import FUNCTIONS, Bound, Function, Package
+from tools.releases.wheels import texts
 
 PACKAGES = ("torch", "torchvision", "torchaudio")
 # The parts of the compiled torch in which operators are bound.
@@ -446,7 +447,7 @@ def load(folder: Path, version: str, releases: dict[str, str]) -> Package:
 def main(folder: Path, wanted: Sequence[str]) -> None:
     """Read the wheels of some versions, or of all that are there, and put what they say into the table."""
     api_db = data_folder("api_db")
-    releases = {row["torch"]: row for row in tables.records("torch_wheels", api_db)}
+    releases = {row["torch"]: row for row in writing.records("torch_wheels", api_db)}
     held: dict[str, dict[str, Row]] = {}
     for version in wanted or releases:
         numbers = {package: releases[version][f"{package}_wheel"] for package in PACKAGES}
@@ -465,7 +466,7 @@ def main(folder: Path, wanted: Sequence[str]) -> None:
             for name, rows in by_name.items()
             for first, last, row in tables.ranges(rows, order)
         ]
-        tables.write_in(api_db, "reached", lines)
+        writing.write_in(api_db, "reached", lines)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ it keeps. What it adds to the others is data:
   ``unsupported_api.csv`` or ``unknown_api.csv``, and else to ``manual_review.csv``. ``docs/reports.md``
   describes it (a test compares).
 - **A rule** whose code begins as one of the mode's ``codes`` takes part without being named here.
-- **A pass over the whole tree** is the mode's ``whole_tree``: a module whose function ``find`` is given the
-  Survey (the files) and the Progress, and gives the rows itself, each with the name of its table.
+- **A pass over the whole tree** (``whole_tree``) is given what all rules find in its files, and gives its
+  rows, each with the name of its table.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Callable
 
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
@@ -33,10 +31,8 @@ from migrator.findings.finding import Finding, Result
 from migrator.matchers.other_files import is_candidate
 from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
-from migrator.project.project import Project
-from migrator.report.csv_tables import CsvTables, run_reports
+from migrator.report.csv_tables import SKIPPED, CsvTables, run_reports
 from migrator.report.log_file import log_trace
-from migrator.report.rows import SKIPPED
 from migrator.report.tally import Tally, summary_text
 from migrator.run.loading import load_project
 from migrator.run.processes import Progress, processes_for
@@ -50,25 +46,6 @@ _NOT_REACHED = "the analysis was interrupted before it reached this file"
 
 _LOG = logging.getLogger("npumigrate")
 
-# A row: the name of its table, and its values under the names that reports/columns.yaml uses.
-Row = tuple[str, dict[str, str]]
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The files of the input in order, the user's settings (all rules are selected), how many processes.
-
-    ``results`` are what another mode's rules found in the Python files, by name as it is shown, where these
-    were all rules; empty where they were not.
-    """
-
-    root: Path
-    entries: tuple[Entry, ...]
-    settings: Settings
-    project: Project
-    jobs: int
-    results: Mapping[str, Result] = field(default_factory=dict)
-
 
 @dataclass(frozen=True)
 class Mode:
@@ -81,7 +58,7 @@ class Mode:
     codes: tuple[str, ...] = ()
     judged: tuple[str, ...] = ()
     with_changes: bool = False
-    whole_tree: str = ""  # loaded when it is asked for: the other modes do without a call graph
+    whole_tree: bool = False
 
     def keeps(self, finding: Finding) -> bool:
         """Whether a finding belongs to this mode."""
@@ -96,7 +73,7 @@ MODES: Mapping[str, Mode] = {
     "torch_apis": Mode(
         codes=("NPU5", "NPU64", "NPU65", "NPU70", "NPU71", "NPU73"), judged=("NPU1", "NPU2", "NPU3")
     ),
-    "third_party": Mode(whole_tree="migrator.analyze.third_party.tables"),
+    "third_party": Mode(whole_tree=True),
     "affinity_apis": Mode(codes=("NPU8",), with_changes=True),
     "dynamic_shape": Mode(codes=("NPU75",)),
 }
@@ -134,7 +111,8 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
     Raises RuleError for rules that cannot be used, SourceError where the input
     cannot be read or the reports cannot be written.
     """
-    settings = job.settings._replace(select=_codes(job))
+    codes = {code for mode in job.modes for code in (*MODES[mode].codes, *MODES[mode].judged)}
+    settings = job.settings._replace(select=(*sorted(codes), *(["ALL"] if _at_once(job) else [])))
     rules = rules_for(settings)
     how = f"modes {', '.join(job.modes)}"
     with output_tree(job.source, out, overwrite, ANALYSIS_SUFFIX) as tree:
@@ -144,14 +122,16 @@ def analyze(job: Job, out: Path, overwrite: bool, progress: Progress) -> Outcome
             tally.rows = tables.rows
             complete = _fill(tree, tables, tally, job, settings, progress)
         code = (SOME_SKIPPED if tally.skipped else DONE) if complete else INTERRUPTED
-        add(tree, "summary.json", _summary(job, tally, code))
+        options = {
+            "input": shown(os.path.basename(os.path.abspath(job.source))),
+            "mode": ",".join(job.modes),
+            "ignore": list(settings.ignore),
+            "rules": [shown(os.path.basename(file)) for file in settings.rule_files],
+            "exclude": list(job.exclude),
+        }
+        text = summary_text(tally, torch, options, code)
+        add(tree, "summary.json", text.encode("utf-8", "backslashreplace"))
     return Outcome(tally, code, tree.result)
-
-
-def _codes(job: Job) -> tuple[str, ...]:
-    """The rules of the modes, as an option ``--select`` would name them."""
-    codes = {code for mode in job.modes for code in (*MODES[mode].codes, *MODES[mode].judged)}
-    return (*sorted(codes), *(["ALL"] if _at_once(job) else []))
 
 
 def _at_once(job: Job) -> bool:
@@ -174,7 +154,7 @@ def _fill(
     skipped: set[str] = set()
     results: dict[str, Result] = {}
     try:
-        project, size = load_project(entries, job.jobs)
+        project, size = load_project(entries, job.jobs, progress=progress)
         tally.frameworks = project.frameworks
         jobs = processes_for(size, job.jobs)
         known = replace(project, libraries=read_api_files(job.api_files), definitions=job.definitions)
@@ -191,10 +171,14 @@ def _fill(
             _record(result, modes, tables, tally)
         waiting = {}
         tally.seen = sum(entry.kind != "file" for entry in entries)
-        survey = Survey(job.source, entries, job.settings, project, jobs, results)
-        for name in (name for name in job.modes if MODES[name].whole_tree):
-            find: Callable[[Survey, Progress], Iterator[Row]] = import_module(MODES[name].whole_tree).find
-            for table, row in list(find(survey, progress)):
+        if any(mode.whole_tree for mode in modes):
+            from migrator.analyze.third_party.tables import find  # the other modes do without a call graph
+
+            if not _at_once(job):
+                python = [entry for entry in entries if entry.kind == "python"]
+                turn = check_files(python, job.settings, project, jobs, progress)
+                results = {done.result.name: done.result for _, done in turn}
+            for table, row in list(find(job.source, entries, results)):
                 if table != SKIPPED:
                     tables.write(table, row)
                 elif row["file"] not in skipped:  # by another mode
@@ -238,14 +222,3 @@ def _entries(job: Job, tree: OutputTree, progress: Progress) -> Iterator[Entry]:
             progress("reading", seen, 0)
             if entry.kind != "file" or is_candidate(entry.name):
                 yield entry
-
-
-def _summary(job: Job, tally: Tally, code: int) -> bytes:
-    options = {
-        "input": shown(os.path.basename(os.path.abspath(job.source))),
-        "mode": ",".join(job.modes),
-        "ignore": list(job.settings.ignore),
-        "rules": [shown(os.path.basename(file)) for file in job.settings.rule_files],
-        "exclude": list(job.exclude),
-    }
-    return summary_text(tally, job.settings.version, options, code).encode("utf-8", "backslashreplace")

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Optional, TypeVar
 
 from migrator.api_support import env_vars, npu_names, sentences, support, tables, torch_names, verdicts
-from migrator.api_support.coverage import basis
 from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.versions import TorchVersion, known
 
@@ -127,7 +126,7 @@ def matching(pattern: str) -> list[str]:
     private = re.search(r"(^|\.)_", pattern)
     for reading in _readings(pattern):
         found = [name for name in _names() if fnmatch.fnmatchcase(name, reading)]
-        # torch.cuda.nvtx.* is asked for what programs use.
+        # Who looks up torch.cuda.nvtx.* wants what programs use.
         found = found if private else [name for name in found if not re.search(r"\._(?!_)", name)] or found
         if found:
             return found
@@ -135,7 +134,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def nearest(asked: str, most: int = 5) -> list[str]:
-    """Known names that look like what was asked, the likeliest first."""
+    """Known names that are similar to one that is not known, the likeliest first."""
     scored: dict[str, float] = {}
     for wanted in _readings(asked):
         last = wanted.rpartition(".")[2].lower()
@@ -207,7 +206,7 @@ def _module_of(name: str) -> str:
 
 
 def _in_module(module: str, asked: str) -> tuple[str, ...]:
-    """The names of a module that look like one that it has not."""
+    """The names of a module that are similar to one that it lacks."""
     start = f"{module}."
     members = [name.removeprefix(start) for name in _names() if name.startswith(start)]
     found = difflib.get_close_matches(asked.removeprefix(start), members, cutoff=0.75)
@@ -367,7 +366,7 @@ def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
         sentence=sentences.sentence(answer.name, version)
         if answer.verdicts
         else _of_other(answer, kind, exists, version),
-        basis=basis(answer.name, version),
+        basis=verdicts.basis(answer.name, version),
         certain=known_by is None or known_by.certain,
         lacking=known_by.lacking if known_by else (),
         sometimes=known_by.sometimes if known_by else (),

@@ -78,7 +78,7 @@ def release_for(torch: str, cann: str) -> str:
 
 
 def cann_order(version: str) -> tuple[int, int, int, int] | None:
-    """What sorts versions of CANN: ``8.2.RC1`` is before ``8.2.0``. None for words that are no version."""
+    """What sorts versions of CANN: ``8.2.RC1`` is before ``8.2.0``. None for what is not a version."""
     match = _CANN.match(version.strip())
     if match is None:
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from migrator.api_support import npu_names, support, tables, torch_names
 from migrator.api_support.versions import TorchVersion, known, resolve
+from migrator.language import MessageError
 
 
 @dataclass(frozen=True)
@@ -108,5 +109,5 @@ def pair(words: tuple[str, str]) -> tuple[TorchVersion, TorchVersion]:
     """
     older, newer = sorted((resolve(word) for word in words), key=lambda version: version.tuple)
     if older == newer:
-        raise ValueError(f"both are torch {older}: choose two of {', '.join(map(str, known()))}")
+        raise MessageError(f"both are torch {older}: choose two of {', '.join(map(str, known()))}")
     return older, newer

@@ -49,7 +49,7 @@ class EnvVar(NamedTuple):
 
 
 class NpuVariable(NamedTuple):
-    """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are product lines, where told."""
+    """A variable of HCCL, CANN or torch_npu, in words. ``hardware`` are product lines, where known."""
 
     name: str
     default: str

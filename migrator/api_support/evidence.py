@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.api_support import npu_names, support, tables
 from migrator.api_support.torch_names import of_version
+from migrator.api_support.verdict_type import Evidence
 from migrator.api_support.versions import TorchVersion
 
 _DEEPEST = 6  # names that stand for one another
-
-
-class Evidence(NamedTuple):
-    """What follows for an API from other things than a document.
-
-    ``kind`` is area (what a part of torch is about, by hand), executed (on an emulated NPU),
-    source (its Python code was read), core (torch's compiled part, which is the same for all devices)
-    or value.
-    ``operators`` are what it comes to, ``lacking`` those of them that no NPU kernel is registered for, and
-    ``sometimes`` and ``backward`` such as some arguments or the backward pass come to.
-    """
-
-    status: str
-    kind: str
-    certain: bool
-    operators: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()
-    sometimes: tuple[str, ...] = ()
-    backward: tuple[str, ...] = ()
-    note: str = ""
-
-    @property
-    def kernel(self) -> str:
-        """The word that ``Verdict.kernel`` has for it."""
-        if self.kind in ("area", "value") or self.status == "unsupported":
-            return ""
-        if self.status == "fallback":
-            return "none"
-        return "composite" if self.operators else "python"
 
 
 @cache

@@ -37,7 +37,7 @@ class LibraryDefault(NamedTuple):
     advice: str
 
     def holds(self, limits: Optional[Limits]) -> Optional[bool]:
-        """Whether it is so in the version that a project asks for; None where that is not known."""
+        """Whether it is so in the version that a project requires; None where that is not known."""
         if not self.since and not self.until:
             return True
         pin = next((number for sign, number in limits or () if sign in _PINS), None)

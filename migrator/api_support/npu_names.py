@@ -15,6 +15,7 @@ NO_EQUIVALENT = N_("torch_npu has no equivalent of this name.")
 NOT_LOOKED_UP = N_("Not looked up for this torch_npu; that of torch {version} has {name}.")
 LATER = N_("torch_npu has {name} with torch {version} and newer releases, not with this one.")
 EARLIER = N_("torch_npu had {name} up to torch {version}.")
+IN_SIGHT = N_("It can stay, or be imported from where it comes.")
 
 
 class NpuName(NamedTuple):

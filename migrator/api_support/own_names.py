@@ -17,7 +17,7 @@ _OPERATOR = "torch_npu.npu_"
 
 
 class Absence(NamedTuple):
-    """That a version has not got a name; ``first`` and ``last`` are the ends of the versions that have it.
+    """A version lacks a name; ``first`` and ``last`` are the ends of the versions that have it.
 
     Both are empty where none has it.
     """
@@ -36,7 +36,7 @@ def spelled(name: str) -> str:
 
 
 def absence(name: str, version: TorchVersion) -> Absence | None:
-    """What is to say of a name that a version has not got; None where it has it, or it is not known."""
+    """The absence of a name from a version; None where the version has it, or that is not known."""
     there = releases_with(name)
     if there:
         if version.text in there or not _is_read(name, version):

@@ -7,10 +7,10 @@ from typing import Optional
 
 from migrator.api_support import npu_names
 from migrator.api_support.env_vars import EnvVar
-from migrator.api_support.hardware import HARDWARE
 from migrator.api_support.support import limit_words
 from migrator.api_support.torch_names import of_version, short
-from migrator.api_support.verdicts import Verdict, judge, word
+from migrator.api_support.verdict_type import HARDWARE, Verdict
+from migrator.api_support.verdicts import judge, word
 from migrator.api_support.versions import TorchVersion
 from migrator.language import N_, _
 

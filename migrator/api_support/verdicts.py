@@ -6,13 +6,13 @@ docs/analysis.md has the table.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple, Optional
 
 from migrator.api_support import npu_names, support, tables
-from migrator.api_support.evidence import Evidence, compose, executed
-from migrator.api_support.hardware import differs, is_left_out, left_out_dtypes
+from migrator.api_support.evidence import compose, executed
 from migrator.api_support.torch_names import of_version
+from migrator.api_support.verdict_type import HARDWARE, IN_EVERY_CALL, Verdict
 from migrator.api_support.versions import TorchVersion
 
 # What holds for every use of an API, whatever its arguments.
@@ -23,101 +23,13 @@ _ANY_USE = frozenset(
 # What a kernel says where no document does.
 _BY_KERNEL = {"kernel": "supported", "composite": "supported", "none": "fallback", "python": "supported"}
 _FLAT = ("torch.Tensor.", "torch.nn.functional.", "torch.")
-# What a user meets at once; other limits are remarks.
-_MET = frozenset(
-    "infer_only create_only compile_only no_backward no_dtype no_npu_dtype use_npu_class returns_fp32"
-    " returns_int32 range shape"
-    " ndim subset input_kind attr_subset kwargs_only device_str env needs_sparse no_varlen world_size"
-    " cpu_fallback".split()
-)
-# Parameters that nearly every call names, whatever their limit is (torch.norm).
-_IN_EVERY_CALL = {"dim"}
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # MaxPool2d is max_pool2d
 _PREFIXED = ("torch.linalg.", "torch.fft.", "torch.special.")
-# The documents' words for dtypes, and torch's. What NPUs lack as a rule are 64 bit floats and complex
-# numbers; a product line may lack others.
-_WIDE = {"fp64": "float64 double", "complex64": "complex64 cfloat", "complex128": "complex128 cdouble"}
-_OTHER = {
-    "fp32": "float32 float",
-    "fp16": "float16 half",
-    "bf16": "bfloat16",
-    "uint8": "uint8",
-    "int8": "int8",
-    "int16": "int16 short",
-    "int32": "int32 int",
-    "int64": "int64 long",
-    "bool": "bool",
-}
-_UNTRIED = {"fp16": "float16", "bf16": "bfloat16"}
-_LISTED_AS = {name: word for word, names in {**_WIDE, **_OTHER}.items() for name in names.split()}
-WIDE_DTYPES = frozenset(" ".join(_WIDE.values()).split())
-DTYPES = frozenset(_LISTED_AS)
 
 
-class Verdict(NamedTuple):
-    """What is to say of an API at one torch version.
-
-    ``status`` is supported, unsupported, fallback (runs on the CPU), partial (some limit holds for every
-    use), absent (not in this torch) or unknown. ``documents`` is the document's word, empty where it lists no
-    such API, ``asof`` the version whose document that is where it is another one. ``kernel`` is kernel,
-    composite, none, python (it needs no operator) or empty (not known). ``dtypes`` are those of the main
-    input, empty where all are allowed; ``parameters`` those that the document limits.
-
-    Where the verdict is for a product line, ``by_hardware`` says that the status is its own; ``ticked`` are
-    the others if the document leaves it out, ``left_out`` the dtypes that it takes from it.
-    """
-
-    api: str
-    status: str
-    documents: str = ""
-    asof: str = ""
-    kernel: str = ""
-    limits: tuple[str, ...] = ()
-    dtypes: frozenset[str] = frozenset()
-    parameters: frozenset[str] = frozenset()
-    by_hardware: bool = False
-    ticked: tuple[str, ...] = ()
-    left_out: frozenset[str] = frozenset()
-    evidence: Optional[Evidence] = None  # where neither the documents nor the operators of that name decide
-
-    @property
-    def limited(self) -> bool:
-        """Whether a user meets one of the document's limits at once: an argument, a usual dtype."""
-        codes = (limit.partition(":") for limit in self.limits)
-        if any(code in _MET or (code == "param" and word not in _IN_EVERY_CALL) for code, _, word in codes):
-            return True
-        return bool(self.untried)
-
-    @property
-    def untried(self) -> list[str]:
-        """The usual dtypes that a list of them is without: NPUs have them, so it says what was tried."""
-        return [name for key, name in _UNTRIED.items() if "fp32" in self.dtypes and key not in self.dtypes]
-
-    @property
-    def runs(self) -> bool:
-        """Whether it runs on an NPU by other evidence than the document, which calls it unsupported."""
-        if "sparse" in self.api and self.kernel != "kernel":
-            return False  # what torch builds sparse tensors from is there for other devices
-        if self.kernel in ("kernel", "composite", "python") or "docs_untested" in self.limits:
-            return True
-        found = self.evidence
-        return found is not None and found.status == "supported" and found.kind in ("executed", "source")
-
-    @property
-    def silent(self) -> bool:
-        """Whether there is nothing to say, whatever the call looks like."""
-        return self.status == "supported" and not (self.dtypes or self.parameters or self.left_out)
-
-    def refuses(self, dtype: str) -> bool:
-        """Whether the document leaves out a dtype, spelled as in ``torch.float64``, of the main input."""
-        # Lists leave out what was not tried, and a list without float32 is about something else than the
-        # result, such as indices.
-        wide = dtype in WIDE_DTYPES and "fp32" in self.dtypes
-        return self.lacks(dtype) or (wide and _LISTED_AS[dtype] not in self.dtypes)
-
-    def lacks(self, dtype: str) -> bool:
-        """Whether the document takes a dtype, spelled as in ``torch.float64``, from the product line."""
-        return _LISTED_AS.get(dtype) in self.left_out
+# The product lines for which the documents tick what works. A1 is ticked beside a single API: elsewhere its
+# absence says nothing, and only dtypes are listed for it.
+_TICKED = frozenset(HARDWARE) - {"A1"}
 
 
 @cache
@@ -140,8 +52,8 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         status, kernel = evidence.status, kernel or evidence.kernel
     left_out = differing = False
     if status in ("supported", "partial"):
-        left_out = is_left_out(hardware, found.hardware)
-        differing = differs(hardware, found.limits)
+        left_out = _is_left_out(hardware, found.hardware)
+        differing = _differs(hardware, found.limits)
     return Verdict(
         api=found.api,
         status="unsupported" if left_out else "partial" if differing else status,
@@ -151,10 +63,10 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         limits=found.limits,
         dtypes=frozenset(main[0].split("+")) if "dtype" in found.limits and main else frozenset(),
         parameters=frozenset(limit[6:] for limit in found.limits if limit.startswith("param:"))
-        - _IN_EVERY_CALL,
+        - IN_EVERY_CALL,
         by_hardware=left_out or (differing and status == "supported"),
         ticked=found.hardware if left_out else (),
-        left_out=left_out_dtypes(hardware, found.dtypes) if hardware else frozenset(),
+        left_out=_left_out_dtypes(hardware, found.dtypes) if hardware else frozenset(),
         evidence=evidence,
     )
 
@@ -181,6 +93,16 @@ def word(name: str, version: TorchVersion) -> str:
     if verdict.status == "supported" and verdict.limited:
         return "partial"
     return "supported" if form is not None and verdict.status == "unknown" else verdict.status
+
+
+def basis(name: str, version: TorchVersion) -> str:
+    """What an answer is known from: names, documents, operators, or its evidence's kind; '' of nothing."""
+    if npu_names.look_up(name, version) is not None:
+        return "names"
+    verdict = judge(name, version)
+    if verdict.evidence is not None:
+        return verdict.evidence.kind
+    return "documents" if verdict.documents else "operators" if verdict.kernel else ""
 
 
 def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
@@ -266,3 +188,36 @@ def tensor_methods() -> frozenset[str]:
     prefix = "torch.Tensor."
     lines = [line for table in ("api_support", "aliases") for line in tables.starting(table, prefix)]
     return frozenset(line[len(prefix) : line.index(",")] for line in lines)
+
+
+def _is_left_out(hardware: str, ticked: Iterable[str]) -> bool:
+    """Whether a document ticks an API for other product lines and not for this one."""
+    lines = set(ticked)
+    return bool(lines) and hardware in _TICKED and hardware not in lines
+
+
+def _left_out_dtypes(hardware: str, groups: Iterable[str]) -> frozenset[str]:
+    """The dtypes that a document takes from one product line: excluded there, or listed for others only.
+
+    ``groups`` is as in api_support.csv: ``@950DT!:fp64`` excludes, ``@A1:fp16+fp32`` lists.
+    """
+    excluded: set[str] = set()
+    here: set[str] = set()
+    elsewhere: set[str] = set()
+    for group in groups:
+        where, colon, dtypes = group.partition(":")
+        if not colon or not where.startswith("@") or where.endswith("+"):
+            continue
+        named = where.strip("@!").split("+")
+        if where.endswith("!"):
+            excluded.update(dtypes.split("+") if hardware in named else ())
+        elif hardware in named:
+            here.update(dtypes.split("+"))
+        else:
+            elsewhere.update(dtypes.split("+"))
+    return frozenset(excluded | (elsewhere - here if here else set()))
+
+
+def _differs(hardware: str, limits: Iterable[str]) -> bool:
+    """Whether one of the limits (``hw_950DT``, ``hw_A1_A2``) is about this product line."""
+    return any(limit.startswith("hw_") and hardware in limit.split("_")[1:] for limit in limits)

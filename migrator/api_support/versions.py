@@ -11,7 +11,6 @@ from migrator.api_support import tables
 from migrator.language import N_, MessageError, _
 
 _SIGNS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt}
-_SWITCHES = tables.COLUMNS["versions"].split()[5:10]
 CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")
 
 
@@ -91,7 +90,7 @@ def resolve(text: str) -> TorchVersion:
                 raise UnknownVersion(_without_torch_npu(given))
     names = ", ".join(version.text for version in known())
     raise UnknownVersion(
-        "torch {text!r} is not known: choose one of {names}, or add it (npumigrate db build)",
+        "torch {text!r} is not known: choose one of {names}",
         text=text,
         names=names,
     )
@@ -108,17 +107,16 @@ def _without_torch_npu(given: tuple[int, ...]) -> str:
 def _version(row: list[str]) -> TorchVersion:
     torch, torch_npu, evidence, _, _, *switches, source = row
     documents = source.partition("documents ")[2]
-    does = dict(zip(_SWITCHES, (word == "yes" for word in switches)))
-    return TorchVersion(torch, tables.as_tuple(torch), torch_npu, evidence, documents=documents, **does)
+    does = (word == "yes" for word in switches)
+    return TorchVersion._make((torch, tables.as_tuple(torch), torch_npu, evidence, *does, documents))
 
 
 def in_range(conditions: str, version: tuple[int, ...]) -> bool:
     """Whether a version meets all of ``conditions``, such as ``>=2.1,<2.6``; none are always met."""
-    for condition in filter(None, (part.strip() for part in conditions.split(","))):
-        match = CONDITION.match(condition)
-        if match is None:
-            return False
-        wanted = tuple(int(part) for part in match.group(2).split("."))
-        if not _SIGNS[match.group(1)](version[: len(wanted)], wanted):
-            return False
-    return True
+    found = (CONDITION.match(part.strip()) for part in conditions.split(",") if part.strip())
+    return all(each and meets(version, each[1], tables.as_tuple(each[2])) for each in found)
+
+
+def meets(version: tuple[int, ...], sign: str, wanted: tuple[int, ...]) -> bool:
+    """Whether a version, as far as another one says it, is before, behind or the same."""
+    return bool(_SIGNS[sign](version[: len(wanted)], wanted))

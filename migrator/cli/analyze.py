@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli import options
-from migrator.cli.ending import INTERRUPTED, lost_output, say, stop
+from migrator.cli.ending import INTERRUPTED, say, stop, summary_printed
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import Several, split
@@ -62,14 +62,12 @@ def analyze(
     # From here on the work begins, and with it the imports that take their time.
     from migrator.analyze.run import Job
     from migrator.analyze.run import analyze as run
-    from migrator.api_support.versions import UnknownVersion
     from migrator.cli.next_commands import after_analysis
     from migrator.core.settings import Settings
-    from migrator.files.errors import SourceError
-    from migrator.matchers.packs import RuleError
     from migrator.project.definitions import Definitions
 
     bar = ProgressBar(shown=not quiet and not verbose)
+    place = Path(os.path.abspath(source or ""))
     try:
         settings = Settings(
             version=options.torch_version(version, source, quiet),
@@ -84,13 +82,13 @@ def analyze(
             tuple(exclude or ()),
             tuple(Path(file) for file in api_files or ()),
             jobs,
-            Definitions(_folder(source or ""), tuple(map(Path, env_path or ()))) if deep else None,
+            Definitions(place if place.is_dir() else place.parent, tuple(map(Path, env_path or ())))
+            if deep
+            else None,
         )
         options.say_what_is_not_used(settings.rule_files)
         with log_on_terminal(verbose), bar:
             outcome = run(job, Path(output or ""), overwrite, bar)
-    except (UnknownVersion, RuleError, SourceError) as error:
-        stop(str(error))
     except KeyboardInterrupt:
         stop("interrupted: no report was written", INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
@@ -102,13 +100,11 @@ def analyze(
         say(_(said, done=bar.done, total=bar.total))
     files = write_reports(outcome.reports, built, rules) if built else []
     if not quiet:
-        try:
+        with summary_printed():
             said = N_("{source} for torch {version}: {modes}")
             head = _(said, source=source, version=settings.version, modes=", ".join(modes))
             commands = after_analysis(job.source, outcome.reports, settings.version, bool(files))
             _show(outcome, head, files, commands)
-        except OSError as error:  # the reports are there all the same
-            lost_output(error, _("the summary"))
     raise typer.Exit(outcome.exit_code)
 
 
@@ -125,16 +121,10 @@ def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_
             stop("--env-path {path}: there is no such folder", path=path)
 
 
-def _folder(source: str) -> Path:
-    """The folder of the project; for a file, the one in which it lies."""
-    path = Path(os.path.abspath(source))
-    return path if path.is_dir() else path.parent
-
-
 def _show(outcome: Outcome, head: str, files: Sequence[Path], commands: Sequence[str]) -> None:
     from rich.console import Console
 
-    from migrator.report.rows import load_tables
+    from migrator.report.csv_tables import load_tables
     from migrator.report.terminal import show_next, show_summary
 
     console = Console(highlight=False)

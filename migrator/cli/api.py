@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from migrator.cli.ending import DONE, WRONG_USE, fail, print_json, say
-from migrator.cli.own_parser import Parser, ended
+from migrator.cli.ending import DONE, WRONG_USE, print_json, say
+from migrator.cli.own_parser import Parser
 from migrator.command_options import options_of
 from migrator.language import N_, _, english_for_programs
 
@@ -33,21 +33,14 @@ def parser() -> Parser:
 
 def api(arguments: Sequence[str]) -> int:
     """Run ``npumigrate api`` with its arguments and give its exit code; without any it shows its help."""
-    return ended(lambda: _api(arguments))
-
-
-def _api(arguments: Sequence[str]) -> int:
     if not arguments:
         parser().print_help()
         return WRONG_USE
     given = parser().parse_args(list(arguments))
     from migrator.api_support import answer
-    from migrator.api_support.versions import UnknownVersion, newest, resolve
+    from migrator.api_support.versions import newest, resolve
 
-    try:
-        chosen = newest() if given.version is None else resolve(given.version)
-    except (UnknownVersion, FileNotFoundError) as error:
-        return fail(str(error))
+    chosen = newest() if given.version is None else resolve(given.version)
     at = None if given.version is None else chosen
     if given.json:
         english_for_programs()

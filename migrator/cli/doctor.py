@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, print_json, stop, stopping_at, wrapped
+from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
 from migrator.language import _
 
 if TYPE_CHECKING:
-    from migrator.doctor.run import Findings
+    from migrator.doctor.checks import Findings
 
 
 def doctor(
@@ -29,9 +29,9 @@ def doctor(
 
     Exit status: 0 no error (there may be warnings); 1 errors; 2 usage error.
     """
+    from migrator.doctor.checks import examine
     from migrator.doctor.machine import this_machine
     from migrator.doctor.packages import python_at, running_python
-    from migrator.doctor.run import examine
 
     if not hasattr(os, "getuid"):
         stop("doctor looks at machines with Linux")
@@ -46,8 +46,7 @@ def doctor(
             packages = python_at(python)
         except ValueError as error:
             stop(f"--python: {error}")
-    with stopping_at(FileNotFoundError):  # the folder that NPUMIGRATE_API_DB names
-        findings = examine(machine, packages)
+    findings = examine(machine, packages)
     if as_json:
         print_json(_content(findings))
     elif brief:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -62,8 +63,6 @@ def emulate(
     except OSError as error:
         stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error.strerror)
     if folder is not None and folder.is_dir() and project is not None:
-        from migrator.cli.insight import write_insight
-
         write_insight(folder, folder, project, ("", installed.torch), soc, old, shown=False)
     raise typer.Exit(code)
 
@@ -79,6 +78,46 @@ def prepare() -> tuple[Installed, Built]:
         return installed, build(installed, say, ProgressBar(shown=True))
     except EmulatorError as error:
         stop(str(error), CANNOT_RUN)
+
+
+def insight_folder(migrated: Path) -> Path:
+    """Beside the reports of the migration, or in a folder of its own where there are none."""
+    reports = migrated / "migration_report"
+    return reports if reports.is_dir() else migrated / "npu_insight"
+
+
+def write_insight(
+    notes: Path,
+    folder: Path,
+    root: Path,
+    versions: tuple[str, str],
+    soc: str,
+    old: Container[str] = (),
+    shown: bool = True,
+) -> None:
+    """Judge what was recorded in ``notes``, write the reports to a folder, and print the first rows.
+
+    ``versions`` are the torch that the project is for, empty if not known, and the one that ran.
+    """
+    from rich.console import Console
+
+    from migrator.insight.report import find_rows, recorded_run, show_insight, write_reports
+
+    run = recorded_run(notes, *versions, soc, old)
+    if not run.processes:
+        if shown:
+            say(_("insight: nothing was recorded: no process imported torch_npu and ended normally"))
+        return
+    rows = find_rows(run, root)
+    try:
+        write_reports(folder, run, rows)
+    except OSError as error:
+        say(_("insight: cannot write to {folder}: {strerror}", folder=folder, strerror=error.strerror))
+        return
+    if shown:
+        where = os.path.relpath(folder)
+        where = str(folder) if where.startswith("..") else where
+        show_insight(Console(stderr=True, highlight=False), run, rows, where)
 
 
 def _show_versions() -> None:

@@ -1,7 +1,4 @@
-"""How a command ends: its exit codes (docs/command.md), and its own lines on the standard error.
-
-typer is imported only where a command of typer's ends: linting does without.
-"""
+"""How a command ends: its exit codes (docs/command.md), and its own lines on the standard error."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn, TextIO
+from typing import Callable, NoReturn, TextIO
 
-from migrator.language import _
+from migrator.language import UserError, _
 
 DONE = 0
 PROBLEMS = 1
@@ -53,21 +50,50 @@ def fail(line: str, code: int = WRONG_USE) -> int:
     return code
 
 
+class StopError(UserError):
+    """The end of a command, with an exit code of its own."""
+
+    code = WRONG_USE
+
+
 def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
     """End the command with one line, whose fields are ``values``, and an exit code."""
-    import typer
+    stopped = StopError(line, **values)
+    stopped.code = code
+    raise stopped
 
-    say(_(line, **values))
-    raise typer.Exit(code)
 
-
-@contextmanager
-def stopping_at(*errors: type[Exception]) -> Iterator[None]:
-    """End the command with the line of one of these errors, where the work raises it."""
+def ended(work: Callable[[], int]) -> int:
+    """Do a command's work and give its exit code, whatever ends it early."""
     try:
-        yield
-    except errors as error:
-        stop(str(error))
+        return work()
+    except UserError as error:
+        return fail(str(error), error.code if isinstance(error, StopError) else WRONG_USE)
+    except SystemExit as error:  # argparse's, behind --help, and typer's, where nobody reads what it prints
+        return error.code if isinstance(error.code, int) else DONE
+    except KeyboardInterrupt:
+        return fail(_("interrupted"), INTERRUPTED)
+    except BrokenPipeError:
+        forget_stdout()
+        return DONE
+    except Exception as error:
+        if isinstance(error, OSError):
+            with suppress(OSError):
+                return lost_output(error)
+        return _internal_error(error)
+
+
+def _internal_error(error: Exception) -> int:
+    """Report an error of our own, with the place of its details; gives the exit code."""
+    if isinstance(error, MemoryError):
+        return fail(_("not enough memory: take fewer processes (--jobs 1), or raise the limit"))
+    from traceback import format_exception
+
+    from migrator.report.log_file import keep_details
+
+    trace = "".join(format_exception(type(error), error, error.__traceback__))
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)))
 
 
 def print_json(content: object) -> None:
@@ -93,6 +119,17 @@ def lost_output(error: OSError, what: str = "the output") -> int:
 
     forget_stdout()
     return fail(_("{what} cannot be written: {error}", what=what, error=reason(error)))
+
+
+@contextmanager
+def summary_printed() -> Iterator[None]:
+    """Print what a run comes to; its result and its reports are there also where that cannot be written."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
+        forget_stdout()
+    except OSError as error:
+        lost_output(error, _("the summary"))
 
 
 def escape_unprintable() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 import typer
 
-from migrator.cli.ending import DONE, PROBLEMS, say, stop, stopping_at
+from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.command_options import Several
 from migrator.language import N_, _
 
@@ -55,16 +55,15 @@ def fleet(
     except ModuleNotFoundError as error:
         stop("fleet needs the package {name}: pip install 'npumigrate[fleet]'", name=error.name)
     del distributed, pyarrow
-    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.api_support.versions import resolve
     from migrator.cli.emulate import size
-    from migrator.files.errors import SourceError
-    from migrator.fleet.cluster import NoSchedulerError, examine_all
+    from migrator.fleet.cluster import examine_all
     from migrator.fleet.job import Task
     from migrator.fleet.repositories import read_list
     from migrator.run.cache import digest, tool_digest
     from migrator.run.processes import processors
 
-    with stopping_at(SourceError, NoSchedulerError, UnknownVersion, OSError):
+    try:
         listed = read_list(repositories)
         torch = resolve(version).text if version else ""
         output.mkdir(parents=True, exist_ok=True)
@@ -78,20 +77,17 @@ def fleet(
             tuple(os.path.abspath(file) for file in rules or ()),
             digest(tool_digest().encode(), *(Path(file).read_bytes() for file in rules or ())).hex(),
         )
+
+        def link(address: str) -> None:
+            if address and not quiet:  # Dask shows its work where its package bokeh is installed
+                say(_("Dask's dashboard: {address}", address=address))
+
         with _progress(len(listed), quiet) as tell:
-            outcomes = examine_all(listed, task, scheduler, jobs or processors(), retries, tell, _link(quiet))
+            outcomes = examine_all(listed, task, scheduler, jobs or processors(), retries, tell, link)
         _report(output, task, outcomes, quiet)
+    except OSError as error:
+        stop(str(error))
     raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
-
-
-def _link(quiet: bool) -> Callable[[str], None]:
-    """Tells where Dask shows its work; it does so where its package bokeh is installed."""
-
-    def tell(address: str) -> None:
-        if address and not quiet:
-            say(_("Dask's dashboard: {address}", address=address))
-
-    return tell
 
 
 @contextmanager

@@ -8,23 +8,174 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, note, stop, stopping_at, wrapped
-from migrator.cli.launch_files import give, text_of
-from migrator.cli.launch_k8s import k8s
-from migrator.cli.launch_mindspore import mindspore
-from migrator.cli.launch_modelarts import modelarts
+from migrator.cli.ending import PROBLEMS, note, stop, wrapped
+from migrator.cli.launch_files import find_script, find_start, give, text_of, write_all
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import described
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
+    from migrator.launch.k8s.description import Description
     from migrator.launch.rank_table import Host
+    from migrator.launch.target import Launch
 
 launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
 rank_table = typer.Typer(rich_markup_mode=None)
 launch.add_typer(rank_table, name="rank-table")
-for target in (k8s, modelarts, mindspore):
-    launch.command()(described(f"launch {target.__name__}")(target))
+
+
+@launch.command()
+@described("launch k8s")
+def k8s(
+    context: typer.Context,
+    command: Optional[list[str]] = None,
+    manifest: Optional[Path] = None,
+    job: Optional[Path] = None,
+    kind: Optional[str] = None,
+    name: Optional[str] = None,
+    namespace: Optional[str] = None,
+    workers: Optional[str] = None,
+    npus: Optional[str] = None,
+    image: Optional[str] = None,
+    cpu: Optional[str] = None,
+    memory: Optional[str] = None,
+    volumes: Optional[list[str]] = None,
+    variables: Optional[list[str]] = None,
+    folder: Optional[str] = None,
+    queue: Optional[str] = None,
+    scheduler: Optional[str] = None,
+    hardware: Optional[str] = None,
+    platform: Optional[str] = None,
+    accelerator_type: Optional[str] = None,
+    resource: Optional[str] = None,
+    output: Optional[Path] = None,
+) -> None:
+    """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
+
+    The manifest is a Kubeflow PyTorchJob or a Volcano Job. What was assumed,
+    changed and left is said on the standard error. Exit status: 0 done; 2 usage
+    error, or something that is not understood.
+    """
+    from migrator.files.errors import harmless
+    from migrator.launch.k8s.description import FIELDS
+
+    given = {name: context.params[name] for name in FIELDS if context.params[name]}
+    found = _converted(manifest, given, job) if manifest else _generate(given, job)
+    for line in found.notes:
+        note(harmless(line))
+    give(found.text, output)
+    if output:
+        say_next(f"kubectl apply -f {shell_word(str(output))}")
+
+
+def _converted(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
+    from migrator.launch.k8s.cluster import ManifestError
+    from migrator.launch.k8s.convert import convert
+    from migrator.launch.k8s.description import FIELDS
+
+    of_new_jobs = (FIELDS[name].option for name in given if not FIELDS[name].of_manifest)
+    other = "--job" if job else next(of_new_jobs, "")
+    if other:
+        raise ManifestError("--from and {other} exclude each other: the manifest decides", other=other)
+    wanted = _described(given, None)
+    return convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
+
+
+def _generate(given: dict[str, Any], job: Path | None) -> Launch:
+    from migrator.launch.k8s.cluster import ManifestError
+    from migrator.launch.k8s.description import read_job
+    from migrator.launch.k8s.generate import generate
+
+    if not given and not job:
+        raise ManifestError("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND")
+    return generate(_described(given, read_job(text_of(job, "utf-8"), str(job)) if job else None))
+
+
+def _described(given: dict[str, Any], start: Description | None) -> Description:
+    """The description with what the options say; an error names the option."""
+    from migrator.launch.k8s.cluster import ManifestError
+    from migrator.launch.k8s.description import FIELDS, Description, described
+
+    wanted = start or Description()
+    for name, value in given.items():
+        try:
+            wanted = described({name: value}, wanted)
+        except ManifestError as error:
+            raise ManifestError(f"{FIELDS[name].option}: {error}") from None
+    return wanted
+
+
+@launch.command()
+@described("launch modelarts")
+def modelarts(
+    folder: Path,
+    main: Optional[str] = None,
+    inputs: Optional[list[str]] = None,
+    outputs: Optional[list[str]] = None,
+    overwrite: bool = False,
+) -> None:
+    """Make a boot file for ModelArts that starts the training script as torch wants it.
+
+    What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
+    or nothing written.
+    """
+    from migrator.files.errors import shown
+    from migrator.launch.modelarts import (
+        boot_file,
+        parse_input,
+        parse_output,
+        reads_init_method,
+    )
+
+    pairs = tuple(map(parse_input, inputs or [])), tuple(map(parse_output, outputs or []))
+    start, text, notes = find_start(folder, main)
+    made = boot_file(start, *pairs)
+    write_all(folder, made, overwrite)
+    ranks = start.way.ranks if start.way else ""
+    if ranks == "program":
+        notes.append(
+            f"{shown(start.entry)} starts its own ranks: it is started once on each node, and chooses NPUs"
+        )
+    if ranks in ("none", "unseen"):
+        notes.append(
+            _(
+                "the training runs on one NPU: nothing shows that it is distributed, and on "
+                "several NPUs each rank would do the whole work"
+            )
+        )
+    if reads_init_method(text) and ranks != "program":
+        notes.append(
+            _(
+                "{entry} can do without --init_method: where the PyTorch engine gives it, the "
+                "boot file keeps it, and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+                entry=shown(start.entry),
+            )
+        )
+    for line in (*notes, *made.notes):
+        note(f"assumed: {line}")
+    for name in made.files:
+        typer.echo(shown(folder / name))
+    say_next(f"npumigrate verify {shell_word(str(folder))}")
+
+
+@launch.command()
+@described("launch mindspore")
+def mindspore(folder: Path, main: Optional[str] = None, overwrite: bool = False) -> None:
+    """Make a script that starts a program of MindSpore by msrun or a rank table.
+
+    What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
+    or nothing written.
+    """
+    from migrator.files.errors import shown
+    from migrator.launch.script import mindspore_script
+
+    entry, _, notes = find_script(folder, main, "mindspore")
+    made = mindspore_script(entry)
+    write_all(folder, made, overwrite)
+    for line in notes:
+        note(f"assumed: {line}")
+    for name in made.files:
+        typer.echo(shown(folder / name))
 
 
 @rank_table.callback(invoke_without_command=True)
@@ -45,10 +196,9 @@ def make(
     """
     if context.invoked_subcommand:
         return
-    from migrator.launch.rank_table import RankTableError, build, dump
+    from migrator.launch.rank_table import build, dump
 
-    with stopping_at(RankTableError):
-        described = _hosts(hosts, hostfile, hccn or [], _numbers(devices))
+    described = _hosts(hosts, hostfile, hccn or [], _numbers(devices))
     for line in _assumptions(described):
         note(f"assumed: {line}")
     give(dump(build(described), form), output)
@@ -157,17 +307,16 @@ def mpi(line: list[str], table: Optional[Path] = None) -> None:
     """
     from migrator.files.errors import harmless
     from migrator.launch.mpi import MpiLineError, plan, plan_line
-    from migrator.launch.rank_table import Host, RankTableError, build, dump
+    from migrator.launch.rank_table import Host, build, dump
     from migrator.project.frameworks import other_framework, why_not_started
 
-    with stopping_at(MpiLineError, RankTableError):
-        read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
-        found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
-        if table and not all(count for host, count in found.hosts):
-            raise MpiLineError("--rank-table needs a number of ranks, not a shell variable")
-        framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
-        if framework:
-            raise MpiLineError(why_not_started(harmless(found.entry), framework))
+    read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
+    found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
+    if table and not all(count for host, count in found.hosts):
+        raise MpiLineError("--rank-table needs a number of ranks, not a shell variable")
+    framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
+    if framework:
+        raise MpiLineError(why_not_started(harmless(found.entry), framework))
     for each in found.notes:
         note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):

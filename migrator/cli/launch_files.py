@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from migrator.cli.ending import stop, stopping_at
+from migrator.cli.ending import stop
 from migrator.language import _
 
 if TYPE_CHECKING:
@@ -37,11 +37,9 @@ def give(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text.encode("utf-8"), nl=False)
         return
-    from migrator.files.errors import CannotWrite
     from migrator.files.replacing import replace_file
 
-    with stopping_at(CannotWrite):
-        replace_file(output, text.encode("utf-8"))
+    replace_file(output, text.encode("utf-8"))
 
 
 def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:

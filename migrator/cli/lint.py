@@ -6,12 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.ending import fail
-from migrator.cli.own_parser import Parser, UsageError, ended
+from migrator.cli.own_parser import Parser, UsageError
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Option, split
 from migrator.language import N_, _
-from migrator.lint.option_table import OPTIONS
+from migrator.lint.options import OPTIONS
 
 if TYPE_CHECKING:
     from migrator.lint.run import CommandLine
@@ -39,31 +38,26 @@ def parser() -> Parser:
 
 def lint(arguments: Sequence[str]) -> int:
     """Run ``npumigrate lint`` with its arguments and give its exit code."""
-    return ended(lambda: _lint(parser().parse_args(list(arguments))))
+    line = _command_line(parser().parse_args(list(arguments)))
+    with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
+        if line.watch:
+            from migrator.lint.watching import lint_and_watch
 
+            return lint_and_watch(line, bar)
+        from migrator.lint.run import lint_once
 
-def _lint(given: argparse.Namespace) -> int:
-    from migrator.files.errors import SourceError
-    from migrator.lint.options import ConfigError
-
-    try:
-        line = _command_line(given)
-        with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
-            if line.watch:
-                from migrator.lint.watching import lint_and_watch
-
-                return lint_and_watch(line, bar)
-            from migrator.lint.command import lint_once
-
-            return lint_once(line, bar)
-    except (ConfigError, SourceError) as error:
-        return fail(str(error))
+        return lint_once(line, bar)
 
 
 def _command_line(given: argparse.Namespace) -> CommandLine:
     from migrator.lint.run import CommandLine
 
-    _refuse_empty(given)
+    # A variable of a script that is not set is no current folder, and no wish for the default.
+    if "" in given.paths:
+        raise UsageError("a path is empty")
+    for name, value in vars(given).items():
+        if value == "" or (isinstance(value, list) and "" in value):
+            raise UsageError("--{value} is empty", value=name.replace("_", "-"))
     values: dict[str, Any] = {}
     keys: dict[str, Any] = {}
     for option in OPTIONS:
@@ -86,15 +80,6 @@ def _value(option: Option, value: Any) -> Any:
     if option.kind == "codes" and not parts:
         raise UsageError("--{name} names no rule", name=option.name)
     return parts
-
-
-def _refuse_empty(given: argparse.Namespace) -> None:
-    """A variable of a script that is not set is no current folder, and no wish for the default."""
-    if "" in given.paths:
-        raise UsageError("a path is empty")
-    for name, value in vars(given).items():
-        if value == "" or (isinstance(value, list) and "" in value):
-            raise UsageError("--{value} is empty", value=name.replace("_", "-"))
 
 
 def _by_glob(option: Option, parts: Sequence[str]) -> dict[str, list[str]]:

@@ -8,17 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
-from traceback import format_exception
 from typing import Any, Callable, Optional
 
 import typer
 
 from migrator import __version__
-from migrator.cli.ending import DONE, INTERRUPTED, WRONG_USE, escape_unprintable, fail, lost_output
+from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
 from migrator.cli.options import described
-from migrator.language import _, language
+from migrator.language import language
 
 # What the list of all commands says of those that read their options themselves.
 _OWN_PARSER = {
@@ -109,53 +107,23 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
     ):
         given.insert(0, "migrate")
     escape_unprintable()
-    try:
-        if alone:
-            return _run_app(given) or WRONG_USE
-        if given[0] in _OWN_PARSER:
-            from migrator.cli.start import run_own
-
-            return run_own(*given)
-        if given in (["-h"], ["--help"]):
-            _run_app(given)
-            typer.echo()
-            given = ["migrate", "--help"]  # what most people look for
-        if given[0] == "migrate":
-            from migrator.cli.migrate import translated
-
-            given, refusal = translated(given)
-            if refusal:
-                return fail(refusal)
-        return _run_app(given)
-    except (KeyboardInterrupt, typer.Abort):
-        return fail(_("interrupted"), INTERRUPTED)
-    except Exception as error:
-        if isinstance(error, OSError):
-            with suppress(OSError):
-                return lost_output(error)
-        if hasattr(error, "format_message"):  # typer's own: an unknown option, a bad value
-            what = _usage_error(error)
-            return fail(_("{what} (npumigrate --help shows all options)", what=what))
-        return internal_error(error)
+    return ended(lambda: (_run_app(given) or WRONG_USE) if alone else _run(given))
 
 
-def _usage_error(error: Any) -> str:
-    if language() != "en":
-        from migrator.cli.spoken import usage_error
+def _run(given: list[str]) -> int:
+    if given[0] in _OWN_PARSER:
+        from migrator.cli.start import run_own
 
-        return usage_error(error)
-    return _one_line(error.format_message())
+        return run_own(*given)
+    if given in (["-h"], ["--help"]):
+        _run_app(given)
+        typer.echo()
+        given = ["migrate", "--help"]  # what most people look for
+    if given[0] == "migrate":
+        from migrator.cli.migrate import translated
 
-
-def internal_error(error: Exception) -> int:
-    """Tell a person of an error of our own, with the place of its details; gives the exit code."""
-    if isinstance(error, MemoryError):
-        return fail(_("not enough memory: take fewer processes (--jobs 1), or raise the limit"))
-    from migrator.report.log_file import keep_details
-
-    trace = "".join(format_exception(type(error), error, error.__traceback__))
-    what = f"{type(error).__name__}: {_one_line(str(error))}"
-    return fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)))
+        given = translated(given)
+    return _run_app(given)
 
 
 def _run_app(arguments: list[str]) -> int:
@@ -165,8 +133,13 @@ def _run_app(arguments: list[str]) -> int:
 
         app = typer.main.get_command(app)
         translate(app)
-    return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+    try:
+        return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        from migrator.cli.spoken import usage_error  # typer's own: an unknown option, a bad value
 
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+        stop("{what} (npumigrate --help shows all options)", what=usage_error(error))

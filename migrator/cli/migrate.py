@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Optional
 import typer
 
 from migrator.cli import options
-from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, lost_output, stop
+from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop, summary_printed
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import Several, split
@@ -100,11 +100,9 @@ def migrate(
         stop("--format needs a result: --diff writes none")
 
     # From here on the work begins, and with it the imports that take their time.
-    from migrator.api_support.versions import UnknownVersion
     from migrator.core.settings import Settings
-    from migrator.files.errors import SourceError
-    from migrator.matchers.packs import RuleError
-    from migrator.migrate.run import LEFT_ALONE, REPLACED, Plan
+    from migrator.migrate.run import LEFT_ALONE, REPLACED, Plan, preview
+    from migrator.migrate.run import migrate as run
 
     # A bar and a diff on one terminal would run into each other.
     bar = ProgressBar(shown=not quiet and not verbose and not (diff and sys.stdout.isatty()))
@@ -136,23 +134,20 @@ def migrate(
         )
         options.say_what_is_not_used(settings.rule_files)
         with log_on_terminal(verbose), bar:
-            outcome = _run(plan, None if diff else Path(output or ""), overwrite, bar)
-    except (UnknownVersion, RuleError, SourceError) as error:
-        stop(str(error))
+            if diff:
+                outcome = preview(plan, _print_bytes, bar)
+            else:
+                outcome = run(plan, Path(output or ""), overwrite, bar)
     except KeyboardInterrupt:
-        stop(_interrupted(bar, diff), INTERRUPTED)
+        said = _("interrupted")
+        if bar.total:
+            said += _(" after {done} of {total} Python files", done=bar.done, total=bar.total)
+        what = _("the diff is not complete") if diff else _("no result was written")
+        stop(f"{said}: {what}", INTERRUPTED)
     files = write_reports(outcome.result, built, rules) if outcome.result and built else []
     if not quiet:
         _show(outcome, plan, files)
     raise typer.Exit(outcome.exit_code)
-
-
-def _run(plan: Plan, out: Path | None, overwrite: bool, bar: ProgressBar) -> Outcome:
-    from migrator.migrate.run import migrate, preview
-
-    if out is not None:
-        return migrate(plan, out, overwrite, bar)
-    return preview(plan, _print_bytes, bar)
 
 
 def _print_bytes(data: bytes) -> None:
@@ -165,13 +160,6 @@ def _print_bytes(data: bytes) -> None:
     except BrokenPipeError:
         forget_stdout()
         raise typer.Exit(DONE) from None
-
-
-def _interrupted(bar: ProgressBar, diff: bool) -> str:
-    line = _("interrupted")
-    if bar.total:
-        line += _(" after {done} of {total} Python files", done=bar.done, total=bar.total)
-    return f"{line}: " + (_("the diff is not complete") if diff else _("no result was written"))
 
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
@@ -189,7 +177,7 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
         head += _(" (judged by neighbouring versions: there is no evidence for it)")
     launch = outcome.launcher.line() if outcome.launcher else ""
     conversion = outcome.conversion.line() if outcome.conversion else ""
-    try:
+    with summary_printed():
         show_summary(
             console,
             outcome.tally,
@@ -206,21 +194,17 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
             show_next(console, after_migration(outcome.result, launcher, bool(files)))
         elif outcome.tally.changes():
             show_next(console, after_preview(plan.source, plan.settings.version))
-    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        forget_stdout()
-    except OSError as error:  # the result and its reports are there all the same
-        lost_output(error, _("the summary"))
 
 
-def translated(arguments: Sequence[str]) -> tuple[list[str], str]:
-    """The words of a migration's command line with our names, and what is told of one done in another way."""
+def translated(arguments: Sequence[str]) -> list[str]:
+    """The words of a migration's command line with our names; stops at one that is done in another way."""
     words = []
     for place, word in enumerate(arguments):
         behind = arguments[place + 1] if place + 1 < len(arguments) else "-"
         if word in _ELSEWHERE:
-            return [], _(_ELSEWHERE[word], option=word)
+            stop(_ELSEWHERE[word], option=word)
         if word == "-m" and (behind.startswith("-") or behind == "distributed"):
-            return [], _(_MODELARTS, option="-m without a script")
+            stop(_MODELARTS, option="-m without a script")
         name, equals, value = word.partition("=")
         words.append(_RENAMED.get(name, name) + equals + value)
-    return words, ""
+    return words

@@ -77,16 +77,13 @@ def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> s
 
     Which one, and why, is told. Raises UnknownVersion.
     """
-    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.api_support.versions import resolve
 
     if given:
         return resolve(given).text
     from migrator.project.wanted_versions import chosen_version
 
-    try:
-        choice = chosen_version(Path(source or ""))
-    except FileNotFoundError as error:  # the folder that NPUMIGRATE_API_DB names
-        raise UnknownVersion(str(error)) from None
+    choice = chosen_version(Path(source or ""))
     if not quiet and os.path.exists(source or ""):
         say(_("torch {version}: {why} (-v VERSION names another)", version=choice.version, why=choice.why))
     return choice.version
@@ -94,7 +91,7 @@ def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> s
 
 def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
     """Stop where there is no such product line, or where what is printed is said twice."""
-    from migrator.api_support.hardware import HARDWARE
+    from migrator.api_support.verdict_type import HARDWARE
 
     if quiet and verbose:
         stop("--quiet and --verbose exclude each other")

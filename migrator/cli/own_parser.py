@@ -6,9 +6,8 @@ import argparse
 import os
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, Callable, NoReturn
+from typing import Any, NoReturn
 
-from migrator.cli.ending import DONE, INTERRUPTED, fail, forget_stdout, lost_output
 from migrator.command_options import Option
 from migrator.language import MessageError, _, language
 
@@ -86,20 +85,3 @@ def _jobs(text: str) -> int:
     if not text.isdigit() or text == "0":
         raise argparse.ArgumentTypeError(_("{text!r} is not a number of processes", text=text))
     return int(text)
-
-
-def ended(work: Callable[[], int]) -> int:
-    """Do a command's work and give its exit code, whatever ends it early."""
-    try:
-        return work()
-    except UsageError as error:
-        return fail(str(error))
-    except SystemExit:  # --help
-        return DONE
-    except KeyboardInterrupt:
-        return fail(_("interrupted"), INTERRUPTED)
-    except BrokenPipeError:
-        forget_stdout()
-        return DONE
-    except OSError as error:
-        return lost_output(error)

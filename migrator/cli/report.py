@@ -8,7 +8,7 @@ from typing import Optional
 
 import typer
 
-from migrator.cli.ending import DONE, forget_stdout, lost_output, stop, stopping_at
+from migrator.cli.ending import DONE, forget_stdout, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.command_options import Several, split
 
@@ -62,24 +62,20 @@ def write_reports(
     """Build the reports of a result; gives their files. Stops with one line where that cannot be done."""
     if output is not None and not output.is_dir():
         stop("--output: no such folder: {output}", output=output)
-    from migrator.files.errors import SourceError
-    from migrator.matchers.packs import RuleError, load_all
-    from migrator.report.views.formats import write_formats
+    from migrator.matchers.packs import load_all
+    from migrator.report.views.writing import write_formats
 
-    with stopping_at(SourceError, RuleError):
-        known = {rule.code: rule for rule in load_all(rules or ())}
-        return write_formats(result, formats, known, output)
+    known = {rule.code: rule for rule in load_all(rules or ())}
+    return write_formats(result, formats, known, output)
 
 
 def _diff(before: Path, after: Path, quiet: bool) -> int:
     from rich.console import Console
 
-    from migrator.files.errors import SourceError
     from migrator.report.views.compare import difference, show_difference
     from migrator.report.views.run import read_run
 
-    with stopping_at(SourceError):
-        runs = read_run(before), read_run(after)
+    runs = read_run(before), read_run(after)
     found = difference(*runs)
     if not quiet:
         try:
@@ -88,6 +84,4 @@ def _diff(before: Path, after: Path, quiet: bool) -> int:
             say_next(f"npumigrate report {shell_word(str(after))}")
         except (BrokenPipeError, SystemExit):  # rich turns the one into the other
             forget_stdout()
-        except OSError as error:
-            return lost_output(error)
     return 1 if len(found.new) else DONE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, stop, stopping_at
+from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Several
@@ -31,7 +31,7 @@ def rule(
     Exit status: 0 done; 1 an example of the pack fails; 2 usage error, such as a rule that does not exist or
     a pack that cannot be used.
     """
-    from migrator.matchers.packs import RuleError, load_all
+    from migrator.matchers.packs import load_all
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
 
     if check is not None and (codes or everything):
@@ -43,8 +43,7 @@ def rule(
         stop("no rule given: name one or more, such as NPU101, or use --all")
     if output_format == "json":
         english_for_programs()
-    with stopping_at(RuleError):
-        known = load_all(packs or ())
+    known = load_all(packs or ())
     chosen = known if everything else [_find(code, known) for code in codes or ()]
     if output_format == "json":
         typer.echo(as_json(chosen), nl=False)
@@ -65,32 +64,29 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
     """Run the examples of a pack, and print what is expected and what came of those that fail."""
     from migrator.core.examples import failure
     from migrator.data_folders import data_folder
-    from migrator.matchers.packs import RuleError, load
+    from migrator.matchers.packs import load
 
     is_read = data_folder("rules").resolve() in pack.resolve().parents or str(pack) in others
     packs = others if is_read else (*others, str(pack))
     failed = []
-    with stopping_at(RuleError):
-        examples = [(rule, number) for rule in load(pack) for number in range(len(rule.examples))]
-        with ProgressBar(shown=True) as bar:
-            for done, (rule, number) in enumerate(examples, 1):
-                wrong = failure(rule, number, packs)
-                if wrong is not None:
-                    failed.append((rule, number, wrong))
-                bar(_("testing examples"), done, len(examples))
+    rules = load(pack, checked=True)
+    examples = [(rule, number) for rule in rules for number in range(len(rule.examples))]
+    with ProgressBar(shown=True) as bar:
+        for done, (rule, number) in enumerate(examples, 1):
+            wrong = failure(rule, number, packs)
+            if wrong is not None:
+                failed.append((rule, number, wrong))
+            bar(_("testing examples"), done, len(examples))
     for rule, number, wrong in failed:
         typer.echo(
             _("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code)
         )
-        typer.echo(f"  expected:\n{_indented(wrong.expected)}\n  came:\n{_indented(wrong.came)}")
+        for heading, text in (("expected", wrong.expected), ("came", wrong.came)):
+            typer.echo(f"  {heading}:\n" + textwrap.indent(text.rstrip("\n"), "    "))
     typer.echo(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
     if failed:
         raise typer.Exit(PROBLEMS)
     say_next(f"npumigrate lint --rules {shell_word(str(pack))}")
-
-
-def _indented(text: str) -> str:
-    return textwrap.indent(text.rstrip("\n"), "    ")
 
 
 def _find(code: str, known: list[Rule]) -> Rule:

@@ -7,7 +7,7 @@ import gettext
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from migrator.language import _
+from migrator.language import _, language
 from migrator.wrapping import columns, wrap
 
 
@@ -41,6 +41,8 @@ def paragraphs(text: str) -> list[str]:
 def usage_error(error: Any) -> str:
     """What typer says of a wrong command line."""
     name, words = type(error).__name__, " ".join(error.format_message().split())
+    if language() == "en":
+        return words
     if name == "NoSuchOption":
         near = ", ".join(sorted(error.possibilities or ()))
         hint = _("; did you mean {near}?", near=near) if near else ""

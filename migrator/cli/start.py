@@ -64,15 +64,10 @@ def run() -> int:
         asked = _end_in_order()
         code = run_command(sys.argv[1:])
         return 128 + asked[0] if asked else code
-    from migrator.cli.ending import escape_unprintable
+    from migrator.cli.ending import ended, escape_unprintable
 
     escape_unprintable()
-    try:
-        return run_own(name, *arguments)
-    except Exception as error:
-        from migrator.cli.main import internal_error
-
-        return internal_error(error)
+    return ended(lambda: run_own(name, *arguments))
 
 
 def run_own(name: str, *arguments: str) -> int:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.emulate import checked_soc, prepare, size
-from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop, stopping_at
+from migrator.cli.emulate import checked_soc, insight_folder, prepare, size, write_insight
+from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import Several
-from migrator.language import _
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.verify.repair.loop import Repaired
@@ -54,15 +54,11 @@ def verify(
         stop("no such folder: {migrated}", migrated=migrated)
     built = chosen_formats(formats)
     if built and not (migrated / "migration_report/summary.json").is_file():
-        stop(
-            "--format is for results of migrate: {migrated} has no migration_report/summary.json",
-            migrated=migrated,
-        )
+        why = N_("--format is for results of migrate: {migrated} has no migration_report/summary.json")
+        stop(why, migrated=migrated)
     if repair and not (migrated / "migration_report").is_dir():
-        stop(
-            "--repair changes a result of npumigrate, and {migrated} has no migration_report",
-            migrated=migrated,
-        )
+        why = N_("--repair changes a result of npumigrate, and {migrated} has no migration_report")
+        stop(why, migrated=migrated)
     if original is not None and not compare_cpu:
         stop("--original needs --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
@@ -70,17 +66,11 @@ def verify(
     if json_file is not None and json_file.is_dir():
         stop("--json: a folder, not a file: {json_file}", json_file=json_file)
     from migrator.emulator.launch import Machine
-    from migrator.verify.run import NoProgram
+    from migrator.verify.run import NoProgram, find_original
     from migrator.verify.run import verify as run
 
-    machine = Machine(
-        devices,
-        checked_soc(soc),
-        size(memory),
-        random_from_cpu=compare_cpu,
-        seed=seed if compare_cpu else None,
-        steps=steps,
-    )
+    chip, seeded = checked_soc(soc), seed if compare_cpu else None
+    machine = Machine(devices, chip, size(memory), random_from_cpu=compare_cpu, seed=seeded, steps=steps)
     folder = migrated.resolve()
     command = list(command) if command else _started(folder, devices)
     set_to: tuple[str, ...] = ()
@@ -93,7 +83,11 @@ def verify(
             say(_("--shrink sets {line}", line=line))
     if version and not insight:
         stop("--version needs --insight")
-    source = _original(migrated, original) if compare_cpu else None
+    source = None
+    if compare_cpu:
+        if original is not None and not original.exists():
+            stop("--original: no such folder: {given}", given=original)
+        source = original or find_original(migrated)
     emulator = prepare()
 
     def run_once() -> Verdict:
@@ -129,7 +123,7 @@ def verify(
     if places:
         from migrator.files.errors import CannotWrite
         from migrator.files.replacing import replace_file
-        from migrator.verify.as_json import verdict_text
+        from migrator.verify.verdict import verdict_text
 
         shown = {"devices": devices, "soc": soc, "memory": machine.memory}
         text = verdict_text(verdict, str(migrated), command, shown, mended)
@@ -153,7 +147,6 @@ def verify(
 def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, str, str], None]:
     """What writes the insight reports, while what was recorded is there."""
     from migrator.api_support.versions import UnknownVersion, resolve
-    from migrator.cli.insight import insight_folder, write_insight
 
     try:
         asked = resolve(version).text if version else ""
@@ -169,9 +162,9 @@ def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, s
 def _recorded(repaired: Repaired, migrated: Path) -> dict[str, Any]:
     """Note a repair in the reports and on the terminal; return it for the JSON file."""
     from migrator.files.errors import CannotWrite
-    from migrator.verify.repair.record import as_json, lines, record
+    from migrator.verify.repair.loop import as_json, lines, record
 
-    for line in (*lines(repaired.rounds), *repaired.left):
+    for line in lines(repaired):
         say(f"repair: {line}")
     try:
         record(migrated / "migration_report", repaired)
@@ -192,20 +185,8 @@ def _started(folder: Path, devices: int) -> list[str]:
         start = find_start(folder, launched(folder) or None)[0]
     except SourceError as error:
         reason = str(error).partition(": ")[0]  # what follows names an option of migrate
-        stop(
-            "no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py", reason=reason
-        )
+        why = N_("no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py")
+        stop(why, reason=reason)
     command = command_of(start, folder, devices)
     say(_("starts {command}", command=shlex.join(command)))
     return command
-
-
-def _original(migrated: Path, given: Path | None) -> Path:
-    from migrator.verify.run import OriginalError, find_original
-
-    if given is not None:
-        if not given.exists():
-            stop("--original: no such folder: {given}", given=given)
-        return given
-    with stopping_at(OriginalError):
-        return find_original(migrated)

@@ -1,31 +1,87 @@
-"""What is to be changed and said, collected while a plan is made."""
+"""What is to be changed and reported, collected while a plan is made, with texts of reports/distributed."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
 
-from migrator.convert.program import File
-from migrator.convert.texts import Text, functions, text
+from migrator.convert.program import Program
 from migrator.convert.write import Changes, changed_arguments, write
 from migrator.core.check import Converted
-from migrator.findings.finding import Finding, Fix, Operation
+from migrator.data_folders import data_folder, reports_yaml
+from migrator.findings.finding import Finding, Fix, Operation, Severity
+from migrator.language import _
 from migrator.matchers.context import instead_of
+from migrator.names.tree import parse, walk
 
 CHANGED = "NPU920"
 REPORTED = "NPU921"
 DIST = "import torch.distributed as dist"
+_RANKS = "ranks.py"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A message, what a person does about it, and how grave it is."""
+
+    message: str
+    advice: str
+    severity: Severity = "warning"
+
+
+def text(key: str, **values: object) -> Text:
+    """One of the texts, with values in it."""
+    found = reports_yaml("distributed/texts.yaml")[key]
+    message, advice = (_(found[part]).format_map(values) for part in ("message", "advice"))
+    return Text(message, advice, found.get("severity", "warning"))
+
+
+@cache
+def functions(file: str) -> dict[str, str]:
+    """The sources of a file's functions and classes by their names, in the order of the file.
+
+    Those of ``ranks.py``, which all conversions share, come before.
+    """
+    shared = {} if file == _RANKS else functions(_RANKS)
+    source = (data_folder("reports") / "distributed" / file).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    own = {
+        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+        for node in ast.parse(source).body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }
+    return {**shared, **own}
+
+
+def sources(file: str, names: Iterable[str]) -> str:
+    """The sources of some of a file's functions, with those that they use."""
+    every = functions(file)
+    wanted: set[str] = set()
+    waiting = [name for name in names if name in every]
+    while waiting:
+        name = waiting.pop()
+        if name not in wanted:
+            wanted.add(name)
+            waiting += [word for word in names_in(every[name]) if word in every]
+    return "\n\n".join(text for name, text in every.items() if name in wanted)
+
+
+def names_in(code: str) -> set[str]:
+    """The bare names that stand in code. Raises what parsing does."""
+    return {node.id for node in walk(parse(code)) if isinstance(node, ast.Name)}
 
 
 class UncertainError(Exception):
-    """Something without which a program cannot be converted was not found, or is not plain."""
+    """Something without which a program cannot be converted was not found, or is not plain.
 
-    def __init__(self, key: str, file: File | None = None, node: Any = None, **values: object) -> None:
+    ``node``: where, a module for a whole file; None: the program's first file.
+    """
+
+    def __init__(self, key: str, node: ast.AST | None = None, **values: object) -> None:
         self.text = text(key, **values)
         super().__init__(self.text.message)
-        self.file = file
         self.node = node
 
 
@@ -36,69 +92,69 @@ class Draft:
     ``set_up``: what the program does first, once the ranks have found each other.
     """
 
+    program: Program
     changed_code: str = CHANGED
     reported_code: str = REPORTED
     changes: dict[str, Changes] = field(default_factory=dict)
     findings: dict[str, list[Finding]] = field(default_factory=dict)
     set_up: list[str] = field(default_factory=list)
 
-    def of(self, file: File) -> Changes:
-        """The changes of a file, to add to."""
-        return self.changes.setdefault(file.name, Changes())
+    def of(self, node: ast.AST) -> Changes:
+        """The changes of a node's file, to add to."""
+        return self.changes.setdefault(self.program.file(node).name, Changes())
 
-    def replace(self, file: File, node: ast.AST, code: str, message: str = "") -> None:
+    def replace(self, node: ast.AST, code: str, message: str = "") -> None:
         """Put code in the place of a node, and say so where there is a message."""
-        self.of(file).edits.append(instead_of(file.index, node, code))
+        self.of(node).edits.append(instead_of(self.program.file(node), node, code))
         if message:
-            self.changed(file, node, message)
+            self.changed(node, message)
 
-    def change_arguments(self, file: File, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
+    def change_arguments(self, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
         """Take the arguments at these places away from a call, and add others."""
-        self.of(file).edits.extend(changed_arguments(file.index, call, drop, add))
+        self.of(call).edits.extend(changed_arguments(self.program.file(call), call, drop, add))
 
-    def call(self, file: File, helper: str, *imports: str) -> None:
-        """Give a file one of the functions of ``helpers.py``, which new code calls, and what that imports."""
-        self.of(file).helpers.setdefault(helper, functions("helpers.py")[helper])
-        self.of(file).imports += imports
+    def use_helper(self, node: ast.AST, helper: str, *imports: str) -> None:
+        """Give a node's file a function of ``helpers.py`` that new code calls, and what that imports."""
+        self.of(node).helpers.setdefault(helper, functions("helpers.py")[helper])
+        self.of(node).imports += imports
 
-    def changed(
-        self, file: File, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = ""
-    ) -> None:
+    def changed(self, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = "") -> None:
         """Say that a change is made at a node, or that ``new`` code is inserted there."""
         fix = Fix((), "unsafe", operation, made=True, after=new)
-        found = _finding(self.changed_code, file, node, message)._replace(fix=fix)
-        self.findings.setdefault(file.name, []).append(found)
+        self._add(node, self._finding(self.changed_code, node, message)._replace(fix=fix))
 
-    def report(self, key: str, file: File, node: ast.AST | None, **values: object) -> None:
+    def report(self, key: str, node: ast.AST, **values: object) -> None:
         """Say what a person has to look at, with the lines to write."""
-        self._say(file, node, text(key, **values))
+        self._report(node, text(key, **values))
 
-    def refuse(self, file: File, error: UncertainError, before: str = "") -> None:
-        """Say why nothing is converted."""
-        message = before + error.text.message
-        self._say(file, error.node, Text(message, error.text.advice, "error"))
+    def refuse(self, error: UncertainError, instead: ast.AST, before: str = "") -> None:
+        """Say why nothing is converted: where the error has its place, or ``instead``."""
+        self._report(error.node or instead, Text(before + error.text.message, error.text.advice, "error"))
 
-    def _say(self, file: File, node: ast.AST | None, said: Text) -> None:
-        found = _finding(self.reported_code, file, node, said.message)
-        found = found._replace(advice=said.advice, severity=said.severity)
-        self.findings.setdefault(file.name, []).append(found)
+    def _report(self, node: ast.AST, said: Text) -> None:
+        found = self._finding(self.reported_code, node, said.message)
+        self._add(node, found._replace(advice=said.advice, severity=said.severity))
 
+    def _add(self, node: ast.AST, finding: Finding) -> None:
+        self.findings.setdefault(self.program.file(node).name, []).append(finding)
 
-def converted(files: Mapping[str, File], draft: Draft) -> dict[str, Converted]:
-    """What becomes of the files that change, or of which there is something to say.
+    def _finding(self, code: str, node: ast.AST, message: str) -> Finding:
+        line: int = getattr(node, "lineno", 0)
+        if not line:
+            return Finding(code, message, 1, 1, 1, 1)
+        last: int = line if hasattr(node, "body") else getattr(node, "end_lineno", line)
+        column: int = getattr(node, "col_offset", 0)
+        span = self.program.file(node).span(node)
+        return Finding(code, message, line, column + 1, last, 1, span=span)
 
-    Raises NotPlacedError or SyntaxError where a change has no place.
-    """
-    result = {}
-    for name in sorted({*draft.changes, *draft.findings}):
-        changes, findings = draft.changes.get(name), draft.findings.get(name, ())
-        edits = write(files[name].index, changes) if changes else ()
-        result[name] = Converted(files[name].text, edits, tuple(findings))
-    return result
+    def converted(self) -> dict[str, Converted]:
+        """What becomes of the files that change, or of which there is something to say.
 
-
-def _finding(code: str, file: File, node: Any, message: str) -> Finding:
-    if node is None:
-        return Finding(code, message, 1, 1, 1, 1)
-    last = node.end_lineno if not hasattr(node, "body") or isinstance(node.body, str) else node.lineno
-    return Finding(code, message, node.lineno, node.col_offset + 1, last, 1, span=file.index.span(node))
+        Raises NotPlacedError or SyntaxError where a change has no place.
+        """
+        result = {}
+        for name in sorted({*self.changes, *self.findings}):
+            file, changes = self.program.files[name], self.changes.get(name)
+            edits = write(file, changes) if changes else ()
+            result[name] = Converted(file.text, edits, tuple(self.findings.get(name, ())))
+        return result

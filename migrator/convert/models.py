@@ -3,129 +3,136 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple, Optional
 
-from migrator.convert.draft import Draft
-from migrator.convert.program import File, Program
-from migrator.convert.syntax import (
+from migrator.convert.draft import Draft, UncertainError
+from migrator.convert.program import (
     LOOPS,
+    Program,
     Value,
+    call_sites,
+    calls_in,
+    classes_of,
+    definition_of,
     dotted,
     is_after,
     is_stored,
     method,
     method_name,
+    origins,
     parameters,
-    walk_all,
 )
-from migrator.convert.values import definition_of
-from migrator.names.tree import FUNCTIONS
+from migrator.names.tree import FUNCTIONS, only_target
+from migrator.project.distributed_use import listed
+
+_MOST_GROUPS = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Home:
-    """A scope in which the model has a name: a function, None for a margin, a class for ``self.name``.
+class Home(NamedTuple):
+    """A scope in which the model has a name: a function, a module, or a class for ``self.name``."""
 
-    ``in_part``: an optimizer takes only some of its parameters.
-    """
-
-    file: File
-    scope: Any
+    scope: ast.AST
     text: str
-    in_part: bool = False
-
-    def same(self, other: Home) -> bool:
-        """Whether both are the same name in the same scope."""
-        return self.scope is other.scope and self.text == other.text and self.file is other.file
 
     @property
     def is_parameter(self) -> bool:
         """Whether the name is a parameter of a function."""
-        return isinstance(self.scope, FUNCTIONS) and self.text in parameters(self.scope)
+        return self.text in parameters(self.scope)
 
-    def values(self) -> list[Value]:
+    def values(self, program: Program) -> list[Value]:
         """What the name is set to."""
-        if isinstance(self.scope, ast.ClassDef):
-            return self.file.on_self(self.scope, self.text.partition(".")[2])
-        return self.file.bindings(self.scope, self.text)
+        return program.values(self.scope, self.text)
 
 
 @dataclass
 class Wrapped:
     """A model that is wrapped behind a statement, and what becomes of its uses.
 
-    ``inner``: the uses that need the model inside; True where it may be bare. ``unclear``: those that go
-    where nothing is known of. ``calls``: those that train. ``since``: names that become those of the wrapped
-    model by a statement. ``bare``: each ``model.module`` where it is not wrapped yet. ``prefixed``: its keys
-    in checkpoints have a ``module.`` before them, but in branches that are taken ``unless`` these conditions
-    hold.
+    ``training``: the nodes that run in its training loops, None where these are not known: then nothing may
+    go past the wrapper. ``in_part``: an optimizer takes only some of its parameters. ``inner``: the uses that
+    need the model inside; True where it may be bare. ``unclear``: those that go where nothing is known of.
+    ``calls``: those that train. ``since``: names that become those of the wrapped model by a statement.
+    ``bare``: each ``model.module`` where it is not wrapped yet. ``prefixed``: its keys in checkpoints have a
+    ``module.`` before them, but in branches that are taken ``unless`` these conditions hold.
     """
 
     home: Home
-    behind: Any
-    since: list[tuple[Home, Any]] = field(default_factory=list)
-    inner: dict[Any, tuple[File, bool]] = field(default_factory=dict)
-    unclear: list[tuple[File, Any]] = field(default_factory=list)
-    calls: list[tuple[File, Any]] = field(default_factory=list)
-    bare: list[tuple[File, Any]] = field(default_factory=list)
+    behind: ast.stmt
+    training: Optional[Collection[ast.AST]] = None
+    in_part: bool = False
+    since: list[tuple[Home, ast.stmt]] = field(default_factory=list)
+    inner: dict[ast.expr, bool] = field(default_factory=dict)
+    unclear: list[ast.expr] = field(default_factory=list)
+    calls: list[ast.expr] = field(default_factory=list)
+    bare: list[ast.Attribute] = field(default_factory=list)
     prefixed: bool = False
     unless: frozenset[str] = frozenset()
 
 
-def has_prefix(wrapped: Wrapped, node: ast.AST) -> bool:
+def has_prefix(program: Program, wrapped: Wrapped, node: ast.AST) -> bool:
     """Whether the keys of checkpoints have a ``module.`` before them where a model is used."""
-    around = wrapped.home.file.above(node)
+    around = program.above(node)
     branches = (ast.dump(up.test) for child, up in around if isinstance(up, ast.If) and child in up.orelse)
     return wrapped.prefixed and not wrapped.unless.intersection(branches)
 
 
 def use_the_model_inside(draft: Draft, wrapped: Wrapped, message: str) -> None:
     """Plan ``.module`` where the model itself is needed; report where that is not known."""
-    for node, (file, perhaps) in wrapped.inner.items():
-        text = file.index.segment(node)
+    for node, perhaps in wrapped.inner.items():
+        text = draft.program.segment(node)
         code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-        draft.replace(file, node, code, message)
-    for file, node in wrapped.bare:
-        draft.replace(file, node, file.index.segment(node.value), "the model is not wrapped yet")
-    for file, node in wrapped.unclear:
-        draft.report("wrapped_here", file, node, text=dotted(node) or "what comes back")
+        draft.replace(node, code, message)
+    for bare in wrapped.bare:
+        draft.replace(bare, draft.program.segment(bare.value), "the model is not wrapped yet")
+    for node in wrapped.unclear:
+        draft.report("wrapped_here", node, text=dotted(node) or "what comes back")
 
 
-def parameters_in(node: ast.AST) -> list[Any]:
-    """What ``parameters()`` is asked of inside an expression."""
-    return [
-        one.func.value for one in walk_all([node]) if method_name(one) in ("parameters", "named_parameters")
-    ]
+def owners_of_parameters(node: ast.AST) -> list[ast.expr]:
+    """What is asked for parameters in an expression: by ``parameters()``, or ``get_1x_lr_params()``."""
+    asked = (call.func for call in calls_in(node) if "param" in method_name(call))
+    return [func.value for func in asked if isinstance(func, ast.Attribute)]
 
 
-def home_of(program: Program, file: File, node: ast.AST, text: str) -> Home:
+def owners_behind(program: Program, given: ast.expr) -> list[ast.expr]:
+    """The same, or else what is asked for them where the names in it come from."""
+    found = owners_of_parameters(given)
+    waiting = [given]
+    for node in waiting if not found else ():  # grows: what the names of groups stand for
+        names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and not is_stored(one)]
+        for origin in (each for name in names for each in origins(program, name)):
+            found += owners_of_parameters(origin)
+            if len(waiting) < _MOST_GROUPS and origin not in waiting:
+                waiting.append(origin)
+    return found
+
+
+def home_of(program: Program, node: ast.AST, text: str) -> Home:
     """Where a name, or an attribute of ``self``, that a node holds is at home."""
-    function = file.function_of(node)
-    owner = file.class_of(function)
+    scope = program.scope_of(node)
+    owner = program.class_of(scope)
     if text.startswith("self.") and owner is not None:
-        for where, one in program.family(file, owner):  # the class that sets it
-            if where.on_self(one, text.partition(".")[2]):
-                return Home(where, one, text)
-        return Home(file, owner, text)
-    if function is not None and text not in parameters(function) and not file.bindings(function, text):
-        return Home(file, None, text)
-    return Home(file, function, text)
+        setting = (one for one in program.family(owner) if program.values(one, text))
+        return Home(next(setting, owner), text)
+    if text not in parameters(scope) and not program.values(scope, text):
+        return Home(program.file(node).tree, text)
+    return Home(scope, text)
 
 
-def home_of_target(file: File, target: ast.expr | None, node: ast.AST) -> Home | None:
+def home_of_target(program: Program, target: ast.expr | None, node: ast.AST) -> Home | None:
     """The scope and the name that a target of an assignment is, where they are plain."""
     text = dotted(target)
-    owner = file.class_of(file.function_of(node))
+    owner = program.class_of(program.scope_of(node))
     if isinstance(target, ast.Name):
-        return Home(file, file.function_of(node), text)
+        return Home(program.scope_of(node), text)
     if text.startswith("self.") and text.count(".") == 1 and owner is not None:
-        return Home(file, owner, text)
+        return Home(owner, text)
     return None
 
 
-def unmoved(node: ast.AST) -> Any:
+def unmoved(node: ast.AST | None) -> ast.AST | None:
     """The model in ``model.to(device)`` and ``nn.DataParallel(model)``."""
     while isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda"):
@@ -137,77 +144,232 @@ def unmoved(node: ast.AST) -> Any:
     return node
 
 
-def free_models(file: File, guard: ast.stmt | None, wrapped: Iterable[tuple[Home, Any]]) -> list[str]:
+def free_models(program: Program, guard: ast.AST, wrapped: Iterable[tuple[Home, ast.stmt]]) -> list[str]:
     """Lines for the end of a script, before the process group goes: no wrapped model is left to hold it.
 
-    ``guard`` is the main block; ``wrapped`` are the models, and the statements behind which they are wrapped.
-    The models of functions are gone with these.
+    ``guard`` is the main block, or the module; ``wrapped`` are the models, and the statements behind which
+    they are wrapped. The models of functions are gone with these.
     """
-    blocks = (file.index.tree, guard)
+    tree = program.file(guard).tree
     return [
         f"{home.text} = {home.text}.module"
         for home, behind in wrapped
-        if home.file is file and home.scope is None and file.parent(behind) in blocks
+        if home.scope is tree and program.parent(behind) in (tree, guard)
     ]
 
 
-def uses(home: Home) -> list[Any]:
+def uses(program: Program, home: Home) -> list[ast.expr]:
     """The nodes by which a scope names the model, in the order of the lines."""
-    found = []
-    for node in home.file.nodes(ast.Attribute if "." in home.text else ast.Name):
+    found: list[ast.expr] = []
+    kind: type[ast.expr] = ast.Attribute if "." in home.text else ast.Name
+    for node in program.nodes(kind, file=program.file(home.scope)):
         if dotted(node) != home.text:
             continue
-        function = home.file.function_of(node)
-        if isinstance(home.scope, ast.ClassDef):
-            function = home.file.class_of(function)
-        while function not in (home.scope, None) and not isinstance(function, ast.ClassDef):
-            if home.text in parameters(function) or home.file.bindings(function, home.text):
+        scope: ast.AST | None = program.scope_of(node)
+        if isinstance(home.scope, ast.ClassDef) and scope is not None:
+            scope = program.class_of(scope)
+        while isinstance(scope, FUNCTIONS) and scope is not home.scope:
+            if home.text in parameters(scope) or program.values(scope, home.text):
                 break
-            function = home.file.function_of(function)
-        if function is home.scope:
+            scope = program.scope_of(scope)
+        if scope is home.scope:
             found.append(node)
     return found
 
 
-def wrapped_uses(home: Home, wrapped: Wrapped) -> list[Any]:
+def wrapped_uses(program: Program, home: Home, wrapped: Wrapped) -> list[ast.expr]:
     """The uses of a scope's name in which it is the wrapped model's."""
-    found, file = uses(home), home.file
+    found = uses(program, home)
     for other, statement in wrapped.since:
-        if other.same(home):
-            function = file.function_of(statement)
-            return [one for one in found if file.function_of(one) is not function or is_after(one, statement)]
+        if other == home:
+            scope = program.scope_of(statement)
+            return [one for one in found if program.scope_of(one) is not scope or is_after(one, statement)]
     return found
 
 
-def receiving(program: Program, file: File, call: ast.Call, node: ast.AST) -> Iterator[Home]:
+def receiving(program: Program, call: ast.Call, node: ast.AST) -> list[Home]:
     """The project's function, and its parameter, that gets an argument of a call."""
-    found = definition_of(program, file, call)
-    if found is None:
-        return
-    where, function = found[0], found[1]
-    if isinstance(function, ast.ClassDef):
-        starts = [(place, method(owner, "__init__")) for place, owner in program.family(where, function)]
-        where, start = next((one for one in starts if one[1]), (where, None))
-        if start is None:
-            return
-        function = start
-    for name in parameters(function):
-        if file.argument(call, function, name) is node:
-            yield Home(where, function, name)
+    found = definition_of(program, call)
+    starts = (
+        [method(one, "__init__") for one in program.family(found)] if isinstance(found, ast.ClassDef) else []
+    )
+    start = next(filter(None, starts), None) if isinstance(found, ast.ClassDef) else found
+    names = parameters(start)
+    return [Home(start, name) for name in names if start and program.argument(call, start, name) is node]
 
 
-def prepares(program: Program, file: File, node: ast.AST, depth: int = 6) -> bool:
+def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
     """Whether a use of the model belongs to its making: it is not called, and not handed to what calls it."""
-    up, call = file.parent(node), file.taker_of(node)
+    up, call = program.parent(node), program.taker_of(node)
     if is_stored(node):
         return True
     if isinstance(up, ast.Attribute):
         return up.attr != "forward"
     if not isinstance(call, ast.Call) or call.func is node:
         return False
-    if definition_of(program, file, call) is None:  # of another package
-        return not isinstance(next(up for _, up in file.above(call) if isinstance(up, ast.stmt)), LOOPS)
+    if definition_of(program, call) is None:  # of another package
+        return not isinstance(program.statement_of(call), LOOPS)
     return all(
-        depth and all(prepares(program, scope.file, one, depth - 1) for one in uses(scope))
-        for scope in receiving(program, file, call, node)
+        depth and all(prepares(program, one, depth - 1) for one in uses(program, home))
+        for home in receiving(program, call, node)
     )
+
+
+# -- where the wrapped model goes -----------------------------------------
+
+
+def follow(
+    program: Program, wrapped: Wrapped, attribute: Callable[[Home, ast.expr, ast.Attribute], None]
+) -> list[Home]:
+    """Judge the uses of a wrapped model; gives all scopes in which it has a name.
+
+    ``attribute`` judges ``model.something``. Raises UncertainError where training may go past the wrapper.
+    """
+    wrapped.since = [(wrapped.home, wrapped.behind)]
+    waiting = _family(program, wrapped.home, wrapped)
+    seen = list(waiting)
+    while waiting:
+        home = waiting.pop(0)
+        for node in [*wrapped_uses(program, home, wrapped), *_of_objects(program, home, wrapped)]:
+            up = program.parent(node)
+            if isinstance(up, ast.Attribute):
+                if not is_stored(node):
+                    attribute(home, node, up)
+                continue
+            for use in _handed_on(program, home, node, wrapped):
+                more = [one for one in _family(program, use, wrapped) if one not in seen]
+                seen += more
+                waiting += more
+    return seen
+
+
+def _family(program: Program, home: Home, wrapped: Wrapped) -> list[Home]:
+    """A scope, and for ``self.name`` the classes that inherit the name."""
+    if wrapped.training is None or not isinstance(home.scope, ast.ClassDef):
+        return [home]
+    return [Home(one, home.text) for one in program.family(home.scope)]
+
+
+def _of_objects(program: Program, home: Home, wrapped: Wrapped) -> list[ast.expr]:
+    """For ``self.model`` of a class, each ``trainer.model`` of its objects."""
+    if wrapped.training is None or not isinstance(home.scope, ast.ClassDef):
+        return []
+    name = home.text.partition(".")[2]
+    return [
+        node
+        for node in program.nodes(ast.Attribute)
+        if node.attr == name and dotted(node.value) != "self"
+        if home.scope in classes_of(program, node.value)
+    ]
+
+
+def _handed_on(program: Program, home: Home, node: ast.expr, wrapped: Wrapped) -> Iterator[Home]:
+    """Judge a use of the wrapped model that asks for no attribute; gives the scopes to which it hands it."""
+    up, call = program.parent(node), program.taker_of(node)
+    strict = wrapped.training is None
+    if is_stored(node):
+        return
+    if isinstance(call, ast.Call):
+        yield from _argument(program, home, node, call, wrapped)
+    elif isinstance(up, ast.Assign) and only_target(up) is not None and up.value is node:
+        if strict and not isinstance(up.targets[0], ast.Name):
+            _check_kept(program, node, wrapped)
+        yield from _kept(program, up.targets[0], node, wrapped)
+    elif isinstance(up, ast.Return) or (
+        strict and isinstance(up, ast.Tuple) and isinstance(program.parent(up), ast.Return)
+    ):
+        if strict:
+            _check_kept(program, node, wrapped)
+        yield from _returned(program, node, up if isinstance(up, ast.Tuple) else None, wrapped)
+    elif strict and isinstance(up, ast.Subscript):
+        raise UncertainError("part_of_model", up, home=home)
+    elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
+        wrapped.unclear.append(node)
+
+
+def _argument(
+    program: Program, home: Home, node: ast.expr, call: ast.Call, wrapped: Wrapped
+) -> Iterator[Home]:
+    """The same for a use that is called, or is an argument of a call."""
+    if call.func is node:
+        if wrapped.training is None or node in wrapped.training:
+            wrapped.calls.append(node)
+        return
+    given, name = receiving(program, call, node), program.name(call) or dotted(call.func)
+    strict = wrapped.training is None
+    if strict and isinstance(definition_of(program, call), ast.ClassDef):
+        _check_kept(program, node, wrapped)
+    if given:
+        yield from given
+    elif listed("need_the_model", name):
+        if not _asks_for_wrapper(call):
+            wrapped.inner[node] = False
+    elif strict and name.endswith(".DataParallel"):
+        raise UncertainError("data_parallel_too", call, home=home)
+    elif not listed("take_a_wrapped_model", name):
+        wrapped.unclear.append(node)
+
+
+def _asks_for_wrapper(call: ast.Call) -> bool:
+    """Whether it is asked if a model is wrapped: ``hasattr(model, "module")``."""
+    name = dotted(call.func)
+    given = [ast.dump(one) for one in call.args[1:]]
+    if name in ("hasattr", "getattr"):
+        return "Constant(value='module')" in given[:1]
+    return name == "isinstance" and any("DataParallel" in one for one in given)
+
+
+def _returned(
+    program: Program, node: ast.expr, together: ast.Tuple | None, wrapped: Wrapped
+) -> Iterator[Home]:
+    """The scopes that get a value which a function returns, alone or in a tuple."""
+    for site in call_sites(program, program.scope_of(node)):
+        assign = program.parent(site)
+        if isinstance(assign, ast.Expr):
+            continue
+        target: ast.expr | None = assign.targets[0] if isinstance(assign, ast.Assign) else None
+        if together is not None:
+            alike = isinstance(target, ast.Tuple) and len(target.elts) == len(together.elts)
+            places = target.elts if alike and isinstance(target, ast.Tuple) else None
+            target = places[together.elts.index(node)] if places else None
+        yield from _kept(program, target, site if wrapped.training is None else node, wrapped, site)
+
+
+def _kept(
+    program: Program,
+    target: ast.expr | None,
+    node: ast.expr,
+    wrapped: Wrapped,
+    site: ast.expr | None = None,
+) -> Iterator[Home]:
+    """The scope in which a value, which comes to a ``site``, is kept under a name."""
+    kept = home_of_target(program, target, site or node)
+    if kept is None:
+        wrapped.unclear.append(node)
+        return
+    if wrapped.training is None and isinstance(target, ast.Name):
+        if all(kept != one for one, _ in wrapped.since):
+            wrapped.since.append((kept, program.statement_of(target)))
+    yield kept
+
+
+def _check_kept(program: Program, node: ast.AST, wrapped: Wrapped) -> None:
+    """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
+    scope = program.scope_of(node)
+    if any(program.scope_of(statement) is scope for _, statement in wrapped.since):
+        return
+    if isinstance(scope, FUNCTIONS) and not only_called_after(program, scope, wrapped.behind):
+        raise UncertainError("handed_on", wrapped.behind, home=wrapped.home)
+
+
+def only_called_after(program: Program, function: ast.AST, behind: ast.stmt, depth: int = 4) -> bool:
+    """Whether a function is called behind a statement only, as far as the calls are seen."""
+    sites = call_sites(program, function)
+    for call in sites:
+        caller = program.scope_of(call)
+        if caller is program.scope_of(behind):
+            if not is_after(call, behind):
+                return False
+        elif not depth or not only_called_after(program, caller, behind, depth - 1):
+            return False
+    return bool(sites)

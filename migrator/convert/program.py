@@ -1,203 +1,489 @@
-"""A program: the script that is started, and the project's files that it imports."""
+"""A program: the script that is started and the files that it imports, and what its names stand for.
+
+A scope is a function, or the module for what stands in no function.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, KeysView, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Optional, TypeVar, Union
 
-from migrator.convert.syntax import Definition, Value, dotted, is_stored
-from migrator.names.index import ModuleIndex
-from migrator.names.outline import Outline
-from migrator.names.tree import FUNCTIONS, Function, argument_of, children, walk
+from migrator.names import scopes
+from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name, defaults
+from migrator.names.whole_file import WholeFile
 from migrator.project.definitions import Definitions
+from migrator.project.distributed_use import is_distributed
+from migrator.project.imports import Read, imported_names, place_of_import
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+LOOPS = (ast.For, ast.While)
+_OTHERS = {
+    *("torch", "torchvision", "torchaudio", "numpy", "scipy", "PIL"),
+    *getattr(sys, "stdlib_module_names", ()),
+}
+_DEPTH = 12  # files through which a name is handed on
+
+Loop = Union[ast.For, ast.While]
+Definition = Union[Function, ast.ClassDef]
+Scope = Union[Function, ast.Module]
+Named = Union[ast.Name, ast.Attribute]
+# What an assignment gives to a name, and its place in a tuple or -1; None: something else binds the name.
+Value = tuple[Optional[ast.expr], int]
+Node = TypeVar("Node", bound=ast.AST)
+Answer = TypeVar("Answer")
+
+
+# -- what nodes say by themselves --------------------------------------------------------------------------
+
+
+def dotted(node: ast.AST | None) -> str:
+    """``a.b.c`` for such an expression, empty for any other."""
+    if isinstance(node, ast.Attribute):
+        before = dotted(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def last_name(call: ast.AST | None) -> str:
+    """The last part of the dotted name that a call calls; empty for any other node."""
+    return dotted(call.func).split(".")[-1] if isinstance(call, ast.Call) else ""
+
+
+def method_name(node: ast.AST | None) -> str:
+    """The name of the method that a call calls, of whatever; empty for any other node."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.attr if isinstance(func, ast.Attribute) else ""
+
+
+def constant(node: ast.AST | None) -> object:
+    """The value of a constant; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def is_main_guard(node: ast.AST | None) -> bool:
+    """``if __name__ == "__main__":``."""
+    return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
+
+
+def is_after(node: ast.expr | ast.stmt, statement: ast.stmt) -> bool:
+    """Whether a node stands behind a statement in the text."""
+    end = statement.end_lineno or 0, statement.end_col_offset or 0
+    return (node.lineno, node.col_offset) > end
+
+
+def below(*nodes: ast.AST) -> KeysView[ast.AST]:
+    """Some nodes and all below them, in order."""
+    return {one: None for node in nodes for one in ast.walk(node)}.keys()
+
+
+def calls_in(*nodes: ast.AST) -> list[ast.Call]:
+    """The calls in some nodes."""
+    return [one for one in below(*nodes) if isinstance(one, ast.Call)]
+
+
+def names_below(node: ast.AST) -> set[str]:
+    """The dotted names in a node."""
+    return {dotted(one) for one in ast.walk(node)} - {""}
+
+
+def is_stored(node: ast.AST | None) -> bool:
+    """Whether a name or an attribute is set where it stands."""
+    return isinstance(getattr(node, "ctx", None), ast.Store)
+
+
+def names_set(*nodes: ast.AST) -> set[str]:
+    """The dotted names that are set in some nodes."""
+    return {dotted(one) for one in below(*nodes) if is_stored(one)} - {""}
+
+
+def parameters(function: ast.AST | None) -> list[str]:
+    """The names of a function's parameters, without the starred ones; none of anything else."""
+    if not isinstance(function, FUNCTIONS):
+        return []
+    given = function.args
+    return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+
+
+def default(function: Function, name: str) -> ast.expr | None:
+    """The default of a parameter; None where it has none."""
+    return next((value for one, value in defaults(function.args) if one.arg == name), None)
+
+
+def method(owner: ast.AST, name: str) -> Function | None:
+    """A class's own method; of anything else, none."""
+    body = owner.body if isinstance(owner, ast.ClassDef) else ()
+    return next((one for one in body if isinstance(one, FUNCTIONS) and one.name == name), None)
+
+
+# -- the program ---------------------------------------------------------------------------------------------
+
+
+class AlreadyDistributedError(Exception):
+    """A program that is for many devices."""
 
 
 @dataclass(frozen=True, eq=False)
-class File:
-    """One file. ``imports``: the names that its imports bind, with the file and the name there.
+class Program:
+    """The files of a program, the entry first, and the file of each node.
 
-    ``parents``: what each node is part of, in all files of its program.
-    ``by_kind``: its nodes, in the order of the lines; ``stores``: the names and attributes that it sets, each
-    behind the function around, None at the margin; ``defined``: its functions and classes by name, without
-    methods.
+    ``imports``: what a file's imports bind, as file and name there. ``stores``: the names and attributes that
+    each scope sets. ``calls``: where each function and class of the program is called. ``families``: for each
+    class those of the project that it inherits from, and those that inherit from it. ``elsewhere`` knows more
+    of names than what is read here; ``found`` is what it knows of what is called. ``mixed``: the functions
+    that are called both to train and not to, or for which that is not known. What is
+    ``asked`` is answered once.
     """
 
-    name: str
-    index: ModuleIndex
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-    imports: dict[str, tuple[str, str]] = field(default_factory=dict)
-    by_kind: dict[type, list[Any]] = field(default_factory=dict)
-    stores: dict[tuple[Function | None, str], list[Any]] = field(default_factory=dict)
-    defined: dict[str, list[Any]] = field(default_factory=dict)
+    entry: WholeFile
+    files: dict[str, WholeFile]
+    elsewhere: Optional[Definitions] = None
+    homes: dict[ast.AST, WholeFile] = field(default_factory=dict)
+    imports: dict[tuple[WholeFile, str], tuple[str, str]] = field(default_factory=dict)
+    stores: dict[tuple[ast.AST, str], list[ast.expr]] = field(default_factory=dict)
+    calls: dict[Definition, list[ast.Call]] = field(default_factory=dict)
+    families: dict[ast.ClassDef, list[ast.ClassDef]] = field(default_factory=dict)
+    found: dict[ast.expr, Optional[Definition]] = field(default_factory=dict)
+    mixed: frozenset[ast.AST] = frozenset()
+    asked: object = field(default_factory=object)
 
-    @property
-    def text(self) -> str:
-        """The file's text."""
-        return self.index.text
+    def nodes(self, *kinds: type[Node], file: WholeFile | None = None) -> list[Node]:
+        """The nodes of these kinds that have a place, of one file or of all, in the order of the lines."""
+        return [one for each in ([file] if file else self.files.values()) for one in _nodes(each, kinds)]
 
-    def parent(self, node: Any) -> Any:
-        """What a node is part of; None for the module."""
-        return self.parents.get(node)
+    def ask(self, question: str, node: ast.AST, find: Callable[[], Answer], unknown: Answer) -> Answer:
+        """The answer to a question about a node; ``unknown`` where that leads back, or too far."""
+        return self.entry.ask((question, self.asked), node, find, unknown)
 
-    def above(self, node: ast.AST) -> Iterator[tuple[Any, Any]]:
+    def but(self, **fields: object) -> Program:
+        """The program with other calls, or other definitions; what it is asked, it is asked anew."""
+        return replace(self, asked=object(), **fields)  # type: ignore[arg-type]
+
+    def file(self, node: ast.AST) -> WholeFile:
+        """The file that a node is in."""
+        return self.homes[node]
+
+    def segment(self, node: ast.AST) -> str:
+        """A node's source."""
+        return self.homes[node].segment(node)
+
+    def name(self, node: ast.AST) -> str:
+        """The full name that an expression stands for, through imports; of a call, that of what it calls.
+
+        Empty where it is not known.
+        """
+        return self.homes[node].qualified_name(node.func if isinstance(node, ast.Call) else node)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """What a node is part of; None for a module."""
+        return self.homes[node].parent(node)
+
+    def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """What a node is in, from the inside out, each behind its part that holds the node."""
-        child, up = node, self.parent(node)
-        while up is not None:
-            yield child, up
-            child, up = up, self.parent(up)
+        return self.homes[node].way_up(node)
 
-    def function_of(self, node: ast.AST) -> Any:
-        """The function around a node, None at the margin; around a parameter's default, the outer one."""
-        ways = self.above(node)
-        return next((up for child, up in ways if isinstance(up, FUNCTIONS) and child in up.body), None)
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The function around a node, or its module; around a parameter's default, the outer one."""
+        file = self.homes[node]
+        return file.tree if node is file.tree else file.function_of(node) or file.tree
 
-    def class_of(self, function: Function | None) -> ast.ClassDef | None:
+    def class_of(self, function: ast.AST) -> ast.ClassDef | None:
         """The class whose method a function is."""
         owner = self.parent(function)
         return owner if isinstance(owner, ast.ClassDef) else None
 
-    def taker_of(self, node: ast.AST) -> Any:
+    def taker_of(self, node: ast.AST) -> ast.AST | None:
         """What a node is given to: a call, where it is one of its arguments."""
         up = self.parent(node)
         return self.parent(up) if isinstance(up, ast.keyword) else up
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The statement that an expression belongs to."""
+        return next(up for up in (node, *self.homes[node].above(node)) if isinstance(up, ast.stmt))
 
     def is_alone(self, statement: ast.stmt) -> bool:
         """Whether nothing else stands in a statement's body around it."""
         return len(getattr(self.parent(statement), "body", [])) == 1
 
-    def stored_value(self, node: Any) -> Value:
+    def own_line(self, statement: ast.stmt) -> bool:
+        """Whether a statement stands on lines of its own, so that others can be put around it."""
+        return self.homes[statement].stands_alone(statement)
+
+    def family(self, owner: ast.ClassDef) -> list[ast.ClassDef]:
+        """A class, those that it inherits from, and those that inherit from it."""
+        return [owner, *self.families.get(owner, ())]
+
+    def stored_value(self, node: ast.expr) -> Value:
         """What an assignment gives to the node that it stores to, and the place in a tuple or -1."""
         up = self.parent(node)
         if isinstance(up, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and up.value is not node:
             return up.value, -1
-        if isinstance(up, (ast.Tuple, ast.List)) and isinstance(self.parent(up), ast.Assign):
-            return self.parent(up).value, up.elts.index(node)
+        around = self.parent(up) if isinstance(up, (ast.Tuple, ast.List)) else None
+        if isinstance(up, (ast.Tuple, ast.List)) and isinstance(around, ast.Assign):
+            return around.value, up.elts.index(node)
         return None, -1
 
-    def argument(self, call: ast.Call, function: Any, name: str) -> Any:
+    def values(self, scope: ast.AST, name: str) -> list[Value]:
+        """The values that a scope's assignments give to a name, or a class's methods to ``self.name``."""
+        scopes = scope.body if isinstance(scope, ast.ClassDef) else [scope]
+        return [self.stored_value(node) for each in scopes for node in self.stores.get((each, name), ())]
+
+    def only_value(self, scope: ast.AST, name: str) -> ast.expr | None:
+        """The value of a name that a scope sets once, and plainly."""
+        bound = self.values(scope, name)
+        return bound[0][0] if len(bound) == 1 and bound[0][1] < 0 else None
+
+    def argument(self, call: ast.Call, function: ast.AST | None, name: str) -> ast.expr | None:
         """What a call gives to a parameter; None where it gives nothing, or that cannot be told."""
         given = argument_of(call, name)
-        if given is not None:
+        if given is not None or not isinstance(function, FUNCTIONS):
             return given
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         static = any(dotted(one) == "staticmethod" for one in function.decorator_list)
         names = names[1:] if self.class_of(function) and not static else names
-        if name in names and names.index(name) < len(call.args):
-            before = call.args[: names.index(name) + 1]
-            if not any(isinstance(one, ast.Starred) for one in before):
-                return before[-1]
-        return None
+        before = call.args[: names.index(name) + 1] if name in names else []
+        starred = any(isinstance(one, ast.Starred) for one in before)
+        return before[-1] if before and len(before) > names.index(name) and not starred else None
 
-    def yields(self, function: Any) -> list[ast.Yield]:
-        """The ``yield`` expressions of a function: what makes it a generator."""
-        every = (one for one in ast.walk(function) if isinstance(one, ast.Yield))
-        return [one for one in every if self.function_of(one) is function]
-
-    def nodes(self, *kinds: type) -> list[Any]:
-        """The nodes of these kinds, in the order of the text's lines."""
-        found = [node for kind in kinds for node in self.by_kind.get(kind, ())]
-        return found if len(kinds) == 1 else sorted(found, key=_place_in_text)
-
-    def called(self, call: ast.Call) -> str:
-        """The full name of what a call calls, through import aliases; empty where it is not known."""
-        return self.index.qualified_name(call.func)
-
-    def bindings(self, function: Function | None, name: str) -> list[Value]:
-        """The values that a scope's assignments give to a name; the scope None is the file's margin."""
-        return [self.stored_value(node) for node in self.stores.get((function, name), ())]
-
-    def only_value(self, function: Function | None, name: str) -> ast.expr | None:
-        """The value of a name that a scope sets once, and plainly."""
-        bound = self.bindings(function, name)
-        return bound[0][0] if len(bound) == 1 and bound[0][1] < 0 else None
-
-    def on_self(self, owner: ast.ClassDef, attribute: str) -> list[Value]:
-        """The same for ``self.attribute`` in a class."""
-        methods = (node for node in owner.body if isinstance(node, FUNCTIONS))
-        return [value for method in methods for value in self.bindings(method, f"self.{attribute}")]
-
-    def own_line(self, statement: Any) -> bool:
-        """Whether a statement stands on lines of its own, so that others can be put around it."""
-        before, behind = self.index.lines.beside(self.index.span(statement))
-        compound = isinstance(getattr(statement, "body", None), list)
-        return not before.strip() and (compound or not behind.strip().startswith(b";"))
+    def own_nodes(self, scope: ast.AST, kind: type[Node]) -> list[Node]:
+        """The nodes of a kind in a scope, without those of functions inside it, in the order of the lines."""
+        return [one for one in self.nodes(kind, file=self.file(scope)) if self.scope_of(one) is scope]
 
 
-Defined = tuple[File, Definition]
+def _nodes(file: WholeFile, kinds: tuple[type[Node], ...]) -> list[Node]:
+    def find() -> list[Node]:
+        found = [node for node in file.every_node() if isinstance(node, kinds) and hasattr(node, "lineno")]
+        return sorted(found, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
+
+    return file.once(("nodes", *kinds), find)
 
 
-@dataclass(frozen=True)
-class Program:
-    """The files of a program, the entry first. ``calls``: where each function and class of it is called.
+def load(
+    entry: str,
+    read: Read,
+    elsewhere: Definitions | None = None,
+    more: Sequence[str] = (),
+    for_one_device: bool = True,
+    file_of: Callable[[str, str], WholeFile] = WholeFile,
+) -> Program:
+    """The program of the file ``entry``, along its imports; ``read`` gives a file's text, None without one.
 
-    ``families``: for each class those of the project that it inherits from, and those that inherit from it.
-    ``elsewhere`` knows more of names than what is read here; ``found`` is what it said of calls. ``mixed``:
-    the ids of functions that are called both to train and not to, or for which that is not known.
+    ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started;
+    ``file_of`` may give a file that another program has, too. Raises what of UNREADABLE the entry does (other
+    such files are left out), AlreadyDistributedError where it has to be ``for_one_device``.
     """
-
-    entry: File
-    files: dict[str, File]
-    calls: dict[int, list[tuple[File, ast.Call]]] = field(default_factory=dict)
-    families: dict[int, list[tuple[File, ast.ClassDef]]] = field(default_factory=dict)
-    elsewhere: Definitions | None = None
-    found: dict[int, Defined | None] = field(default_factory=dict)
-    mixed: frozenset[int] = frozenset()
-
-    def family(self, file: File, owner: ast.ClassDef) -> list[tuple[File, ast.ClassDef]]:
-        """A class, those that it inherits from, and those that inherit from it."""
-        return [(file, owner), *self.families.get(id(owner), ())]
-
-    def nodes(self, *kinds: type) -> list[tuple[File, Any]]:
-        """The nodes of these kinds in all files."""
-        return [(file, node) for file in self.files.values() for node in file.nodes(*kinds)]
-
-
-def read_file(name: str, text: str) -> File:
-    """A file with what its nodes are part of. Raises what parsing does."""
-    index = ModuleIndex(text, (), Outline(text))
-    for statement in index.statements:
-        index.expand(statement)
-    _put_fields(index)
-    file = File(name, index)
-    for node in walk(index.tree):
-        if hasattr(node, "lineno"):
-            file.by_kind.setdefault(type(node), []).append(node)
-        for child in children(node):
-            file.parents[child] = node
-    for nodes in file.by_kind.values():
-        nodes.sort(key=_place_in_text)
-    for node in file.nodes(ast.Name, ast.Attribute):
-        if is_stored(node):
-            file.stores.setdefault((file.function_of(node), dotted(node)), []).append(node)
-    for node in file.nodes(*FUNCTIONS, ast.ClassDef):
-        if not isinstance(file.parent(node), ast.ClassDef):
-            file.defined.setdefault(node.name, []).append(node)
-    return file
-
-
-def _place_in_text(node: Any) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
-def _put_fields(index: ModuleIndex) -> None:
-    """Put the fields of f-strings, at their places in the text, where ``ast`` has its own."""
-    for text in [node for node in index.strings if isinstance(node, ast.JoinedStr)]:
-        values: list[Any] = []
-        for part in index.parts(text):
-            if part.expression is None:
-                values.append(ast.copy_location(ast.Constant(part.raw), text))
-            else:
-                values.append(ast.copy_location(ast.FormattedValue(part.expression, -1, None), text))
-                for node in ast.walk(part.expression):
-                    if isinstance(node, ast.expr):
-                        start, end = index.span(node)
-                        node.lineno, node.col_offset = _place(index, start)
-                        node.end_lineno, node.end_col_offset = _place(index, end)
-        text.values = values
+    files: dict[str, WholeFile] = {}
+    imports: dict[tuple[WholeFile, str], tuple[str, str]] = {}
+    waiting = [entry, *more]
+    for name in waiting:  # grows
+        text = None if name in files else read(name)
+        if text is None:
+            continue
+        if for_one_device and is_distributed(text):
+            raise AlreadyDistributedError
+        try:
+            file = files[name] = file_of(name, text)
+        except UNREADABLE:
+            if name == entry:
+                raise
+            continue
+        started = name if name in more else entry
+        for node, bound, module, attribute in imported_names(file.imports):
+            found = place_of_import(name, started, module, attribute, read)
+            if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
+                places = elsewhere.places(name, file, node)
+                found = (places[0][0], attribute if places[0][1] else "") if len(places) == 1 else None
+            if found:
+                waiting.append(found[0])
+                if bound != "*":
+                    imports[file, bound] = found
+    homes = {node: file for file in files.values() for node in file.every_node()}
+    program = Program(files[entry], files, elsewhere, homes, imports)
+    for target in program.nodes(ast.Name, ast.Attribute):
+        if is_stored(target):
+            program.stores.setdefault((program.scope_of(target), dotted(target)), []).append(target)
+    bases: dict[ast.ClassDef, list[ast.ClassDef]] = {}
+    for owner in program.nodes(ast.ClassDef):
+        bases[owner] = line = [owner]
+        for one in line:  # grows: the nearest first
+            known = (defined_as(program, base) for base in one.bases)
+            line += [base for base in known if isinstance(base, ast.ClassDef) and base not in line]
+    program.families.update({owner: line[1:] for owner, line in bases.items()})
+    for owner, (_, *line) in bases.items():
+        for base_class in line:
+            program.families[base_class].append(owner)
+    program = program.but()
+    names = {node.name for file in files.values() for node in (*file.functions, *file.classes)}
+    for call in program.nodes(ast.Call):
+        definition = defined_as(program, call.func)
+        if definition is None and elsewhere and called_name(call) in names:
+            found_there = [one for one in _found_elsewhere(program, call) if not isinstance(one, ast.expr)]
+            definition = found_there[0] if len(found_there) == 1 else None
+            program.found[call.func] = definition
+        if definition:
+            program.calls.setdefault(definition, []).append(call)
+    return program.but()
 
 
-def _place(index: ModuleIndex, offset: int) -> tuple[int, int]:
-    line = index.line_of(offset)
-    return line, offset - index.line_span(line, line)[0]
+# -- what names stand for ---------------------------------------------------------------------------------
+
+
+def call_sites(program: Program, function: ast.AST) -> list[ast.Call]:
+    """Where a function is called; of ``__init__``, where its class is; none of a module."""
+    if not isinstance(function, FUNCTIONS):
+        return []
+    sites, owner = program.calls.get(function, []), program.class_of(function)
+    if owner is None or function.name != "__init__":
+        return sites
+    heirs = [one for one in program.families.get(owner, ()) if method(one, "__init__") is None]
+    return [site for one in (owner, *heirs) for site in program.calls.get(one, ())] + sites
+
+
+def live_sites(program: Program, function: ast.AST) -> list[ast.Call]:
+    """Where a function is called, without what further files do not use themselves."""
+    sites, entry = call_sites(program, function), program.entry
+    around = [(site, program.scope_of(site)) for site in sites]
+    return [
+        site
+        for site, scope in around
+        if program.file(site) is entry or isinstance(scope, ast.Module) or call_sites(program, scope)
+    ] or sites
+
+
+def definition_of(program: Program, call: ast.AST | None) -> Definition | None:
+    """The project's own function, class or method that a call calls; None for what is no call."""
+    return defined_as(program, call.func) if isinstance(call, ast.Call) else None
+
+
+def function_of(program: Program, call: ast.AST | None) -> Function | None:
+    """The same, where it is a function or a method."""
+    found = definition_of(program, call)
+    return found if isinstance(found, FUNCTIONS) else None
+
+
+def defined_as(program: Program, func: ast.expr) -> Definition | None:
+    """The project's own function, class or method that an expression names."""
+    if func in program.found:
+        return program.found[func]
+    if not isinstance(func, (ast.Name, ast.Attribute)):
+        return None
+    return program.ask("definition", func, lambda: _defined(program, func), None)
+
+
+def _defined(program: Program, func: Named) -> Definition | None:
+    file = program.file(func)
+    if isinstance(func, ast.Name):
+        around = program.class_of(program.scope_of(func)) if func.id == "cls" else None
+        return around or _named(program, file, func.id, file.scope_of(func))
+    name, inside = program.imports.get((file, dotted(func.value)), ("", ""))
+    if name in program.files and not inside:
+        return _named(program, program.files[name], func.attr)
+    return method_of(program, func.value, func.attr)
+
+
+def _named(
+    program: Program, file: WholeFile, name: str, scope: scopes.Scope | None = None
+) -> Definition | None:
+    """The definition that a name has in a scope of a file, or in the files from which it is imported."""
+    for _ in range(_DEPTH):
+        bound = [one.node for one in (scope or file.module_scope).look_up(name)]
+        found = [one for one in bound if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+        other, inside = program.imports.get((file, name), ("", ""))
+        if found or not inside or other not in program.files:
+            return found[0] if len(found) == 1 else None
+        file, name, scope = program.files[other], inside, None
+    return None
+
+
+def method_of(program: Program, node: ast.expr, name: str) -> Function | None:
+    """The project's method that an object has under a name, one that is written before one left open."""
+    upwards = isinstance(node, ast.Call) and dotted(node.func) == "super"
+    if dotted(node) in ("self", "cls") or upwards:
+        owner = program.class_of(program.scope_of(node))
+    else:
+        owner = next(iter(classes_of(program, node)), None)
+    family = program.family(owner)[upwards:] if owner else ()
+    found = [own for one in family if (own := method(one, name)) is not None]
+    for own in found:
+        last = own.body[-1]
+        raised = ast.dump(last.exc) if isinstance(last, ast.Raise) and last.exc is not None else ""
+        abstract = any("abstract" in dotted(one) for one in own.decorator_list)
+        if "NotImplementedError" not in raised and not abstract:
+            return own
+    return found[0] if found else None
+
+
+def classes_of(program: Program, node: ast.expr) -> list[ast.ClassDef]:
+    """The one class of which an object is; none where that is not known."""
+    made = {definition_of(program, origin) for origin in origins(program, node)}
+    return [one for one in made if isinstance(one, ast.ClassDef)] if len(made) == 1 else []
+
+
+def origins(program: Program, node: ast.expr | None, place: int = -1) -> list[ast.expr]:
+    """The expressions from which a value comes, through names, parameters, attributes and returns.
+
+    With a ``place``, those of what stands there in a tuple. Empty where one of the ways to it is not known.
+    """
+    if node is None:
+        return []
+    return program.ask(f"origins {place}", node, lambda: _origins(program, node, place), [])
+
+
+def _origins(program: Program, node: ast.expr, place: int) -> list[ast.expr]:
+    found: list[Value] = []
+    if place >= 0 and isinstance(node, (ast.Tuple, ast.List)):
+        if place < len(node.elts) and not any(isinstance(one, ast.Starred) for one in node.elts):
+            found, place = [(node.elts[place], -1)], -1
+    elif isinstance(node, ast.Name):
+        found = _of_name(program, node) or _stored_elsewhere(program, node)
+    elif isinstance(node, ast.Attribute):
+        owner = program.class_of(program.scope_of(node)) if dotted(node.value) == "self" else None
+        kept = (program.values(one, f"self.{node.attr}") for one in (program.family(owner) if owner else ()))
+        found = next(filter(None, kept), []) or _stored_elsewhere(program, node)
+    else:
+        function = function_of(program, node)
+        if function is None or program.own_nodes(function, ast.Yield):
+            return [node] if place < 0 else []
+        found, place = [(one.value, place) for one in program.own_nodes(function, ast.Return)], -1
+    ways = [
+        origins(program, value, max(position, place)) if min(position, place) < 0 else []
+        for value, position in found
+    ]
+    return list(dict.fromkeys(one for way in ways for one in way)) if all(ways) else []
+
+
+def _of_name(program: Program, node: ast.Name) -> list[Value]:
+    """The values that a name is given: by assignments, by calls, where it is imported from."""
+    scope, file = program.scope_of(node), program.file(node)
+    found = program.values(scope, node.id)
+    if node.id in parameters(scope) and not found:
+        sites = live_sites(program, scope)
+        return [(program.argument(call, scope, node.id), -1) for call in sites] or [(None, -1)]
+    found = found or program.values(file.tree, node.id)
+    name, inside = program.imports.get((file, node.id), ("", ""))
+    if not found and inside and name in program.files:
+        found = program.values(program.files[name].tree, inside)
+    return found
+
+
+def _stored_elsewhere(program: Program, node: ast.Name | ast.Attribute) -> list[Value]:
+    """The values that something named has by ``elsewhere``."""
+    found = (one for one in _found_elsewhere(program, node) if isinstance(one, (ast.Name, ast.Attribute)))
+    return [program.stored_value(one) for one in found if one is not node]
+
+
+def _found_elsewhere(program: Program, node: ast.expr) -> list[Definition | ast.expr]:
+    """The definitions, and the names that are set, that ``elsewhere`` says an expression means."""
+    file = program.file(node)
+    places = program.elsewhere.places(file.name, file, node) if program.elsewhere else []
+    return [
+        one
+        for name, line, column in places
+        if name in program.files
+        for there in [program.files[name]]
+        for one in (*there.functions, *there.classes, *program.nodes(ast.Name, ast.Attribute, file=there))
+        if one.lineno == line
+        if isinstance(one, ast.stmt) or (one.end_col_offset or 0) - len(bare_name(one)) == column
+    ]

@@ -9,13 +9,11 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from migrator.convert.syntax import blocks
 from migrator.findings.edits import apply, part_with
 from migrator.findings.finding import Edit
-from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.argument_edits import added_argument
 from migrator.names.index import ModuleIndex
-from migrator.names.statements import head_lines
-from migrator.names.tree import parse
+from migrator.names.tree import head_lines, parse
 
 _MARKS = re.compile(rb"#[^\r\n]*|[(),]")
 _FSTRING_MIDDLE = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)
@@ -129,6 +127,14 @@ def _argument_spans(index: ModuleIndex, call: ast.Call) -> list[tuple[int, int]]
     return list(zip(starts, ends))
 
 
+def _blocks(statement: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of statements below a compound statement, in the order of the text."""
+    found = [getattr(statement, "body", [])]
+    found += [one.body for one in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
+    found += [getattr(statement, "orelse", []), getattr(statement, "finalbody", [])]
+    return [block for block in found if block]
+
+
 # -- whole statements -----------------------------------------------------
 
 
@@ -204,10 +210,10 @@ def _around(layout: _Layout, changes: Changes) -> Iterator[Edit]:
 def _in_bodies(layout: _Layout, changes: Changes) -> Iterator[Edit]:
     """The lines first and last in the bodies of compound statements."""
     for statement, lines in changes.first.items():
-        body = blocks(statement)[0]
+        body = _blocks(statement)[0]
         yield _inserted(layout, _body_start(layout, statement), lines, _line(layout, body[0])[1])
     for statement, lines in changes.last.items():
-        body = blocks(statement)[0]
+        body = _blocks(statement)[0]
         yield _inserted(layout, _end(layout, body[-1]), lines, _line(layout, body[0])[1])
 
 
@@ -223,7 +229,7 @@ def _moved(layout: _Layout, changes: Changes) -> Iterator[Edit]:
                 yield Edit(start, start, layout.step)
     for statement in changes.dissolved:
         start, indent = _line(layout, statement)
-        body = blocks(statement)[0]
+        body = _blocks(statement)[0]
         if body[0].lineno == statement.lineno:
             yield Edit(index.start(statement), index.start(body[0]), "")
             continue
@@ -266,7 +272,7 @@ def _line(layout: _Layout, statement: ast.stmt) -> tuple[int, str]:
 
 def _body_start(layout: _Layout, statement: ast.AST) -> int:
     """Where the first line behind the head of a compound statement begins."""
-    line = head_lines(blocks(statement)[0][0])[0] - 1
+    line = head_lines(_blocks(statement)[0][0])[0] - 1
     while _is_empty_or_comment(layout, line):
         line -= 1
     return layout.index.line_span(line, line)[1]
@@ -280,7 +286,7 @@ def _is_empty_or_comment(layout: _Layout, line: int) -> bool:
 def _end(layout: _Layout, statement: ast.stmt) -> int:
     """Where a statement's last line ends; comments that are indented like its last block belong to it."""
     index, line = layout.index, statement.end_lineno or 0
-    inner = blocks(statement)
+    inner = _blocks(statement)
     if inner and inner[-1][0].col_offset == statement.col_offset:  # elif
         return _end(layout, inner[-1][0])
     if inner and inner[-1][0].lineno > statement.lineno:
@@ -311,7 +317,9 @@ def _at_top(layout: _Layout, changes: Changes, edits: Sequence[Edit]) -> list[Ed
     """The new imports behind those at the top, and behind these the set-up."""
     index = layout.index
     body = index.tree.body
-    there = {f"import {name}" for name in _imported(body)} | set(index.text.splitlines())
+    plain = (alias for one in body if isinstance(one, ast.Import) for alias in one.names)
+    there = {f"import {alias.name}" for alias in plain if alias.asname is None}
+    there.update(index.text.splitlines())
     there.update(line for lines in changes.after.values() for line in lines)
     imports = [line for line in dict.fromkeys(changes.imports) if line not in there]
     header = "\n\n".join([*changes.helpers.values(), *([changes.header] if changes.header else [])])
@@ -349,12 +357,6 @@ def _first_use(layout: _Layout, header: str, ends: Sequence[int], edits: Sequenc
                 return number
         start = end
     return len(ends)
-
-
-def _imported(body: Sequence[ast.stmt]) -> set[str]:
-    """The modules that plain imports at the margin bind under their own names."""
-    plain = (alias for one in body if isinstance(one, ast.Import) for alias in one.names)
-    return {alias.name for alias in plain if alias.asname is None}
 
 
 def _behind_imports(body: Sequence[ast.stmt]) -> int:

@@ -14,9 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Optional
 
-from migrator.core.blockers import judged
 from migrator.core.changes import Change, described, of_conversion, planned
-from migrator.core.fix_guards import guarded, guarded_text
+from migrator.core.fix_guards import guarded, guarded_text, judged, kept
 from migrator.core.matching import (
     Admit,
     Choice,
@@ -25,7 +24,6 @@ from migrator.core.matching import (
     match_rules,
     match_rules_in_text,
 )
-from migrator.core.other_ways import kept
 from migrator.core.readable import OddNameError, check_compiles, check_names
 from migrator.core.rules import Rules
 from migrator.files.document import Document
@@ -35,8 +33,8 @@ from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, inte
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
+from migrator.names.conditions import knows_npus
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import knows_npus
 from migrator.names.outline import forget_outline
 from migrator.project.project import Project
 
@@ -104,7 +102,7 @@ def check(
         edits = converted.edits if converted else ()
         start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
         check_names(start, rules)
-        chosen, words = rules.starting(start, project)
+        chosen, words = rules.starting(start, project, name)
         if not chosen and converted is None:
             return Result(name)
         result = _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
@@ -209,7 +207,7 @@ class _Check:
             renamed = any(item.api.startswith("torch_npu.") for item in choice.made)
             starts = renamed or self.rules.start_in(" ".join(edit.text for edit in edits), chosen)
             if not self.type and not starts and _renames(chosen, choice.made):
-                now, now_words = self.rules.starting(text, self.project)
+                now, now_words = self.rules.starting(text, self.project, self.name)
                 if not {rule.code for rule in now} <= {rule.code for rule in chosen}:  # from the new names
                     chosen, words, starts = now, now_words, True
             if not choice.waiting and not starts:
@@ -265,7 +263,17 @@ class _Check:
             choice, lines = choose_fixes_in_text(matches, admit), other.index.lines
         else:
             own = self.lines if text is self.text else None
-            context = self._context(ModuleIndex(text, words, neighbours=self.neighbours, lines=own))
+            index = ModuleIndex(text, words, neighbours=self.neighbours, lines=own)
+            definitions = self.project.definitions
+            context = FileContext(
+                self.name,
+                index,
+                self.rules.version,
+                self.project,
+                partial(definitions.kind_of, self.name, index) if definitions else None,
+                self.rules.settings.hardware,
+                partial(self.rules.vocabularies, self.project),
+            )
             forget_outline(text)  # what only other indexes of the text would need of it
             matches, alone = match_rules(context, chosen, self.rules)
             matches = kept(context.index, matches)
@@ -278,18 +286,6 @@ class _Check:
             matches = judged(context.index, matches)
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
         return lines, choice, alone
-
-    def _context(self, index: ModuleIndex) -> FileContext:
-        definitions = self.project.definitions
-        return FileContext(
-            self.name,
-            index,
-            self.rules.version,
-            self.project,
-            partial(definitions.kind_of, self.name, index) if definitions else None,
-            self.rules.settings.hardware,
-            partial(self.rules.vocabularies, self.project),
-        )
 
     def _is_ours(self, lines: Lines, finding: Finding) -> bool:
         """Whether a finding is about what a conversion wrote, and not about what the user has there."""

@@ -63,16 +63,13 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
     again = migrated(after, version, rule.opt_in, packs, name, program, wanted)
     if again.text is not None:
         return Failure(_("no change by a second migration"), again.text)
-    return _failure_of_one_source(before, example["keep_cuda"], version) if "keep_cuda" in example else None
-
-
-def _failure_of_one_source(before: str, expected: str, version: str) -> Optional[Failure]:
-    """What is wrong with what --keep-cuda makes of an example."""
-    came = with_one_source(before, version).text
+    if "keep_cuda" not in example:
+        return None
+    came, expected = with_one_source(before, version).text, example["keep_cuda"]
     if came != expected:
         return Failure(expected, came or before)
-    again = with_one_source(expected, version).text
-    return Failure("no change by a second migration with --keep-cuda", again) if again is not None else None
+    twice = with_one_source(expected, version).text
+    return None if twice is None else Failure("no change by a second migration with --keep-cuda", twice)
 
 
 def with_one_source(text: str, version: str) -> Result:

@@ -1,4 +1,8 @@
-"""Fixes that are not made although a rule matched, and why."""
+"""Fixes that are not made although a rule matched, and why; findings that are less grave at their place.
+
+A question for CUDA that keeps an NPU from CUDA operators stays as it is: it takes the other way. A blocker
+surely stops the program: a rule says what stops it, here the place is judged.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,23 @@ from migrator.findings.edits import extent
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match
+from migrator.names.conditions import (
+    IMPORT_ERRORS,
+    QUESTIONS,
+    catching,
+    choices,
+    chooses_for_npus,
+    guards_cuda_build,
+    has_npu_branch,
+    is_caught,
+    is_flag_for_nvidia,
+    is_inside,
+    keeps_from_operators,
+    operator_uses,
+    patches_cuda,
+    surely_runs,
+)
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import chooses_for_npus, has_npu_branch, is_flag_for_nvidia, patches_cuda
-from migrator.names.ways import guards_cuda_build
 
 if TYPE_CHECKING:
     from migrator.matchers.context import TextContext
@@ -20,6 +38,10 @@ if TYPE_CHECKING:
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
+_OPERATOR_USE = "NPU653"
+_IMPORTS = (ast.Import, ast.ImportFrom)
+# What a call raises that an NPU does not know, and a program that is not there.
+_RAISED = ("AttributeError", "RuntimeError", "NotImplementedError", "OSError", "FileNotFoundError")
 
 
 def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> list[Match]:
@@ -32,10 +54,7 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     for item in matches:
         if item.finding.fix:
             reason = _(_TWIN) if has_twin else _reason(index, item, knows_npus) or _taker(context, item.node)
-            if reason:
-                item = without_fix(item, reason)
-            else:
-                item = _with_fitting_quotes(index, item)
+            item = without_fix(item, reason) if reason else _with_fitting_quotes(index, item)
         result.append(item)
     return result
 
@@ -62,9 +81,7 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
         return _("the code already has a branch for NPUs")
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")
-    if guards_cuda_build(index, item.node):
-        return _("it decides whether CUDA sources are compiled")
-    return ""
+    return _("it decides whether CUDA sources are compiled") if guards_cuda_build(index, item.node) else ""
 
 
 def _taker(context: FileContext, node: ast.AST) -> str:
@@ -88,10 +105,8 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     if fix is None or not any('"' in edit.text for edit in fix.edits):
         return item
     outer = enclosing_fstring(index, item.node)
-    if outer is None:
-        return item
-    quote = _QUOTE.match(index.segment(outer))
-    if quote is None or not quote.group(1).startswith('"'):
+    quote = _QUOTE.match(index.segment(outer)) if outer is not None else None
+    if quote is None or not quote[1].startswith('"'):
         return item
     edits = tuple(edit._replace(text=edit.text.replace('"', "'")) for edit in fix.edits)
     return item._replace(finding=item.finding._replace(fix=fix._replace(edits=edits)))
@@ -100,9 +115,69 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
 def enclosing_fstring(index: ModuleIndex, node: ast.AST) -> ast.JoinedStr | None:
     """The outermost f-string around a node, None where there is none."""
     outer = None
-    parent = index.parent(node)
-    while parent is not None and not isinstance(parent, ast.stmt):
-        if isinstance(parent, ast.JoinedStr):
-            outer = parent
-        parent = index.parent(parent)
+    for parent in index.above(node):
+        if isinstance(parent, ast.stmt):
+            break
+        outer = parent if isinstance(parent, ast.JoinedStr) else outer
     return outer
+
+
+def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
+    """The matches, without the fixes of questions for CUDA that keep an NPU from CUDA operators.
+
+    Uses of operators behind them are less grave.
+    """
+    used = [item for item in matches if item.finding.code == _OPERATOR_USE]
+    operators = operator_uses(index, [item.node for item in used]) if used else set()
+    fixed = [item.node for item in matches if item.finding.fix] if operators else []
+    asking = {node for node in fixed if keeps_from_operators(index, node, operators)}
+    asking = {node for node in asking if not _is_for_more(index, node, fixed)}
+    if not asking:
+        return matches
+    skipped = [each for node in asking for each in _skipped(index, node)]
+    avoided = {id(item) for item in used if is_inside(index, item.node, skipped)}
+    all_avoided = all(id(item) in avoided for item in used if not isinstance(item.node, _IMPORTS))
+    result = []
+    for item in matches:
+        if item.node in asking and item.finding.fix:
+            item = without_fix(item, _("it selects CUDA operators, and NPUs take the other branch"))
+        elif id(item) in avoided:
+            item = _less(item, "info")
+        elif all_avoided and item.finding.code == _OPERATOR_USE and catching(index, item.node, IMPORT_ERRORS):
+            item = _less(item, "warning")
+        result.append(item)
+    return result
+
+
+def _less(item: Match, severity: Severity) -> Match:
+    message = _("{message}; NPUs take the other branch", message=item.finding.message)
+    return item._replace(finding=item.finding._replace(severity=severity, message=message))
+
+
+def _skipped(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
+    return [each for choice in choices(index, node) for each in choice.skipped]
+
+
+def _is_for_more(index: ModuleIndex, node: ast.AST, fixed: list[ast.AST]) -> bool:
+    """Whether a question for any device is also what chooses one: its way has other places that change."""
+    if getattr(node, "attr", "") not in QUESTIONS:
+        return False
+    skipped = _skipped(index, node)
+    return any(is_inside(index, other, skipped) for other in fixed)
+
+
+def judged(index: ModuleIndex, matches: list[Match]) -> list[Match]:
+    """The matches, with those blockers made less whose place is not sure to run, or to stop anything."""
+    return [
+        item._replace(finding=item.finding._replace(severity=_severity(index, item.node)))
+        if item.finding.severity == "blocker"
+        else item
+        for item in matches
+    ]
+
+
+def _severity(index: ModuleIndex, node: ast.AST) -> Severity:
+    if surely_runs(index, node):
+        return "blocker"
+    # What catches the error of an import, the rules of imports look at.
+    return "error" if isinstance(node, _IMPORTS) or not is_caught(index, node, _RAISED) else "warning"

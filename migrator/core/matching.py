@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
-from migrator.core import transfer
+from migrator.core import modes
 from migrator.core.fix_guards import enclosing_fstring, without_fix
 from migrator.core.rules import MODES, SPECIFY_DEVICE, TRANSFER, Rules
 from migrator.findings.edits import Occupied, apply
@@ -15,7 +15,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.dotted import rank
 from migrator.matchers.entry import is_entry
-from migrator.matchers.finders import KINDS
+from migrator.matchers.finders import KINDS, QUERY
 from migrator.matchers.npu_import import imports_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -38,21 +38,9 @@ def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) 
 
 def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     """What the chosen rules match, and how many strings that look like CUDA are something else."""
-    matches, alone = _matched(context, [rule for rule in chosen if rule.code not in MODES], rules)
-    if rules.settings.transfer:
-        left = transfer.left(context.index, matches, rules.every)
-        matches = [*transfer.find(context, rules.every[TRANSFER]), *left]
-    if rules.settings.specify_device:
-        from migrator.core import specified_device  # few runs need it
-
-        matches = [*specified_device.find(context, rules.every[SPECIFY_DEVICE]), *matches]
-    return matches, alone
-
-
-def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[list[Match], int]:
     matches: list[Match] = []
     alone = 0
-    for kind, several in _by_kind(chosen):
+    for kind, several in _by_kind([rule for rule in chosen if rule.code not in MODES]):
         if kind == "structural":
             for rule in several:
                 matches += rule.finder.code(context, rule)
@@ -61,7 +49,13 @@ def _matched(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple[li
             matches += more
         else:
             matches += KINDS[kind].code(context, several)
-    return _in_order(_of_wanted_versions(matches, rules, context.project), rules), alone
+    matches = _in_order(_of_wanted_versions(matches, rules, context.project), rules)
+    if rules.settings.transfer:
+        left = modes.left(context.index, matches, rules.every)
+        matches = [*modes.transferred(context, rules.every[TRANSFER]), *left]
+    if rules.settings.specify_device:
+        matches = [*modes.with_specified_device(context, rules.every[SPECIFY_DEVICE]), *matches]
+    return matches, alone
 
 
 def _of_wanted_versions(matches: list[Match], rules: Rules, project: Project) -> Iterator[Match]:
@@ -103,14 +97,11 @@ def _in_order(matches: Iterable[Match], rules: Rules) -> list[Match]:
     """The matches by precedence: few are unlike, so that a key for each would take memory and time."""
     alike: dict[tuple[bool, int, bool, int], list[Match]] = {}
     for item in matches:
-        alike.setdefault(_precedence(item, rules), []).append(item)
+        rule = rules.every[item.finding.code]
+        # What structural rules replace as a whole is theirs; then comes what is most specific.
+        key = rule.kind not in ("structural", QUERY), *rank(rule, item.finding.api), rules.order[rule.code]
+        alike.setdefault(key, []).append(item)
     return [item for key in sorted(alike) for item in alike[key]]
-
-
-def _precedence(item: Match, rules: Rules) -> tuple[bool, int, bool, int]:
-    """What structural rules replace as a whole is theirs; then comes what is most specific."""
-    rule = rules.every[item.finding.code]
-    return rule.kind != "structural", *rank(rule, item.finding.api), rules.order[rule.code]
 
 
 class Choice(NamedTuple):
@@ -143,7 +134,9 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
 
     def needs_import(item: Match) -> bool:
         rule = rules.every[item.finding.code]
-        alone = rules.settings.keep_cuda or rule.kind not in ("string", "argument")
+        alone = rules.settings.keep_cuda or rule.kind not in ("string", QUERY)
+        if rule.kind == QUERY:
+            alone = alone or bool(rule.options.needs_npu) or _names_torch_npu(context.index, item)
         return item.needs_npu and TORCH in rule.framework and (has_torch or alone)
 
     imports = _imports(context, [item for item in made if needs_import(item)], rules)
@@ -264,7 +257,7 @@ def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[M
         return []
     nodes = [item.node for item in needing]
     if rules.settings.keep_cuda:
-        from migrator.core.keep_cuda.module import module_imports  # few runs need it
+        from migrator.core.keep_cuda import module_imports  # few runs need it
 
         return module_imports(context, rule, nodes)
     named = any(_names_torch_npu(context.index, item) for item in needing)

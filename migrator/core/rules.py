@@ -10,8 +10,8 @@ from functools import cached_property
 from migrator.api_support import versions
 from migrator.core.settings import Settings
 from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
-from migrator.matchers.starting_words import line_words, starting_words, written_as
-from migrator.matchers.structural import api_verdicts, release_uses
+from migrator.matchers.starting_words import line_words, may_be_given, roots, starting_words, written_as
+from migrator.matchers.structural import absent_uses, api_verdicts
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import identifiers
 from migrator.names.written_names import Written, read_names
@@ -23,6 +23,7 @@ from migrator.project.frameworks import (
     imports_torch,
     of_project,
 )
+from migrator.project.offers import DEVICE_KEY, LIBRARY, MODULE
 from migrator.project.project import Project
 
 IMPORT = "NPU901"
@@ -58,13 +59,18 @@ class Rules:
         self._own_words = {rule.code: starting_words(rule) for rule in self._of_python}
         self._words = dict(self._own_words)  # with what a project adds to them
         self._written_as = {rule.code: how for rule in self._of_python if (how := written_as(rule))}
+        self._roots = {rule.code: roots(rule) for rule in self._of_python}
+        self._starts: dict[str, list[int]] = {}  # the places of the rules that start from a word
+        # The names under which files of the project hand modules on, and the packages of these.
+        self._handed_on: frozenset[str] = frozenset()
+        self._elsewhere: frozenset[str] = frozenset()
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._project: Project | None = None
         self._vocabularies: dict[tuple[frozenset[str], ...], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
 
     def vocabularies(self, project: Project) -> tuple[DeviceVocabulary, DeviceVocabulary]:
         """Where devices go, by the rule packs and the project: for device strings, and for backends."""
-        known = keys, libraries = project.program.device_keys, project.program.libraries
+        known = keys, libraries = project.offers.names(DEVICE_KEY), project.offers.names(LIBRARY)
         if known not in self._vocabularies:
             device, backend = (replace(each, keys=keys, libraries=libraries) for each in self._of_packs)
             self._vocabularies = {known: (device, backend)}
@@ -111,35 +117,44 @@ class Rules:
         )
         return [rule for rule in fitting if _file_fits(rule, words)]
 
-    def starting(self, text: str, project: Project) -> tuple[list[Rule], frozenset[str]]:
-        """The rules that may match in a Python text, and the words from which they start in it."""
+    def starting(self, text: str, project: Project, file: str = "") -> tuple[list[Rule], frozenset[str]]:
+        """The rules that may match in the text of a Python file, and the words from which they start."""
         self._learn(project)
-        written = read_names(text)
+        written = read_names(text, self._handed_on)
         words = written.words
         frameworks = _frameworks_of(text, words, project)
+        starts: dict[int, list[str]] = {}
+        for word in self._starts.keys() & words:
+            for place in self._starts[word]:
+                starts.setdefault(place, []).append(word)
+        named = ((self._of_python[place], starts[place]) for place in sorted(starts))
         rules = [
             rule
-            for rule in self._of_python
-            if not frameworks.isdisjoint(rule.framework) and self._may_start(rule, written)
+            for rule, own in named
+            if not frameworks.isdisjoint(rule.framework)
+            and self._may_start(rule, own, written)
+            and not (rule.finder.goes_by == "packages" and all(project.owns(each, file) for each in own))
         ]
         apis = self._api_words(rules, written)
         rules = [
             rule
             for rule in rules
             if (apis[source] if (source := rule.finder.words_from) in apis else _file_fits(rule, words))
+            and may_be_given(rule, text)
         ]
         triggers = frozenset(self._triggers(rules)).union(*apis.values())
         if self._of_entries and "torch" in words:
             return [*rules, *self._of_entries], triggers | {"torch"}
         return rules, triggers
 
-    def _may_start(self, rule: Rule, written: Written) -> bool:
-        """Whether a text has a word from which a rule starts, as a part of a name if it goes by names."""
-        words = self._words[rule.code]
-        if words.isdisjoint(written.words):
-            return False
+    def _may_start(self, rule: Rule, words: Iterable[str], written: Written) -> bool:
+        """Whether a rule may start from these words of a text: from parts of names if it goes by names."""
+        packages = self._roots[rule.code]
+        if packages and "torch" not in packages and packages.isdisjoint(written.words):
+            if packages.isdisjoint(self._elsewhere):
+                return False
         written_as = self._written_as.get(rule.code)
-        return written_as is None or any(written_as(written, word) for word in words & written.words)
+        return written_as is None or any(written_as(written, word) for word in words)
 
     def _api_words(self, rules: list[Rule], written: Written) -> dict[str, frozenset[str]]:
         """The words from which rules about torch's names start in a text, by what the rules call them."""
@@ -150,7 +165,7 @@ class Rules:
                 about, self.version, self.settings.hardware, written
             )
         if any(rule.finder.words_from == "torch_names" for rule in rules):
-            found["torch_names"] = release_uses.starting_words(self.version, written)
+            found["torch_names"] = absent_uses.starting_words(self.version, written)
         return found
 
     def start_in(self, text: str, rules: Iterable[Rule]) -> bool:
@@ -160,7 +175,7 @@ class Rules:
         for rule in rules:
             if rule.finder.settled or _reads_text(rule):
                 continue
-            by_names = rule.finder.goes_by == "names"
+            by_names = rule.finder.goes_by == "names" and not (rule.on and rule.words)
             if not self._words_of(rule).isdisjoint(apart if by_names else words):
                 return True
             if by_names and any(rule.fits(name) for name in names):
@@ -185,6 +200,13 @@ class Rules:
                     self._line_words[rule.code] = project.line_words(source)
                 elif rule.finder.asks_project and rule.code in self._own_words:
                     self._words[rule.code] = rule.options.words_in(project, self._own_words[rule.code])
+            modules = project.offers.of(MODULE)
+            self._handed_on = frozenset(name.rpartition(".")[2] for name in project.offers.names(MODULE))
+            self._elsewhere = frozenset(each.detail[0].partition(".")[0] for each in modules)
+            self._starts = {}
+            for place, rule in enumerate(self._of_python):
+                for word in self._words[rule.code]:
+                    self._starts.setdefault(word, []).append(place)
 
     def _triggers(self, rules: list[Rule]) -> set[str]:
         words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))
@@ -206,7 +228,8 @@ def rules_for(settings: Settings, load: Load = load) -> Rules:
 def _frameworks_of(text: str, words: set[str], project: Project) -> frozenset[str]:
     """The frameworks whose rules speak of a Python text."""
     found = frozenset[str]() if words.isdisjoint(SHOWING) else frameworks_in(text)
-    if found and project.program.device_keys and holds_settings(text, project.program.device_keys):
+    keys = project.offers.names(DEVICE_KEY)
+    if found and keys and holds_settings(text, keys):
         return frozenset({TORCH})  # they are values that PyTorch files of the project read
     known = found or of_project(project.frameworks)
     return known if found or TORCH in known or not imports_torch(text) else frozenset({TORCH})
@@ -223,8 +246,16 @@ def _ends(name: str) -> list[int]:
 
 
 def _file_fits(rule: Rule, words: set[str]) -> bool:
-    """Rules may ask for words that a file has, or has not."""
-    wanted, unwanted = rule.options.words_of_file(), rule.options.file_has_not
-    if wanted and words.isdisjoint(wanted):
+    """Rules may ask for words that a file has, or has not.
+
+    What the pack says decides for most of them: their code, with the type of the options, is not loaded then.
+    """
+    has, has_not = (_listed(rule.given.get(name)) for name in ("file_has", "file_has_not"))
+    if (has and words.isdisjoint(has)) or not words.isdisjoint(has_not):
         return False
-    return not unwanted or words.isdisjoint(unwanted)
+    wanted = rule.options.words_of_file() if rule.finder.asks_project else ()
+    return not wanted or not words.isdisjoint(wanted)
+
+
+def _listed(given: str | list[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else given or []

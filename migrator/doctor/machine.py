@@ -1,17 +1,19 @@
-"""The machine that is looked at: its files below a root, its variables, its user."""
+"""The machine that is looked at: its files below a root, its variables, its user, its CANN and driver."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrator.api_support.companions import family
+
 # Where CANN is installed by default, as root and as another user; the second is the name from CANN 8.5 on.
-ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
-TOOLKITS = ("ascend-toolkit", "cann")
+_ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
+_TOOLKITS = ("ascend-toolkit", "cann")
 DRIVER = "/usr/local/Ascend/driver"
 
 
@@ -22,6 +24,15 @@ class User:
     name: str
     uid: int
     groups: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A version, its family (V100R001C19) and the families that it calls compatible; empty if not known."""
+
+    version: str = ""
+    family: str = ""
+    compatible: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,21 +64,21 @@ class Machine:
         """What is in a file; empty where it is not there or cannot be read."""
         return text_of(self.path(name))
 
-    def properties(self, name: str) -> dict[str, str]:
-        """The ``name=value`` lines of a file, by their names in small letters."""
-        pairs = (line.partition("=") for line in self.text(name).splitlines())
-        return {key.strip().lower(): value.strip() for key, sign, value in pairs if sign}
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder, sorted; nothing where it cannot be read."""
+        try:
+            return sorted(os.listdir(self.path(folder)))
+        except OSError:
+            return []
 
     def is_ours(self, name: str) -> bool:
         """Whether the user may read and write a file, by its owner, group and mode."""
         status = self.path(name).stat()
-        if self.user.uid == 0:
-            return True
         if status.st_uid == self.user.uid:
             shift = 6
         else:
             shift = 3 if status.st_gid in self.user.groups else 0
-        return (status.st_mode >> shift) & 6 == 6
+        return self.user.uid == 0 or (status.st_mode >> shift) & 6 == 6
 
     def group(self, number: int) -> tuple[str, frozenset[str]]:
         """The name and the members of a group, as ``/etc/group`` has them; the number where it has none."""
@@ -77,38 +88,64 @@ class Machine:
                 return name, frozenset(members.split(","))
         return str(number), frozenset()
 
-    def library_folders(self) -> list[str]:
-        """The folders of LD_LIBRARY_PATH."""
-        return [folder for folder in self.variables.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    def has_library(self, name: str, *folders: str) -> bool:
+        """Whether a library lies in a folder of LD_LIBRARY_PATH, or in one of the others."""
+        searched = [*filter(None, self.variables.get("LD_LIBRARY_PATH", "").split(":")), *folders]
+        return any(self.exists(f"{folder}/{name}") for folder in searched)
 
     def npus(self) -> list[int]:
         """The numbers of the NPUs that have a device file, or of the emulated ones."""
         if self.emulated is not None:
             return list(range(self.emulated))
-        names = (re.fullmatch(r"davinci(\d+)", name) for name in _names(self.path("/dev")))
+        names = (re.fullmatch(r"davinci(\d+)", name) for name in self.names("/dev"))
         return sorted(int(match[1]) for match in names if match)
-
-    def cards(self) -> list[str]:
-        """The names of the network cards."""
-        return sorted(_names(self.path("/sys/class/net")))
 
     def addresses(self) -> set[str]:
         """The machine's own addresses, as the kernel lists them."""
-        return {*self._ipv4(), *self._ipv6()}
-
-    def _ipv4(self) -> Iterator[str]:
-        address = ""
+        found, address = set(), ""
         for line in self.text("/proc/net/fib_trie").splitlines():
             leaf = re.match(r"\s*\|--\s+(\S+)", line)
             address = leaf[1] if leaf else address
             if line.strip() == "/32 host LOCAL":
-                yield address
+                found.add(address)
+        digits = re.findall(r"^[0-9a-f]{32}(?= |$)", self.text("/proc/net/if_inet6"), re.MULTILINE)
+        return found | {str(ipaddress.IPv6Address(int(each, 16))) for each in digits}
 
-    def _ipv6(self) -> Iterator[str]:
-        for line in self.text("/proc/net/if_inet6").splitlines():
-            digits = line.split(" ")[0]
-            if re.fullmatch(r"[0-9a-f]{32}", digits):
-                yield str(ipaddress.IPv6Address(int(digits, 16)))
+    def set_env(self) -> str:
+        """The ``set_env.sh`` to source, as the machine has its path; empty where there is none."""
+        given = self.variables.get("ASCEND_TOOLKIT_HOME", "")
+        folders = [given] if given else []
+        folders += [f"{root}/{toolkit}" for root in _ROOTS for toolkit in _TOOLKITS]
+        return next((f"{one}/set_env.sh" for one in folders if self.exists(f"{one}/set_env.sh")), "")
+
+    def cann(self) -> Installed:
+        """The CANN of ASCEND_HOME_PATH, or else the one that would be sourced."""
+        home = self.variables.get("ASCEND_HOME_PATH") or os.path.dirname(self.set_env())
+        for folder in (home, f"{home}/latest") if home else ():
+            for place in (folder, *(f"{folder}/{arch}-linux" for arch in ("aarch64", "x86_64", "arm64"))):
+                for package in ("toolkit", "nnae", "nnrt"):
+                    found = self._installed(f"{place}/ascend_{package}_install.info", "version")
+                    if found.version:
+                        return found
+        return Installed()
+
+    def driver(self) -> Installed:
+        """The driver, which belongs to the machine, not to the emulator on it."""
+        if self.emulated is not None:
+            return Installed()
+        return self._installed(f"{DRIVER}/version.info", "package_version", "version")
+
+    def _installed(self, file: str, *keys: str) -> Installed:
+        """What an installer's file of ``name=value`` lines says; the first of the keys has the version."""
+        pairs = (line.partition("=") for line in self.text(file).splitlines())
+        found = {key.strip().lower(): value.strip() for key, sign, value in pairs if sign}
+        # [V100R001C13,V100R001C19],[V100R001C30]: a range and a single one.
+        ranges = re.findall(r"\[([^\[\]]*)\]", found.get("compatible_version", ""))
+        return Installed(
+            next(filter(None, map(found.get, keys)), ""),
+            family(found.get("innerversion", "")),
+            tuple("-".join(part.strip() for part in one.split(",")) for one in ranges),
+        )
 
 
 def this_machine(root: Path) -> Machine:
@@ -129,10 +166,3 @@ def text_of(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

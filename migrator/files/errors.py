@@ -6,16 +6,13 @@ import errno
 import os
 import re
 
-from migrator.language import N_, _
+from migrator.language import N_, UserError, _
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
 
-class SourceError(Exception):
-    """The base of this package's errors. ``str()`` is the line to print, in the language of the run."""
-
-    def __init__(self, text: str, /, **values: object) -> None:
-        super().__init__(_(text, **values))
+class SourceError(UserError):
+    """The base of this package's errors."""
 
 
 class Unreadable(SourceError):  # noqa: N818

@@ -27,7 +27,7 @@ _NAMES = {
 DOCUMENTS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst"}
 _OF_PIP = ("requirement", "constraint")
 _CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
-_CI_FILES = re.compile(r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml")
+_CI_FILES = r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml"
 # A key of a yacs configuration, whose value is the word or the item behind it: train.py MODEL.DEVICE cuda.
 YACS_KEY = re.compile(r"\A[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _SHELL = re.compile(rb"#![^\n]*\b(?:ba|da|z|k)?sh\b")
@@ -65,4 +65,4 @@ def starts_as_shell(data: bytes) -> bool:
 def is_of_ci(name: str) -> bool:
     """Whether a file says what a CI system does, on machines of its own."""
     path = PurePosixPath(name)
-    return not _CI_FOLDERS.isdisjoint(path.parts) or bool(_CI_FILES.fullmatch(path.name))
+    return not _CI_FOLDERS.isdisjoint(path.parts) or bool(re.fullmatch(_CI_FILES, path.name))

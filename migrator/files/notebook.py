@@ -12,8 +12,7 @@ import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import LINE_END
@@ -37,8 +36,7 @@ _ROWS = re.compile(r"(?<=\(lines )\d+(?:, \d+)*(?=\))")
 _DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A code cell: its 1-based number among all cells, and where its source is in the JSON text.
 
     ``first`` is the row of its first line in the notebook's text, ``rows`` how many it has.
@@ -56,8 +54,7 @@ class Cell:
     error: Optional[tuple[int, str]] = None
 
 
-@dataclass(frozen=True)
-class Notebook:
+class Notebook(NamedTuple):
     """``text`` is the Python of all code cells, if ``is_python``; ``raw`` the file's JSON text."""
 
     name: str

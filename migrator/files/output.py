@@ -48,7 +48,11 @@ def output_tree(
     """
     result = result_folder(source, out, suffix)
     _check_places(source, out, result)
-    missing = _missing(out)
+    missing = []  # of the folder and those around it, the innermost first
+    folder = os.path.abspath(out)
+    while not os.path.lexists(folder) and folder != os.path.dirname(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
     try:
         _make_folder(out)
         recover(result)
@@ -126,16 +130,6 @@ def _check_free(result: Path, overwrite: bool) -> None:
         wanted = SUMMARY if result.name.endswith(SUFFIX) else _OF_ANALYSIS[0]
         said = N_("{result} has no {wanted}, so it is not an earlier result: move it away")
         raise ResultExists(said, result=shown(result), wanted=wanted)
-
-
-def _missing(out: Path) -> list[str]:
-    """``out`` and its parents as far as they do not exist, the innermost first."""
-    missing = []
-    folder = os.path.abspath(out)
-    while not os.path.lexists(folder) and folder != os.path.dirname(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    return missing
 
 
 def _make_folder(folder: Path) -> None:

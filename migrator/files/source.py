@@ -11,9 +11,9 @@ import tokenize
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from migrator.files.errors import Unreadable, unreadable
 from migrator.language import N_, _
@@ -44,8 +44,7 @@ _UTF16_OR_32 = (
 )
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A file as text.
 
     ``name`` is its path relative to the input, with ``/``. ``text`` has no byte
@@ -106,7 +105,9 @@ def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS)
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not stat.S_ISREG(mode):
                 raise Unreadable("cannot be read: it is a pipe or a device, not a file: save it as one")
-            data = _up_to(number, largest + 1)
+            data = b""  # one call may give less than all
+            while len(data) <= largest and (piece := os.read(number, largest + 1 - len(data))):
+                data += piece
         finally:
             os.close(number)
     except OSError as error:
@@ -114,15 +115,6 @@ def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS)
     if len(data) > largest:
         raise Unreadable("cannot be read: it is larger than {largest} MiB", largest=largest >> 20)
     return data
-
-
-def _up_to(number: int, size: int) -> bytes:
-    """The first bytes of a file: one call may give less than all of them."""
-    pieces = []
-    while size > 0 and (piece := os.read(number, size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
 
 
 def decode(data: bytes, name: str) -> Source:

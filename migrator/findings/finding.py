@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Optional
 
+from migrator.api_support.verdict_type import Verdict
 from migrator.language import _
 
 # A blocker surely stops a program that runs or imports the file; an error, where its place is reached.
@@ -75,9 +76,7 @@ class Finding(NamedTuple):
     file: str = ""
     noqa_line: Optional[int] = None
     url: str = ""  # a document about it
-    status: str = ""  # absent | unsupported | fallback | partial | unknown | ""
-    documents: str = ""  # the document's word on the API
-    kernel: str = ""  # what torch_npu registers for it: kernel | composite | none
+    verdict: Optional[Verdict] = None  # how well NPUs support the API, where the rule judges that
     certainty: str = ""  # certain, or "likely: " and why it is not
     form: str = ""  # of an API that has a better equivalent: class | function | torch | special
     instead: str = ""  # that equivalent
@@ -91,6 +90,11 @@ class Finding(NamedTuple):
     def end(self) -> Place:
         """Line and column behind its last character."""
         return self.end_line, self.end_column
+
+    @property
+    def status(self) -> str:
+        """The verdict's: absent, unsupported, fallback, partial or unknown; empty without one."""
+        return self.verdict.status if self.verdict else ""
 
     @property
     def lines(self) -> tuple[int, int]:

@@ -10,13 +10,14 @@ from typing import Any, Callable, Optional
 
 from migrator.fleet.job import Outcome, Task, examine, outcome_of
 from migrator.fleet.repositories import Repository
+from migrator.language import UserError
 
 _AHEAD = 4  # jobs that wait for each thread of the cluster
 _LEAST = 200
 _WAITS = 60.0  # seconds for a scheduler that is away to come back
 
 
-class NoSchedulerError(Exception):
+class NoSchedulerError(UserError):
     """The scheduler cannot be reached; the text says why."""
 
 
@@ -78,13 +79,7 @@ def _client(scheduler: Optional[str], jobs: int) -> Iterator[Any]:
         return
     with (
         dask.config.set({"distributed.dashboard.link": "http://127.0.0.1:{port}/status"}),
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=jobs,
-            processes=False,
-            dashboard_address="127.0.0.1:0",
-            memory_limit=0,
-        ) as cluster,
+        LocalCluster(1, jobs, processes=False, dashboard_address="127.0.0.1:0", memory_limit=0) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -112,8 +107,14 @@ def _outcomes(
     first = [submit(item) for item in islice(rest, max(_LEAST, threads * _AHEAD))]
     running = as_completed(first, loop=client.loop)
     for future in running:
-        item = items.pop(future.key)
-        outcome = _outcome(item, future)
+        item, error = items.pop(future.key), future.exception()
+        if error is None:
+            outcome: Outcome = future.result()
+        elif future.status == "cancelled":
+            raise error
+        else:  # a worker that was killed with it again and again is an outcome, too
+            why = f"its worker: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            outcome = outcome_of(item, "failed", why, time.monotonic())
         if outcome["state"] != "done" and tries[item.name]:
             tries[item.name] -= 1
             running.add(submit(item))
@@ -122,15 +123,3 @@ def _outcomes(
         following = next(rest, None)
         if following is not None:
             running.add(submit(following))
-
-
-def _outcome(item: Repository, future: Any) -> Outcome:
-    """What a job gave; a worker that was killed with it again and again is an outcome, too."""
-    error = future.exception()
-    if error is None:
-        outcome: Outcome = future.result()
-        return outcome
-    if future.status == "cancelled":
-        raise error
-    why = f"its worker: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return outcome_of(item, "failed", why, time.monotonic())

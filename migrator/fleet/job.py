@@ -6,8 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,19 +21,11 @@ from migrator.files.staging import claim, discard, recover
 from migrator.findings.finding import SEVERITIES
 from migrator.fleet.obtain import NotObtainedError, obtain
 from migrator.fleet.repositories import Repository
-from migrator.fleet.watched import WATCH
+from migrator.fleet.watched import run
 
 State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values
-_PAUSE = 0.05
-# A process limits itself, as it watches for itself.
-_LIMITED = f"""\
-{WATCH}
-import resource
-resource.setrlimit(resource.RLIMIT_AS, ({{bytes}}, {{bytes}}))
-from migrator.cli.start import main
-main()
-"""
+_START = "from migrator.cli.start import main; main()"
 _BLOCK = 1 << 20
 
 
@@ -57,8 +47,7 @@ class Task:
     rules: str = ""
 
 
-def result_file(task: Task, key: str) -> Path:
-    """Where the outcome with a key is kept."""
+def _result_file(task: Task, key: str) -> Path:
     return Path(task.folder) / "outcomes" / f"{key}.json"
 
 
@@ -91,7 +80,7 @@ def examine(repository: Repository, task: Task) -> Outcome:
         outcome = _run(repository, task, source, scratch, started, key)
     outcome["key"] = key
     if outcome["state"] == "done":
-        file = result_file(task, key)
+        file = _result_file(task, key)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, json.dumps(outcome, ensure_ascii=False).encode("utf-8", "backslashreplace"))
     return outcome
@@ -139,7 +128,7 @@ def _known(repository: Repository, task: Task, key: str) -> Optional[Outcome]:
             kept = _kept_file(task, repository).read_text("utf-8") == key
             if not kept or not _result(task, repository).is_dir():
                 return None
-        known = json.loads(result_file(task, key).read_bytes()) if key else None
+        known = json.loads(_result_file(task, key).read_bytes()) if key else None
         if isinstance(known, dict) and known.get("state") == "done":
             return {**known, **_named(repository), "known": True}
     return None
@@ -161,101 +150,50 @@ def _run(
     """The command, in a process of its own with limits of time and memory."""
     out = scratch / ".out"
     # Isolated: nothing of the current folder, which holds the repository, is imported.
-    command = [sys.executable, "-I", "-c", _LIMITED.format(bytes=task.memory)]
+    command = [sys.executable, "-I", "-c", _START]
     command += [task.command, "--jobs", "1", *(("-v", task.version) if task.version else ())]
     command += [word for pack in task.packs for word in ("--rules", pack)]
     if task.command == "lint":
         command += ["--output-format", "json", "--exit-zero", "--no-cache", str(source)]
     else:
         command += ["--format", "json", "--quiet", "-o", str(out), str(source)]
-    errors, printed = scratch / ".errors", scratch / ".printed"
-    code, cpu = _limited(command, task, scratch, printed, errors)
+    environment = {**os.environ, "NPUMIGRATE_LANG": "en"}
+    code, printed, errors, cpu = run(command, scratch, environment, task.seconds, task.memory)
     size = sum(path.stat().st_size for path in source.rglob("*.py") if path.is_file())
     measured = {"cpu_seconds": round(cpu, 3), "bytes": size}
     if code is None:
         return outcome_of(repository, "timeout", f"not done after {task.seconds:.0f} s", started, **measured)
     if code not in (0, 1):
-        lines = errors.read_text("utf-8", "replace").strip().splitlines()
+        lines = errors.decode("utf-8", "replace").strip().splitlines()
         why = lines[-1] if lines else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
         return outcome_of(repository, "failed", why, started, **measured)
+    found: Outcome
     if task.command == "lint":
-        found = of_lint(json.loads(printed.read_bytes()))
+        findings = json.loads(printed)
+        levels = Counter(item["severity"] for item in findings)
+        found = {level: levels[level] for level in SEVERITIES}
+        fixes = ((item, (item["fix"] or {}).get("applicability") or "") for item in findings)
+        places = Counter(
+            (item["code"] or "", item.get("api") or "", item["severity"], "", fix) for item, fix in fixes
+        )
     else:
         (result,) = (path for path in out.iterdir() if not path.name.startswith("."))
         (report,) = result.rglob("report.json")
         content = json.loads(report.read_bytes())
-        found = of_report(content)
+        summary = content["summary"]
+        found = {
+            "minutes": round(sum(content["effort"]["minutes"].values()), 1),
+            "files": summary["files"]["seen"],
+            "framework": ", ".join(summary.get("frameworks", {})),
+            **summary["findings"]["by_severity"],
+        }
+        keys = ("code", "api", "severity", "status", "safety")
+        places = Counter(tuple(place[key] for key in keys) for place in content["places"])
         if task.command == "migrate":
             found["readiness"] = content["readiness"]
             _keep(result, _result(task, repository), _kept_file(task, repository), key)
+    found["findings"] = [[*key, count] for key, count in places.items()]
     return outcome_of(repository, "done", "", started, **measured, **found)
-
-
-def _limited(
-    command: list[str], task: Task, folder: Path, printed: Path, errors: Path
-) -> tuple[Optional[int], float]:
-    """The exit code, None where time is up, and the processor's seconds."""
-
-    environment = {**os.environ, "NPUMIGRATE_LANG": "en"}
-    with open(printed, "wb") as out, open(errors, "wb") as err:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-        end = time.monotonic() + task.seconds
-        late = False
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                process.returncode = os.waitstatus_to_exitcode(status)
-                if process.stdin:
-                    process.stdin.close()
-                cpu = usage.ru_utime + usage.ru_stime
-                return None if late else process.returncode, cpu
-            if time.monotonic() > end and not late:
-                late = True
-                os.killpg(process.pid, signal.SIGKILL)
-            time.sleep(_PAUSE)
-
-
-def of_report(report: dict[str, Any]) -> Outcome:
-    """What of ``report.json`` a fleet counts."""
-    summary = report["summary"]
-    places = Counter(
-        (place["code"], place["api"], place["severity"], place["status"], place["safety"])
-        for place in report["places"]
-    )
-    return {
-        "minutes": round(sum(report["effort"]["minutes"].values()), 1),
-        "files": summary["files"]["seen"],
-        "framework": ", ".join(summary.get("frameworks", {})),
-        **summary["findings"]["by_severity"],
-        "findings": [[*key, count] for key, count in places.items()],
-    }
-
-
-def of_lint(findings: list[dict[str, Any]]) -> Outcome:
-    """What of lint's JSON a fleet counts."""
-    places = Counter(
-        (
-            item["code"] or "",
-            item.get("api") or "",
-            item["severity"],
-            "",
-            (item["fix"] or {}).get("applicability") or "",
-        )
-        for item in findings
-    )
-    levels = Counter(item["severity"] for item in findings)
-    return {
-        **{level: levels[level] for level in SEVERITIES},
-        "findings": [[*key, count] for key, count in places.items()],
-    }
 
 
 def _keep(result: Path, target: Path, kept: Path, key: str) -> None:

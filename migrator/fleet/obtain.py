@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from migrator.fleet import watched
 from migrator.fleet.repositories import Repository
+from migrator.fleet.watched import Finished, run
 
 _LARGEST = 4 << 30  # bytes that an archive may unpack to
 _MOST = 200_000  # files
@@ -60,56 +59,48 @@ def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Pa
         command = [sys.executable, "-I", "-m", "unearth", package, *only, "--download", str(folder)]
         command += ["--index-url", index_url] if index_url else []
         done = _ran(command, folder, seconds)
-        if not done.returncode:
+        if not done.code:
             # A file of an index on this disk stays where it is.
-            return Path(json.loads(done.stdout)["local_path"])
-        if b"No matches" not in done.stderr:
+            return Path(json.loads(done.out)["local_path"])
+        if b"No matches" not in done.errors:
             why = _last_line(done)
     raise NotObtainedError(f"{package}: {why}")
 
 
 def _from_git(repository: Repository, scratch: Path, target: Path, seconds: float) -> None:
     """The files of a revision, by an own bare clone: no configuration of the repository counts here."""
-    git = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
-    if git is None:
+    program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+    if program is None:
         raise NotObtainedError("git is not installed")
-    clone = scratch / ".clone"
-    _git(git, ["init", "-q", "--bare", str(clone)], scratch, seconds)
+    git, clone, archive = [program, *_GIT], scratch / ".clone", scratch / ".tree.tar"
+    _ran([*git, "init", "-q", "--bare", str(clone)], scratch, seconds)
     wanted = repository.revision or "HEAD"
     only = ["fetch", "-q", "--depth=1", "--no-tags", "--", repository.source, wanted]
-    code, why = _git(git, only, clone, seconds)
-    commit = "FETCH_HEAD"
-    if code:  # a server may not give single commits: all of them then
+    done, commit = _ran([*git, *only], clone, seconds), "FETCH_HEAD"
+    if done.code:  # a server may not give single commits: all of them then
         every = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
-        code, why = _git(git, ["fetch", "-q", "--", repository.source, *every], clone, seconds)
+        done = _ran([*git, "fetch", "-q", "--", repository.source, *every], clone, seconds)
         commit = f"{wanted}^{{commit}}"
-    if not code:
-        archive = scratch / ".tree.tar"
-        code, why = _git(git, ["archive", "--format=tar", f"--output={archive}", commit], clone, seconds)
-    if code:
-        raise NotObtainedError(f"{repository.source}: git says: {why}")
+    if not done.code:
+        done = _ran([*git, "archive", "--format=tar", f"--output={archive}", commit], clone, seconds)
+    if done.code:
+        raise NotObtainedError(f"{repository.source}: git says: {_last_line(done)}")
     _unpack(archive, target)
 
 
-def _git(git: str, arguments: list[str], folder: Path, seconds: float) -> tuple[int, str]:
-    """The exit code, and the line that says what went wrong."""
-    done = _ran([git, *_GIT, *arguments], folder, seconds)
-    return done.returncode, _last_line(done)
-
-
-def _ran(command: list[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[bytes]:
+def _ran(command: list[str], folder: Path, seconds: float) -> Finished:
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
-    try:
-        return watched.run(command, folder, environment, seconds)
-    except subprocess.TimeoutExpired:
-        raise NotObtainedError(f"not there after {seconds:.0f} s") from None
+    done = run(command, folder, environment, seconds)
+    if done.code is None:
+        raise NotObtainedError(f"not there after {seconds:.0f} s")
+    return done
 
 
-def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
+def _last_line(done: Finished) -> str:
     """What a program said when it failed: git's first fatal error, else its last line."""
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    lines = done.errors.decode("utf-8", "replace").strip().splitlines()
     fatal = [line for line in lines if line.startswith("fatal:")]
-    return (fatal[:1] or lines or [f"exit code {done.returncode}"])[-1]
+    return (fatal[:1] or lines or [f"exit code {done.code}"])[-1]
 
 
 def _unpack(archive: Path, target: Path) -> None:

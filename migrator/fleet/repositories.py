@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +14,7 @@ from migrator.language import N_, _
 Kind = Literal["folder", "archive", "package", "git"]
 ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
-_SHOWN = 10  # wrong lines that are told
+_SHOWN = 10  # wrong lines that are reported
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]*(?:==[\w.!+-]+)?")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:")
@@ -33,7 +32,7 @@ class Repository:
 
     @property
     def fixed(self) -> bool:
-        """Whether what it holds can be told by its name: a release of a package, a commit."""
+        """Whether its name alone says what it holds: a release of a package, a commit."""
         return "==" in self.source if self.kind == "package" else bool(_COMMIT.fullmatch(self.revision))
 
 
@@ -52,15 +51,17 @@ def read_list(file: Path) -> list[Repository]:
     names: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
         entry = _COMMENT.sub("", line).strip()
-        if entry:
-            try:
-                item = _repository(entry, file, number)
-            except SourceError as error:
-                wrong.append(str(error))
-                continue
-            name = next(each for each in _names(item.name) if each.lower() not in names)
+        try:
+            item = _repository(entry, file, number) if entry else None
+        except SourceError as error:
+            wrong.append(str(error))
+            continue
+        if item:
+            own = re.sub(r"[^\w.-]", "_", item.name).lstrip(".-") or "repository"  # as a file may be called
+            every = chain([own], (f"{own}-{again}" for again in count(2)))
+            name = next(each for each in every if each.lower() not in names)
             names.add(name.lower())
-            found.append(Repository(name, item.kind, item.source, item.revision))
+            found.append(replace(item, name=name))
     if wrong:
         more = [f"(+{len(wrong) - _SHOWN})"] if len(wrong) > _SHOWN else []
         raise SourceError("\n".join([*wrong[:_SHOWN], *more]))
@@ -80,7 +81,8 @@ def _repository(entry: str, file: Path, number: int) -> Repository:
     if path.is_dir() and not _is_bare(path):
         return Repository(path.resolve().name, "folder", str(path.resolve()))
     if path.is_file() and path.name.lower().endswith(ARCHIVES):
-        return Repository(_stem(path.name), "archive", str(path.resolve()))
+        ends = [end for end in ARCHIVES if path.name.lower().endswith(end)]
+        return Repository(path.name[: -len(max(ends, key=len))], "archive", str(path.resolve()))
     local = file.parent / source
     if local.is_dir() and (revision or _is_bare(local)):
         return _git(str(local.resolve()), revision, file, number)
@@ -92,23 +94,11 @@ def _repository(entry: str, file: Path, number: int) -> Repository:
 
 def _git(source: str, revision: str, file: Path, number: int) -> Repository:
     if revision.startswith("-") or source.startswith("-"):  # git would take it for an option
-        raise SourceError(
-            _("{file}, line {line}: no revision: {revision}", file=file, line=number, revision=revision)
-        )
+        said = N_("{file}, line {line}: no revision: {revision}")
+        raise SourceError(_(said, file=file, line=number, revision=revision))
     name = re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
     return Repository(f"{name}-{revision[:12]}" if revision else name, "git", source, revision)
 
 
 def _is_bare(path: Path) -> bool:
     return (path / "HEAD").is_file() and (path / "objects").is_dir()
-
-
-def _stem(name: str) -> str:
-    return next(name[: -len(end)] for end in sorted(ARCHIVES, key=len)[::-1] if name.lower().endswith(end))
-
-
-def _names(name: str) -> Iterator[str]:
-    """A name that a file may have, and it with numbers."""
-    name = re.sub(r"[^\w.-]", "_", name).lstrip(".-") or "repository"
-    yield name
-    yield from (f"{name}-{number}" for number in count(2))

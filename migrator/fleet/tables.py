@@ -1,4 +1,4 @@
-"""What a fleet is asked afterwards: tables of repositories and findings, what blocks most, what it costs."""
+"""The tables of a fleet: repositories, findings, what blocks most, what a migration costs."""
 
 from __future__ import annotations
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
+
+from migrator.field_types import built
 
 FORWARD, BACKWARD, OPTIMIZER = PHASES = ("forward", "backward", "optimizer")
 _SCHEMA = 1
@@ -105,7 +107,7 @@ class Held:
 class Memory:
     """The memory of one NPU in one process: peaks by phase, what stays between steps, who has the peak."""
 
-    peaks: Mapping[str, int]
+    peaks: dict[str, int]
     reserved: int
     kept: Optional[int]
     held: tuple[Held, ...]
@@ -136,7 +138,7 @@ class Recorded:
     rank: Optional[str]
     steps: int
     records: tuple[Record, ...] = ()
-    memory: Mapping[str, Memory] = ()  # type: ignore[assignment]
+    memory: Mapping[str, Memory] = field(default_factory=dict)
     collectives: tuple[tuple[Collective, int], ...] = ()
     without_npu_kernel: frozenset[str] = frozenset()
     composite: frozenset[str] = frozenset()  # operators that torch itself makes of others
@@ -151,83 +153,65 @@ class Recorded:
         return record.later.calls / (self.steps - 1) if self.steps > 1 else None
 
 
+def noted(folder: Path, kind: str, old: Container[str] = ()) -> list[dict[str, Any]]:
+    """What the processes wrote to files of one kind, by rank and number; not that to the ``old`` files."""
+    paths = [path for path in folder.glob(f"{kind}-*.json") if path.name not in old]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+    def order(data: Mapping[str, Any]) -> tuple[int, int]:
+        rank = data["rank"]
+        return int(rank) if rank and rank.isdigit() else 1 << 30, data["process"]
+
+    return sorted(found, key=order)
+
+
 def read_recorded(folder: Path, old: Container[str] = ()) -> list[Recorded]:
     """The processes that recorded something, by rank and number.
 
     Those that were killed have collectives alone. ``old`` are the names of files of an earlier run.
     """
-    new = [path for path in folder.iterdir() if path.name not in old]
-    collectives = {int(path.stem.partition("-")[2]): path for path in new if path.match("collectives-*.txt")}
+    paths = [path for path in folder.glob("collectives-*.txt") if path.name not in old]
+    collectives = {int(path.stem.partition("-")[2]): _collectives(path) for path in paths}
     found = []
-    for path in (path for path in new if path.match("process-*.json")):
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for data in noted(folder, "process", old):
         insight = data.get("insight")
         if insight is not None and insight["schema"] == _SCHEMA:
-            calls = _collectives(collectives.pop(data["process"], None))
-            found.append(_process(data, insight, calls))
-    for pid, path in collectives.items():
-        calls = _collectives(path)
+            found.append(_process(data, insight, collectives.pop(data["process"], ())))
+    for pid, calls in collectives.items():
         largest = max((call for call, _ in calls), key=lambda call: call.size, default=None)
-        found.append(Recorded(pid, None if largest is None else str(largest.rank), 0, (), {}, calls))
+        found.append(Recorded(pid, None if largest is None else str(largest.rank), 0, collectives=calls))
     return sorted(found, key=lambda process: (process.rank is None, int(process.rank or 0), process.pid))
 
 
 def _process(
     data: Mapping[str, Any], insight: Mapping[str, Any], calls: tuple[tuple[Collective, int], ...]
 ) -> Recorded:
-    places = [Place(**place) for place in insight["places"]]
+    def placed(entry: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        number = entry["place"]
+        return {**entry, **more, "place": insight["places"][number] if number >= 0 else None}
 
-    def place_of(number: int) -> Optional[Place]:
-        return places[number] if number >= 0 else None
-
-    records = tuple(
-        Record(
-            **{
-                **record,
-                "place": place_of(record["place"]),
-                "types": tuple(record["types"].split()),
-                "options": tuple(record["options"].split()),
-                "by_truth": bool(record["by_truth"]),
-                **{span: Sum(*record[span]) for span in ("first", "later", "after")},
-                "examples": tuple(record["examples"]),
-                "stack": tuple(insight["stacks"].get(str(number), ())),
-            }
-        )
-        for number, record in enumerate(insight["records"])
-    )
-    memory = {
-        device: Memory(
-            {phase: of_device[phase] for phase in PHASES},
-            of_device["reserved"],
-            of_device["kept"],
-            tuple(Held(**{**held, "place": place_of(held["place"])}) for held in of_device["tensors"]),
-        )
-        for device, of_device in insight["memory"].items()
-    }
-    return Recorded(
-        data["process"],
-        data["rank"],
-        insight["steps"],
-        records,
-        memory,
-        calls,
-        frozenset(data["without_npu_kernel"]),
-        frozenset(insight["composite"]),
-    )
+    records = []
+    for number, record in enumerate(insight["records"]):
+        words = {key: record[key].split() for key in ("types", "options")}
+        sums = {key: vars(Sum(*record[key])) for key in ("first", "later", "after")}
+        stack = insight["stacks"].get(str(number), ())
+        records.append(built(Record, placed(record, **words, **sums, stack=stack)))
+    memory = {}
+    for device, of_device in insight["memory"].items():
+        peaks, held = {phase: of_device[phase] for phase in PHASES}, map(placed, of_device["tensors"])
+        memory[device] = built(Memory, {**of_device, "peaks": peaks, "held": held})
+    lacking, composite = frozenset(data["without_npu_kernel"]), frozenset(insight["composite"])
+    pid, rank, steps = data["process"], data["rank"], insight["steps"]
+    return Recorded(pid, rank, steps, tuple(records), memory, calls, lacking, composite)
 
 
-def _collectives(path: Optional[Path]) -> tuple[tuple[Collective, int], ...]:
+def _collectives(path: Path) -> tuple[tuple[Collective, int], ...]:
     """What one process wrote down: a line of JSON for each new kind of call, and a line for each call."""
-    if path is None:
-        return ()
     known: list[Collective] = []
     calls: list[tuple[Collective, int]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("{"):
-            data = json.loads(line)
-            place = data.pop("place")
-            data.pop("step")
-            known.append(Collective(**data, place=None if place is None else Place(**place)))
+            known.append(built(Collective, json.loads(line)))
         elif line:
             number, _, step = line.partition(" ")
             calls.append((known[int(number)], int(step)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,11 +67,12 @@ def add_launcher(
     mended: bool,
     version: TorchVersion,
     frameworks: Sequence[str] = (),
+    seen: Callable[[int], object] = lambda count: None,
 ) -> Launcher:
     """Write ``run_distributed_npu.sh`` for the script ``main``, or for the first of ``candidates``.
 
-    ``read`` and ``mended`` are what ``start_ways`` takes, ``frameworks`` those of programs that are not
-    PyTorch's. A file of that name in the project stays. Raises SourceError where the project holds no
+    ``read``, ``mended`` and ``seen`` are what ``start_ways`` takes, ``frameworks`` those of programs that are
+    not PyTorch's. A file of that name in the project stays. Raises SourceError where the project holds no
     ``main``, or where it is such a program.
     """
     others = tuple(one.name for one in candidates)
@@ -86,7 +87,7 @@ def add_launcher(
         return Launcher("", frameworks=tuple(frameworks))
     if os.path.lexists(os.path.join(tree.building, NAME)):
         return Launcher(entry, kept=True)
-    ways = start_ways(dict.fromkeys([entry, *others[:_MOST]]), read, mended)
+    ways = start_ways(dict.fromkeys([entry, *others[:_MOST]]), read, mended, seen)
     start = start_of(
         entry, relative, lambda name: os.path.isfile(os.path.join(tree.source, name)), ways, version
     )
@@ -114,7 +115,7 @@ def place_of(source: Path, main: str) -> str:
 
 
 def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:
-    """Raise SourceError where the script ``entry`` is no program of the ``wanted`` framework."""
+    """Raise SourceError where the script ``entry`` is not a program of the ``wanted`` framework."""
     framework = other_framework(text)
     if framework and wanted == TORCH:
         raise SourceError(why_not_started(shown(entry), framework))

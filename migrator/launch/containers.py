@@ -12,7 +12,7 @@ import yaml
 from migrator.data_folders import reports_yaml
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import MessageError, _
-from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, at
+from migrator.launch.k8s.changes import Draft, Path, at
 from migrator.launch.k8s.yaml_text import changed_text, line_of
 
 _MOST = 16  # NPUs of a machine
@@ -86,10 +86,11 @@ def services(text: str) -> Iterator[Service]:
         return
     for name, service in found.items():
         if isinstance(service, dict) and (places := [*_gpu_places(service)]):
-            yield _service(text, root, str(name), service, places)
+            yield _service(text, root, data, str(name), places)
 
 
-def _service(text: str, root: Any, name: str, service: dict[str, Any], places: list[Path]) -> Service:
+def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list[Path]) -> Service:
+    service = data["services"][name]
     here: Path = ("services", name)
     line = line_of(root, (*here, *places[0]))
     every = False
@@ -100,12 +101,18 @@ def _service(text: str, root: Any, name: str, service: dict[str, Any], places: l
         known = [numbers for numbers in asked if numbers is not None]
         every = not known
         numbers = sorted({number for each in known for number in each}) or [0]
-        changes = [
-            *(Delete((*here, *place)) for place in places),
-            *_added(here, service, "devices", [f"{file}:{file}" for file in device_files(numbers)]),
-            *_added(here, service, "volumes", mounts()),
-        ]
-        new, anew = changed_text(text, [changes])
+        draft = Draft(data)
+        for place in places:
+            draft.delete((*here, *place))
+        for key, values in (
+            ("devices", [f"{file}:{file}" for file in device_files(numbers)]),
+            ("volumes", mounts()),
+        ):
+            present = service.get(key)
+            if present is not None and not isinstance(present, list):
+                raise ContainerError("{key} is not a list", key=key)
+            draft.entries((*here, key), [value for value in values if value not in (present or ())])
+        new, anew = changed_text(text, [draft])
         if anew:
             raise ContainerError("its format cannot be changed in place")
     except ContainerError as error:
@@ -156,7 +163,7 @@ def _is_gpu(item: Any) -> bool:
 def _asked(service: Mapping[str, Any]) -> Iterator[object]:
     """What a service says of which GPUs, or how many."""
     gpus = service.get("gpus")
-    reserved = filter(_is_gpu, _reserved(service))  # others are no GPUs
+    reserved = filter(_is_gpu, _reserved(service))  # others are not GPUs
     for item in (*(gpus if isinstance(gpus, list) else ()), *reserved):
         if isinstance(item, dict):
             yield item.get("device_ids", item.get("count"))
@@ -168,17 +175,6 @@ def _asked(service: Mapping[str, Any]) -> Iterator[object]:
     elif isinstance(environment, list):
         pairs = (str(one).partition("=") for one in environment)
         yield next((value for name, sign, value in pairs if sign and name == "NVIDIA_VISIBLE_DEVICES"), None)
-
-
-def _added(here: Path, service: Mapping[str, Any], key: str, values: Sequence[str]) -> Iterator[Change]:
-    """The values in a list of a service that do not stand there."""
-    present = service.get(key)
-    if present is None:
-        yield Put(here, key, list(values))
-    elif isinstance(present, list):
-        yield from (Append((*here, key), value) for value in values if value not in present)
-    else:
-        raise ContainerError("{key} is not a list", key=key)
 
 
 def _is_written_there(root: Any, path: Path) -> bool:

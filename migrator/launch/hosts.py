@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.launch.rank_table import Host, RankTableError
 
 _DEFAULT_SLOTS = 8
@@ -15,7 +15,7 @@ _MOST = 4096
 
 
 def parse_hosts(text: str) -> list[tuple[str, int]]:
-    """Hosts and their number of NPUs from ``a:8,b:8``; eight where none is said.
+    """Hosts and their number of NPUs from ``a:8,b:8``; eight where no number is given.
 
     Raises RankTableError that names the part that is wrong.
     """
@@ -47,9 +47,8 @@ def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
         for word in words[1:]:
             key, sign, value = word.partition("=")
             if not sign or key.replace("-", "_") not in ("slots", "max_slots"):
-                raise RankTableError(
-                    "{place}: {word!r} is neither slots=N nor max_slots=N", place=place, word=word
-                )
+                said = N_("{place}: {word!r} is neither slots=N nor max_slots=N")
+                raise RankTableError(said, place=place, word=word)
             slots = value if key == "slots" else slots
         name, count = _host(words[0], slots, place)
         found[name] = found.get(name, 0) + count
@@ -72,9 +71,8 @@ def parse_hccn(text: str, file: str) -> dict[int, str]:
             try:
                 ipaddress.ip_address(address)
             except ValueError:
-                raise RankTableError(
-                    "{place}: {address!r} is not an IP address", place=place, address=address
-                ) from None
+                said = N_("{place}: {address!r} is not an IP address")
+                raise RankTableError(said, place=place, address=address) from None
             if device in found:
                 raise RankTableError("{place}: address_{device} is given twice", place=place, device=device)
             found[device] = address
@@ -109,7 +107,6 @@ def _host(name: str, slots: str, place: str) -> tuple[str, int]:
     if not _NAME.match(name):
         raise RankTableError("{place}: {name!r} is not a host name or address", place=place, name=name)
     if not slots.isascii() or not slots.isdigit() or not 1 <= int(slots) <= _MOST:
-        raise RankTableError(
-            "{place}: {slots!r} is not a number of NPUs (1 to {most})", place=place, slots=slots, most=_MOST
-        )
+        said = N_("{place}: {slots!r} is not a number of NPUs (1 to {most})")
+        raise RankTableError(said, place=place, slots=slots, most=_MOST)
     return name.strip("[]"), int(slots)

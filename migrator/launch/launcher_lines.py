@@ -19,7 +19,7 @@ _OVER = {"horovodrun": "MPI or gloo"}
 def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
     """A finding for each line that starts a Python program so; its advice has the lines to write.
 
-    Nothing is said where it starts a script of another framework, of ``foreign``: ``train.py:tensorflow``.
+    Nothing is said where it starts a script of another framework, of the names in ``foreign``.
     """
     first, position = 1, 0
     for found in _LINE.finditer(text):
@@ -30,13 +30,14 @@ def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
         if not is_of_python(launcher, line) or is_of_other_framework(line, foreign):
             continue
         last = first + found.group().count("\n")
-        yield Finding(_CODE, message_for(launcher), first, 1, last, 1, api=launcher, advice=advice_for(line))
+        advice = instead_of(line)[1]
+        yield Finding(_CODE, message_for(launcher), first, 1, last, 1, api=launcher, advice=advice)
 
 
 def is_of_other_framework(line: str, foreign: Collection[str]) -> bool:
     """Whether a line starts a script of another framework than PyTorch, which our launcher does not."""
     words = {word.rpartition("/")[2] for word in line.split()}
-    return any(each.partition(":")[0] in words for each in foreign)
+    return any(each in words for each in foreign)
 
 
 def _whole(line: str) -> str:
@@ -53,35 +54,28 @@ def is_of_python(launcher: str, line: str) -> bool:
 
 
 def message_for(launcher: str) -> str:
-    """What is said of a launcher."""
+    """The message on a launcher."""
     said = N_("{launcher} starts the program over {launcher2}")
     return _(said, launcher=launcher, launcher2=_OVER.get(launcher, "MPI"))
 
 
-def one_command(line: str, starter: Starter | None = None, assumed: bool = False) -> str:
-    """The command that starts what a line starts; empty for several, and where none is sure.
+def instead_of(line: str, starter: Starter | None = None) -> tuple[str, str]:
+    """The one command that starts what a line starts, and the advice that has all, or says why none is known.
 
-    ``starter`` starts it instead of the launcher's script; ``assumed``: also where something was assumed.
+    The command is empty where there are several. ``starter`` starts it instead of the launcher's script, for
+    which nothing may be assumed.
     """
-    try:
-        planned = plan_line(line, _unread, alone=True, starter=starter)
-    except (MpiLineError, RankTableError):
-        return ""
-    return planned.commands[0] if len(planned.commands) == 1 and (assumed or not planned.notes) else ""
-
-
-def advice_for(line: str, starter: Starter | None = None) -> str:
-    """The lines to write instead of a line, or why none are known."""
     try:
         planned = plan_line(line, _unread, alone=True, starter=starter)
     except (MpiLineError, RankTableError) as error:
         form = _("bash run_distributed_npu.sh --nproc N -- …")
         said = N_("Write the launcher's line: {form}; {error}")
-        return _(said, form=form if starter is None else "msrun --worker_num=N …", error=error)
+        return "", _(said, form=form if starter is None else "msrun --worker_num=N …", error=error)
     if len(planned.commands) == 1:
-        return f"Write: {planned.commands[0]}"
+        (command,) = planned.commands
+        return command if starter or not planned.notes else "", f"Write: {command}"
     parts = [f"on {host}: {command}" for (host, _), command in zip(planned.hosts, planned.commands)]
-    return "Write " + "; ".join(parts)
+    return "", "Write " + "; ".join(parts)
 
 
 def _unread(name: str) -> str:

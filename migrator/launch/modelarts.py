@@ -110,5 +110,5 @@ def _dictionary(content: Mapping[str, str], indent: int = 0) -> str:
 
 
 def _literal(text: str) -> str:
-    """A Python literal. Bytes of a file name that are no UTF-8 become escapes."""
+    """A Python literal. Bytes of a file name that are not UTF-8 become escapes."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()

@@ -33,8 +33,7 @@ class MpiLineError(MessageError):
     """A line that is not understood; the text names the word and its place."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The hosts with their ranks, a command for each, and what was assumed or left out; the script.
 
     The number of ranks is 0 where only the shell knows it.
@@ -43,7 +42,7 @@ class Plan:
     hosts: tuple[tuple[str, int], ...]
     commands: tuple[str, ...]
     notes: tuple[str, ...]
-    entry: str = ""
+    entry: str
 
 
 @dataclass
@@ -83,7 +82,7 @@ def plan(words: Sequence[str], read_text: Callable[[str], str]) -> Plan:
     ``read_text`` gives the text of a host file. Raises MpiLineError, or
     RankTableError for hosts, with the word and its place in the line.
     """
-    return _plan(ShellLine("", (), (), tuple(words), "", "", {}), read_text, _SCRIPT)
+    return _plan(ShellLine("", (), (), tuple(words), "", "", {}), read_text, SCRIPT)
 
 
 def plan_line(
@@ -102,7 +101,7 @@ def plan_line(
     except ShellLineError as error:
         raise MpiLineError("the line cannot be split into words: {error}", error=error) from None
     try:
-        found = _plan(shell, read_text, starter or _SCRIPT)
+        found = _plan(shell, read_text, starter or SCRIPT)
     except (MpiLineError, RankTableError) as error:
         raise type(error)(shell.shown(str(error))) from None
     notes = [shell.shown(note) for note in found.notes]
@@ -112,7 +111,7 @@ def plan_line(
         if any(is_launcher(word) for word in shell.after.split()):
             notes.append(_("left unchanged:{rstrip}", rstrip=shell.after.rstrip()))
         commands = [f"{shell.before}{command}{shell.after.rstrip()}" for command in commands]
-    return Plan(found.hosts, tuple(commands), tuple(notes), found.entry)
+    return found._replace(commands=tuple(commands), notes=tuple(notes))
 
 
 def is_launcher(word: str) -> bool:
@@ -126,16 +125,17 @@ def _plan(shell: ShellLine, read_text: Callable[[str], str], starter: Starter) -
         name, _sign, value = word.partition("=")
         line.variables.setdefault(name, value)
     hosts = _share(line)
-    commands = tuple(_commands(line, hosts, shell, starter))
-    return Plan(tuple(hosts), commands, tuple(line.notes), line.entry)
+    settings = [*_settings(line, shell), *shell.starters]
+    folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
+    every = (starter.words(line, hosts, number) for number in range(len(hosts)))
+    commands = (folder + " ".join([*settings, *map(shell.quoted, words)]) for words in every)
+    return Plan(tuple(hosts), tuple(commands), tuple(line.notes), line.entry)
 
 
 def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starter) -> MpiLine:
     if not words or not is_launcher(words[0]):
-        first = words[0] if words else ""
-        raise MpiLineError(
-            "word 1: {first!r} is not one of {launchers}", first=first, launchers=", ".join(LAUNCHERS)
-        )
+        said = N_("word 1: {first!r} is not one of {launchers}")
+        raise MpiLineError(said, first=words[0] if words else "", launchers=", ".join(LAUNCHERS))
     line = MpiLine()
     at = 1
     while at < len(words) and words[at].startswith("-"):
@@ -144,16 +144,12 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
         if option is None:
             raise MpiLineError("word {at}: the option {words} is not known", at=at + 1, words=words[at])
         count = option["values"]
-        if sign and count == 1:
-            values = [inline]
-            taken = 1
-        else:
-            values = list(words[at + 1 : at + 1 + count])
-            taken = 1 + count
+        inside = sign and count == 1
+        values = [inline] if inside else list(words[at + 1 : at + 1 + count])
         if len(values) < count:
             raise MpiLineError("word {at}: {name} lacks its value", at=at + 1, name=name)
         _take(line, option, name, values, at + 1, read_text)
-        at += taken
+        at += 1 if inside else 1 + count
     if at == len(words):
         raise MpiLineError("no program follows the options")
     if ":" in words[at:]:
@@ -195,29 +191,25 @@ def _take(
     elif means in ("folder", "logs"):
         setattr(line, means, values[0])
     else:
-        line.note(
-            "left out: {value} ({value2})", value=" ".join([name, *values]), value2=option["why"].rstrip(".")
-        )
+        why = option["why"].rstrip(".")
+        line.note("left out: {value} ({value2})", value=" ".join([name, *values]), value2=why)
 
 
 def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
-    program = list(words[at:])
-    if PYTHON.match(program[0]) or (_ONE_SIGN.match(program[0]) and program[1:2] != []):  # ${PYTHON:-python}
-        if not PYTHON.match(program[0]):
-            line.note(
-                "assumed: {program} is a Python; the launcher takes $PYTHON, or the one in PATH",
-                program=program[0],
-            )
-        program.pop(0)
+    of_shell = _ONE_SIGN.match(words[at]) and len(words) > at + 1  # ${PYTHON:-python}
+    if PYTHON.match(words[at]) or of_shell:
+        if of_shell:
+            said = N_("assumed: {program} is a Python; the launcher takes $PYTHON, or the one in PATH")
+            line.note(said, program=words[at])
         at += 1
-        while program and program[0] in PYTHON_FLAGS:
-            program.pop(0)
+        while at < len(words) and words[at] in PYTHON_FLAGS:
             at += 1
-        if program and program[0].startswith("-"):
-            stop_at(at, _("python {program}: only a script can be launched", program=program[0]))
-    if not program or not program[0].endswith(".py"):
-        stop_at(at, _("{program!r} is no Python script", program=program[0] if program else "python"))
-    line.entry, line.arguments = program[0], program[1:]
+        if at < len(words) and words[at].startswith("-"):
+            stop_at(at, _("python {program}: only a script can be launched", program=words[at]))
+    program = words[at] if at < len(words) else "python"
+    if not program.endswith(".py"):
+        stop_at(at, _("{program!r} is no Python script", program=program))
+    line.entry, line.arguments = program, list(words[at + 1 :])
 
 
 def stop_at(at: int, text: str) -> NoReturn:
@@ -228,9 +220,8 @@ def stop_at(at: int, text: str) -> NoReturn:
 def _share(line: MpiLine) -> list[tuple[str, int]]:
     """The ranks of each host, filled host by host as OpenMPI does."""
     if line.ranks_of_shell and line.hosts:
-        raise MpiLineError(
-            "-n {ranks_of_shell}: with hosts it has to be a number", ranks_of_shell=line.ranks_of_shell
-        )
+        said = N_("-n {ranks_of_shell}: with hosts it has to be a number")
+        raise MpiLineError(said, ranks_of_shell=line.ranks_of_shell)
     if not line.hosts:
         ranks = 0 if line.ranks_of_shell else line.ranks or line.per_node
         if ranks is None:
@@ -240,27 +231,16 @@ def _share(line: MpiLine) -> list[tuple[str, int]]:
     slots = [(name, line.per_node or count) for name, count in line.hosts]
     if line.ranks is None:
         return slots
+    total, before = sum(count for _name, count in slots), 0
+    if line.ranks > total:
+        said = N_("-n {ranks} is more than the {total} slots of the hosts")
+        raise MpiLineError(said, ranks=line.ranks, total=total)
     result = []
-    left = line.ranks
     for name, count in slots:
-        if left:
-            result.append((name, min(count, left)))
-            left -= min(count, left)
-    if left:
-        total = sum(count for _name, count in slots)
-        raise MpiLineError(
-            "-n {ranks} is more than the {total} slots of the hosts", ranks=line.ranks, total=total
-        )
+        if before < line.ranks:
+            result.append((name, min(count, line.ranks - before)))
+        before += count
     return result
-
-
-def _commands(
-    line: MpiLine, hosts: Sequence[tuple[str, int]], shell: ShellLine, starter: Starter
-) -> list[str]:
-    settings = [*_settings(line, shell), *shell.starters]
-    folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
-    every = (starter.words(line, hosts, number) for number in range(len(hosts)))
-    return [folder + " ".join([*settings, *map(shell.quoted, words)]) for words in every]
 
 
 def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -> list[str]:
@@ -277,7 +257,7 @@ def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) 
     return [*words, "--", *line.arguments] if line.arguments else words
 
 
-_SCRIPT = Starter(_take_program, _script_words)
+SCRIPT = Starter(_take_program, _script_words)
 
 
 def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
@@ -298,10 +278,8 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
             continue
         new = known.npu if known else name
         if known is not None and new != name:
-            line.notes.append(
-                _("{name} became {new}", name=name, new=new)
-                + ("" if known.same_values else f": {known.advice}")
-            )
+            advice = "" if known.same_values else f": {known.advice}"
+            line.notes.append(_("{name} became {new}", name=name, new=new) + advice)
         elif value is None:
             line.note("assumed: {name} is set on each host already", name=name)
         if value is not None:

@@ -8,6 +8,7 @@ Both are described in the HCCL guide of CANN and in ModelArts' guide to images o
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,40 +53,33 @@ class Host:
 
 def build(hosts: Sequence[Host]) -> tuple[Server, ...]:
     """Ranks numbered through the hosts in their order, and within a host by the number of the NPU."""
-    servers = []
-    rank = 0
-    for host in hosts:
-        devices = []
-        for number in sorted(host.devices):
-            devices.append(Device(number, host.addresses.get(number, ""), rank))
-            rank += 1
-        servers.append(Server(host.name, tuple(devices)))
-    return tuple(servers)
+    ranks = itertools.count()
+    servers = (
+        (host.name, (Device(one, host.addresses.get(one, ""), next(ranks)) for one in sorted(host.devices)))
+        for host in hosts
+    )
+    return tuple(Server(name, tuple(devices)) for name, devices in servers)
 
 
 def dump(servers: Sequence[Server], form: str = CURRENT) -> str:
     """The JSON text in one of the two forms, ending with a newline."""
-    content = _current(servers) if form == CURRENT else _older(servers)
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def _current(servers: Sequence[Server]) -> dict[str, Any]:
-    return {
-        "status": "completed",
-        "version": "1.0",
-        "server_count": str(len(servers)),
-        "server_list": [
+    content: dict[str, Any] = {"status": "completed"}
+    if form == CURRENT:
+        listed = [
             {
                 "server_id": server.name,
                 "device": [{**_device(device), "rank_id": str(device.rank)} for device in server.devices],
             }
             for server in servers
-        ],
-    }
+        ]
+        content |= {"version": "1.0", "server_count": str(len(servers)), "server_list": listed}
+    else:
+        content |= {"group_count": "1", "group_list": [_group(servers)]}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _older(servers: Sequence[Server]) -> dict[str, Any]:
-    """Ranks have no number of their own here: they are counted in the order of the file."""
+def _group(servers: Sequence[Server]) -> dict[str, Any]:
+    """Ranks have no number of their own in the older form: they are counted in the order of the file."""
     placed = ((device, server.name) for server in servers for device in server.devices)
     by_rank = sorted(placed, key=lambda one: one[0].rank)
     instances: list[dict[str, Any]] = []
@@ -93,29 +87,23 @@ def _older(servers: Sequence[Server]) -> dict[str, Any]:
         if not instances or instances[-1]["server_id"] != name:
             instances.append({"pod_name": f"rank-{device.rank}", "server_id": name, "devices": []})
         instances[-1]["devices"].append(_device(device))
-    group = {
+    return {
         "group_name": "hccl_world_group",
         "device_count": str(len(by_rank)),
         "instance_count": str(len(instances)),
         "instance_list": instances,
     }
-    return {"status": "completed", "group_count": "1", "group_list": [group]}
 
 
 def _device(device: Device) -> dict[str, str]:
-    content = {"device_id": str(device.device_id)}
-    if device.ip:
-        content["device_ip"] = device.ip
-    return content
+    return {"device_id": str(device.device_id), **({"device_ip": device.ip} if device.ip else {})}
 
 
 def form_of(content: Any) -> str:
     """Which of the two forms a parsed file has. Raises RankTableError for neither."""
-    if isinstance(content, dict):
-        if "server_list" in content:
-            return CURRENT
-        if "group_list" in content:
-            return OLDER
+    for key, form in (("server_list", CURRENT), ("group_list", OLDER)):
+        if isinstance(content, dict) and key in content:
+            return form
     raise RankTableError("is no rank table: it has neither server_list nor group_list")
 
 
@@ -190,9 +178,8 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
     yield from _device_problems(devices)
     missing = sorted(set(range(len(devices))) - set(ranks))
     if devices and missing and len(ranks) == len(devices):
-        yield _(
-            "ranks are not 0 to {devices}: {missing} missing", devices=len(devices) - 1, missing=_few(missing)
-        )
+        said = N_("ranks are not 0 to {devices}: {missing} missing")
+        yield _(said, devices=len(devices) - 1, missing=_few(missing))
 
 
 def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
@@ -206,12 +193,12 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
         )
         count = 0
         for k, instance in _numbered(instances):
-            here = f"{place}.instance_list[{k}]"
+            here, devices = f"{place}.instance_list[{k}]", instance.get("devices")
             if not isinstance(instance.get("server_id"), str):
                 yield _("{here} has no server_id", here=here)
             else:
-                yield from _list_problems(instance.get("devices"), f"{here}.devices")
-                count += len(instance["devices"]) if isinstance(instance.get("devices"), list) else 0
+                yield from _list_problems(devices, f"{here}.devices")
+                count += len(devices) if isinstance(devices, list) else 0
         stated = group.get("device_count", group.get("device_num"))
         if stated is not None and str(stated) != str(count):
             said = N_("{place}: device_count says {stated}, and there are {count}")
@@ -228,17 +215,13 @@ def _older_devices(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]
                 (f"group_list[{i}].instance_list[{k}].devices[{j}]", str(instance.get("server_id")), device)
                 for j, device in enumerate(_items(instance.get("devices")))
             ]
-            found.append((_pod(instance), devices))
+            # An instance's number is its rank_id, or what its pod_name ends with, as ModelArts counts.
+            number = _number(instance, "rank_id")
+            pod = re.search(r"-(\d+)\Z", str(instance.get("pod_name")))
+            found.append((number if number is not None else int(pod.group(1)) if pod else 0, devices))
     if len({number for number, _ in found}) == len(found):
         found.sort(key=lambda one: one[0])
     return (item for _, devices in found for item in devices)
-
-
-def _pod(instance: Mapping[str, Any]) -> int:
-    """The number of an instance: its ``rank_id``, or what its ``pod_name`` ends with, as ModelArts counts."""
-    number = _number(instance, "rank_id")
-    pod = re.search(r"-(\d+)\Z", str(instance.get("pod_name")))
-    return number if number is not None else int(pod.group(1)) if pod else 0
 
 
 def _numbered(value: Any) -> list[tuple[int, dict[str, Any]]]:

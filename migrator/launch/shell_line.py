@@ -23,6 +23,11 @@ _NAMED = re.compile(r"\$(?:\w+|[@*#?$!-])")
 _BLANK = re.compile(r"(?:[ \t]|\\\r?\n)*")
 _HOME = re.compile(r"~[\w.-]*/?")
 _GROUP = re.compile(r"""\{(?:'[^']*'|"[^"]*"|[^\s{}'"])*\}""")  # {a,b}
+# What closes a bracket, and what may stand in it; between braces a single quote is a letter.
+_BRACKETS = {
+    "(": (")", re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|[()']""", re.DOTALL)),
+    "{": ("}", re.compile(r"""\\.|"(?:\\.|[^"\\])*"|[{}]""", re.DOTALL)),
+}
 _FIRST_SIGN, _LAST_SIGN = 0xE000, 0xF8FF  # of Unicode's private use
 
 
@@ -97,10 +102,10 @@ class _Reader:
             if redirection:
                 self.at = redirection.end()
                 self._blank()
-                self._word()
+                self._text()
                 redirections.append(self.text[start : self.at])
             else:
-                word = self._word()
+                word = self._text()
                 if not words and self.text[start : self.at] in _RESERVED:
                     first = end = self._blank()
                     continue
@@ -128,25 +133,33 @@ class _Reader:
         self.at = found.end() if found else self.at
         return self.at
 
-    def _word(self) -> str:
-        start, parts = self.at, []
+    def _text(self, quote: str = "") -> str:
+        """The word that begins here, or what stands before a closing double quote."""
+        start, parts = self.at, list[str]()
         while self.at < len(self.text):
-            char = self.text[self.at]
-            if char in "<>" and self.text[self.at + 1 : self.at + 2] == "(":  # a process as a file
+            char, following = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+            if char == quote:
+                self.at += 1
+                return "".join(parts)
+            if char in "$`":
+                parts.append(self._expansion(quote))
+            elif char == "\\" and (not quote or following in ("$", "`", '"', "\\", "\n")):
+                parts.append(following.strip("\n"))
+                self.at += 2
+            elif quote:
+                parts.append(char)
+                self.at += 1
+            elif char in "<>" and following == "(":  # a process as a file
                 parts.append(self._sign(self._bracket(self.at + 1), ""))
             elif char in " \t\n;&|<>()":
                 break
-            elif char == "\\":
-                parts.append(self.text[self.at + 1 : self.at + 2].strip("\n"))
-                self.at += 2
             elif char == "'":
                 end = self._find("'", self.at + 1)
                 parts.append(self.text[self.at + 1 : end])
                 self.at = end + 1
             elif char == '"':
-                parts.append(self._double())
-            elif char in "$`":
-                parts.append(self._expansion(""))
+                self.at += 1
+                parts.append(self._text('"'))
             elif char == "~" and self.at == start:
                 home = _HOME.match(self.text, start)
                 parts.append(self._sign(home.end() if home else start + 1, ""))
@@ -156,24 +169,8 @@ class _Reader:
             else:
                 parts.append(char)
                 self.at += 1
-        return "".join(parts)
-
-    def _double(self) -> str:
-        parts = []
-        self.at += 1
-        while self.at < len(self.text) and self.text[self.at] != '"':
-            char = self.text[self.at]
-            if char in "$`":
-                parts.append(self._expansion('"'))
-            elif char == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
-                parts.append(self.text[self.at + 1].strip("\n"))
-                self.at += 2
-            else:
-                parts.append(char)
-                self.at += 1
-        if self.at >= len(self.text):
-            raise ShellLineError("no closing {mark}", mark='"')
-        self.at += 1
+        if quote:
+            raise ShellLineError("no closing {mark}", mark=quote)
         return "".join(parts)
 
     def _expansion(self, quote: str) -> str:
@@ -193,26 +190,14 @@ class _Reader:
 
     def _bracket(self, at: int) -> int:
         """The end of what a bracket encloses, with brackets, quotes and escapes in it."""
-        opening = self.text[at]
-        closing = {"(": ")", "{": "}"}[opening]
-        depth, at = 1, at + 1
-        while at < len(self.text):
-            char = self.text[at]
-            if char == "\\":
-                at += 1
-            elif char == "'" and opening == "(":
-                at = self._find("'", at + 1)
-            elif char == '"':
-                at += 1
-                while at < len(self.text) and self.text[at] != '"':
-                    at += 2 if self.text[at] == "\\" else 1
-            elif char == opening:
-                depth += 1
-            elif char == closing:
-                depth -= 1
-                if not depth:
-                    return at + 1
-            at += 1
+        opening, depth = self.text[at], 0
+        closing, inner = _BRACKETS[opening]
+        for found in inner.finditer(self.text, at):
+            depth += (found.group() == opening) - (found.group() == closing)
+            if found.group() == "'":
+                break
+            if not depth:
+                return found.end()
         raise ShellLineError("no closing {mark}", mark=closing)
 
     def _find(self, mark: str, start: int) -> int:

@@ -1,4 +1,4 @@
-"""What a launcher target is: a function that is told what to start, and gives the files that start it.
+"""A launcher target is a function that takes what to start and gives the files that start it.
 
 The run script, ModelArts' boot file and Kubernetes' manifests are targets; each is a module of this package
 with its templates in ``reports/launcher``, and a file in ``migrator/cli`` with its options.

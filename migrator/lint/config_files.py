@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -16,8 +15,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.gitignore import repository
 from migrator.files.source import read_settings
 from migrator.language import N_, _
-from migrator.lint.option_table import KEYS
-from migrator.lint.options import ConfigError, Options, checked, unknown_key, with_values
+from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values
 
 _PLACES = {"rules", "baseline", "cache-dir"}
 _OWN = (".npumigrate.toml", "npumigrate.toml")
@@ -60,7 +58,7 @@ class Configuration:
                 if file != self._file:
                     _check_inside(layer, values)
                 options = with_values(options, values)
-            options = replace(options, extended=tuple(str(layer) for layer in layers if layer != file))
+            options = options._replace(extended=tuple(str(layer) for layer in layers if layer != file))
             options = with_values(options, self.command_line)
             nearest = file is not None and file != self._file
             self._of_file[file] = _with_version(options, (root,) if nearest else self._projects)
@@ -205,14 +203,10 @@ def asked_folders(paths: Sequence[str]) -> tuple[Path, ...]:
     if len(paths) != 1 or paths[0] == "-":
         return (here,)
     place = Path(os.path.abspath(paths[0]))
-    return (*_around(place if place.is_dir() else place.parent), here)
-
-
-def _around(folder: Path) -> Iterator[Path]:
-    yield folder
+    folder = place if place.is_dir() else place.parent
     top = repository(folder)
-    if top is not None:
-        yield from (each for each in folder.parents if each.is_relative_to(top))
+    around = (each for each in folder.parents if top is not None and each.is_relative_to(top))
+    return (folder, *around, here)
 
 
 def _with_version(options: Options, folders: Iterable[Path]) -> Options:
@@ -228,4 +222,4 @@ def _with_version(options: Options, folders: Iterable[Path]) -> Options:
         wanted = next(filter(None, map(wanted_version, dict.fromkeys(folders))), None)
     except FileNotFoundError:  # the folder that NPUMIGRATE_API_DB names: told where the rules are made
         return options
-    return replace(options, version=wanted.version, version_why=wanted.why) if wanted else options
+    return options._replace(version=wanted.version, version_why=wanted.why) if wanted else options

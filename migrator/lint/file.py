@@ -22,9 +22,8 @@ from migrator.findings.finding import (
 )
 from migrator.language import N_, _
 from migrator.lint import suppressions
-from migrator.lint.checking import Checked, Job
+from migrator.lint.checking import Checked, Job, rules_of
 from migrator.lint.files import data_of
-from migrator.lint.rule_sets import rules_of
 from migrator.project.project import Project
 from migrator.run.cache import digest
 
@@ -69,7 +68,12 @@ def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checke
     if job.ignored:  # few files have codes of their own that do not count
         enabled = frozenset(code for code in enabled if longest_beginning(job.ignored, code) < 0)
     comments = _suppressions(item) if job.rules.noqa else suppressions.Suppressions()
-    found = _broken_cells(item) if SYNTAX in enabled else []
+    found = []
+    for cell in item.notebook.cells if item.notebook and SYNTAX in enabled else ():
+        if cell.error:
+            line, reason = cell.error
+            message = _("this cell is not valid Python ({reason}): it is skipped", reason=reason)
+            found.append(_unparsed(SyntaxTrouble(line + cell.first - 1, message)))
     if not comments.skip_file:
         result = check(item, rules, project, write=False)
         if result.trace:
@@ -105,16 +109,6 @@ def _suppressions(item: Document) -> suppressions.Suppressions:
     return suppressions.of_comments(
         item.text, [(span, index.text_of(span)) for span in index.content.comments]
     )
-
-
-def _broken_cells(item: Document) -> list[Finding]:
-    found = []
-    for cell in item.notebook.cells if item.notebook else ():
-        if cell.error:
-            line, reason = cell.error
-            message = _("this cell is not valid Python ({reason}): it is skipped", reason=reason)
-            found.append(_unparsed(SyntaxTrouble(line + cell.first - 1, message)))
-    return found
 
 
 def _unparsed(trouble: SyntaxTrouble) -> Finding:

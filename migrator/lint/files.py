@@ -1,16 +1,20 @@
-"""The files to lint, and the options for each."""
+"""The files to lint with the options for each, and what a report shows of them."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
-from migrator.files.errors import shown, unreadable
-from migrator.files.source import read_bytes
+from migrator.core.cells import PlacedEdit, placed_edits
+from migrator.files.document import Document, document
+from migrator.files.errors import Unreadable, shown, unreadable
+from migrator.files.source import lines_of, read_bytes
+from migrator.findings.finding import Finding
 from migrator.language import _
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, for_file, path_matcher
@@ -165,3 +169,43 @@ def _below(
 def _excluded(options: Options, path: str, folder: bool) -> bool:
     sets = (options.exclude, *options.extend_exclude)
     return any(path_matcher(each.patterns, each.root)(path, folder) for each in sets)
+
+
+class Texts:
+    """``contents`` are those of files that are not read from the disk. The last file shown is kept."""
+
+    def __init__(self, contents: Mapping[Path, bytes]) -> None:
+        self._contents = dict(contents)
+        self._document = lru_cache(maxsize=1)(self._read)
+        self._lines = lru_cache(maxsize=1)(self._split)
+
+    def change(self, place: Path, data: bytes) -> None:
+        """From now on the lines are those of a fixed file."""
+        self._contents[place] = data
+        self._document.cache_clear()
+        self._lines.cache_clear()
+
+    def lines(self, finding: Finding) -> Sequence[str]:
+        """The source lines of the file or cell that a finding lies in, empty where they are gone."""
+        return self._lines(finding.file, finding.cell)
+
+    def edits(self, finding: Finding) -> Sequence[PlacedEdit]:
+        """The edits of a finding's fix with lines and columns; none where the file is gone."""
+        item = self._document(finding.file)
+        return placed_edits(item, item.lines, finding.fix) if item and finding.fix else []
+
+    def _read(self, file: str) -> Optional[Document]:
+        place = Path(os.path.abspath(file))
+        data = self._contents.get(place)
+        try:
+            return document(read_bytes(place) if data is None else data, file)
+        except Unreadable:
+            return None
+
+    def _split(self, file: str, number: Optional[int]) -> list[str]:
+        item = self._document(file)
+        if item is None:
+            return []
+        if item.notebook is None:
+            return lines_of(item.text)
+        return lines_of(next((cell.source for cell in item.notebook.cells if cell.number == number), ""))

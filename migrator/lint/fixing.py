@@ -19,13 +19,11 @@ from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding, internal_error
 from migrator.language import _
 from migrator.lint import baseline
-from migrator.lint.checking import Job
-from migrator.lint.comments import added_to_text
+from migrator.lint.checking import Job, rules_of
 from migrator.lint.file import check_document
 from migrator.lint.files import Target, data_of
 from migrator.lint.options import counting, may_be_fixed
-from migrator.lint.rule_sets import rules_of
-from migrator.lint.suppressions import UNUSED, added_noqa
+from migrator.lint.suppressions import UNUSED, added_noqa, added_to_text
 from migrator.project.project import Project
 from migrator.report.log_file import keep_details
 from migrator.run.loading import Loader

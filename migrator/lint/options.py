@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from migrator.command_options import Option
+from migrator.command_options import Option, options_of
 from migrator.files.errors import SourceError, shown
 from migrator.files.patterns import Matcher, matcher
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
 from migrator.language import MessageError, _
-from migrator.lint.option_table import KEYS
+
+OPTIONS = options_of("lint")
+KEYS = {option.name: option for option in OPTIONS if option.key}
+
 
 # Folders that hold nothing a person of the project wrote.
 EXCLUDED = tuple(
@@ -56,8 +58,7 @@ class Override(NamedTuple):
     root: Path
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What a lint run is asked to do for the files below one configuration file.
 
     ``root`` is the folder of that file, from which its relative paths count;
@@ -204,7 +205,7 @@ def with_values(options: Options, values: Mapping[str, Any]) -> Options:
         selected = *_without(options.extend_select, ignored), *wanted
         new["extend_select"] = tuple(dict.fromkeys(selected))
         new["ignore"] = tuple(dict.fromkeys((*_without(options.ignore, wanted), *ignored)))
-    return replace(options, **new)
+    return options._replace(**new)
 
 
 def _without(codes: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
@@ -254,19 +255,18 @@ def path_matcher(patterns: tuple[str, ...], root: Path) -> Callable[[str, bool],
 def as_shown(options: Options) -> dict[str, Any]:
     """The options as a configuration file would say them, for ``--show-settings``."""
     shown: dict[str, Any] = {}
-    for item in fields(options):
-        value = getattr(options, item.name)
-        if item.name in ("root", "origin", "extended", "given", "version_why", "overrides"):
+    for name, value in options._asdict().items():
+        if name in ("root", "origin", "extended", "given", "version_why", "overrides"):
             continue
-        if item.name == "exclude":
+        if name == "exclude":
             value = list(value.patterns)
-        elif item.name == "extend_exclude":
+        elif name == "extend_exclude":
             value = [pattern for each in value for pattern in each.patterns]
-        elif item.name == "per_file_ignores":
+        elif name == "per_file_ignores":
             value = {each.pattern: list(each.codes) for each in value}
         elif isinstance(value, tuple):
             value = list(value)
-        shown[item.name.replace("_", "-")] = value
+        shown[name.replace("_", "-")] = value
     return shown
 
 

@@ -7,27 +7,22 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from migrator.files.errors import shown
-from migrator.files.replacing import replace_file
 from migrator.language import _, ngettext
-from migrator.lint.files import Target
+from migrator.lint.checking import rule_set, rules_of
 from migrator.lint.options import Options, as_shown, torch_version
-from migrator.lint.rule_sets import rule_set, rules_of
-from migrator.lint.run import CommandLine, Outcome
 from migrator.report import colors
-from migrator.report.formats import LintReport, writer
-from migrator.report.formats.style import summary
+from migrator.report.formats import FOR_PEOPLE, LintReport, writer
+from migrator.report.formats.text import summary
 
 if TYPE_CHECKING:
+    from migrator.lint.files import Target
+    from migrator.lint.run import CommandLine, Outcome
     from migrator.matchers.packs import Rule
-
-FOR_PEOPLE = ("full", "concise", "grouped")
-FOR_PROGRAMS = ("json", "json-lines", "sarif", "rdjson", "gitlab", "junit", "pylint")
 
 
 def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incomplete: bool) -> None:
@@ -38,11 +33,16 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
     if line.diff:
         _print_diff(outcome, line)
         return
+
+    def rules() -> dict[str, Rule]:
+        known = rules_of(rule_set(options, not line.ignore_noqa))
+        return {code: rule for code, rule in sorted(known.every.items()) if code in known.enabled}
+
     report = LintReport(
         findings=[] if options.fix_only else outcome.found,
         lines=outcome.texts.lines,
         edits=outcome.texts.edits,
-        rules=lambda: _rules(options, not line.ignore_noqa),
+        rules=rules,
         color=colors.wanted() if line.color == "auto" and not line.output_file else line.color == "always",
         width=_width(line),
         fixed=outcome.fixed,
@@ -61,7 +61,7 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
         stream = io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n")
         write(report, stream)
         stream.flush()
-        replace_file(Path(line.output_file), file.getvalue())
+        _write_file(line.output_file, file.getvalue())
     elif line.paths == ("-",) and (options.fix or options.fix_only):
         write(report, sys.stderr)  # the standard output is the fixed text's
     else:
@@ -101,13 +101,19 @@ def _print_diff(outcome: Outcome, line: CommandLine) -> None:
 
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
     if line.output_file:
-        replace_file(Path(line.output_file), text)
+        _write_file(line.output_file, text)
     else:
         print_bytes(colors.diff_for_terminal(text, line.color))
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
         would = ngettext("Would fix {n} finding.", "Would fix {n} findings.", count)
         print(would if count else _("No fixes to make."), file=sys.stderr)
+
+
+def _write_file(name: str, data: bytes) -> None:
+    from migrator.files.replacing import replace_file  # most runs write to the standard output
+
+    replace_file(Path(name), data)
 
 
 def print_bytes(data: bytes) -> None:
@@ -135,12 +141,7 @@ def _write_statistics(output_format: str, report: LintReport, stream: TextIO) ->
     for (code, name), count in rows:
         star = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
         stream.write(f"{count:>{width}}  {code}  {star}  {name}\n")
-    stream.writelines(f"{line}\n" for line in summary(replace(report, notes=())))
-
-
-def _rules(options: Options, noqa: bool) -> dict[str, Rule]:
-    rules = rules_of(rule_set(options, noqa))
-    return {code: rule for code, rule in sorted(rules.every.items()) if code in rules.enabled}
+    stream.writelines(f"{line}\n" for line in summary(report._replace(notes=())))
 
 
 def print_settings(files: Sequence[Target], options: Options, line: CommandLine) -> None:

@@ -7,12 +7,16 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Callable, Optional
+from typing import TYPE_CHECKING, Callable, Optional
 
 from migrator.files.lines import Lines
 from migrator.files.source import LINE_END, lines_of, whole_lines
 from migrator.findings.finding import Edit, Finding, Fix, begins
 from migrator.language import _
+
+if TYPE_CHECKING:
+    from migrator.files.document import Document
+    from migrator.other_files.index import TextIndex
 
 UNUSED = "NPU990"
 
@@ -228,3 +232,57 @@ def wanted_codes(
         if item.noqa_line is not None and item.code != UNUSED:
             wanted.setdefault(first_line(item) + item.noqa_line - 1, set()).add(item.code)
     return wanted
+
+
+_WITH_CODES = r"(#\s*noqa\s*:\s*)([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)"
+# Of these a comment behind something is a part of it, for some that read them.
+_ALONE = ("dockerfile", "env", "makefile")
+
+
+def added_to_text(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
+    """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one.
+
+    It stands behind a line, or above it where it would belong to something else there. Where neither can be,
+    as in JSON, there is none.
+    """
+    from migrator.other_files.index import readable
+
+    wanted = wanted_codes(found)
+    index = readable(item.name, item.type, item.text)
+    lines, rows = whole_lines(item.text), 0
+    for row in sorted(wanted, reverse=True):  # a line above moves only what is done
+        if index is None:
+            break
+        for line, comment in _suppressed(lines[row - 1], wanted[row], item.type in _ALONE):
+            changed = [*lines[: row - 1], line, *lines[row:]]
+            new = readable(item.name, item.type, "".join(changed))
+            there = [new.text_of(span) for span in new.content.comments] if new is not None else []
+            if new is not None and _says(new) == _says(index) and any(comment in each for each in there):
+                lines, rows = changed, rows + 1
+                break
+    return "".join(lines), rows
+
+
+def _suppressed(line: str, codes: set[str], alone: bool) -> Iterator[tuple[str, str]]:
+    """A line with a comment, in the ways that there are; and the comment."""
+    body = line.rstrip("\r\n")
+    end = line[len(body) :]
+    there = re.search(_WITH_CODES, body)
+    if there:
+        every = [*re.findall(r"(?<![A-Z])[A-Z]+[0-9]+", there[2]), *sorted(codes)]
+        comment = there[1] + ", ".join(dict.fromkeys(every))
+        yield f"{body[: there.start()]}{comment}{body[there.end() :]}{end}", comment
+        return
+    comment = f"# noqa: {', '.join(sorted(codes))}"
+    indent = body[: len(body) - len(body.lstrip())]
+    if not alone:
+        yield f"{body.rstrip()}  {comment}{end}", comment
+    yield f"{indent}{comment}{end or chr(10)}{line}", comment
+
+
+def _says(index: TextIndex) -> list[object]:
+    """What a text says beside its comments."""
+    content = index.content
+    words = [[word.text for word in command.words] for command in content.commands]
+    packages = [(item.name, item.specifier, item.marker, item.locked) for item in content.requirements]
+    return [[(item.kind, item.name, item.value) for item in content.settings], words, packages]

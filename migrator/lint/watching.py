@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 
 from migrator.files.errors import SourceError
-from migrator.lint.command import configuration_of, lint_once
 from migrator.lint.config_files import CONFIG_NAMES
 from migrator.lint.files import Stamp, stamp, targets
 from migrator.lint.options import ConfigError
-from migrator.lint.run import CommandLine
+from migrator.lint.run import CommandLine, configuration_of, lint_once
 from migrator.run.processes import Progress
 
 _PAUSE = 0.5  # seconds between two looks

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, Optional, cast
 
+from migrator.api_support.verdict_type import Verdict, of_rule
 from migrator.api_support.versions import TorchVersion
 from migrator.files.file_types import is_of_ci
 from migrator.files.lines import Lines
@@ -15,7 +16,7 @@ from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.values import Elsewhere, Value, value_of
+from migrator.names.what_is import Elsewhere, Value, what_is
 from migrator.project.project import Project
 
 if TYPE_CHECKING:  # a hook does without
@@ -43,7 +44,7 @@ class FileContext:
 
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
-        return value_of(self.index, node, self.elsewhere)
+        return what_is(self.index, node, self.elsewhere)
 
     def calls_of(self, rule: Rule) -> Iterator[tuple[ast.Call, str]]:
         """The calls of what a rule's ``match`` names, each with its qualified name."""
@@ -108,10 +109,9 @@ def found(
     message: str = "",
     advice: str = "",
     status: str | None = None,
+    verdict: Verdict | None = None,
     severity: str = "",
     safety: str = "",
-    documents: str = "",
-    kernel: str = "",
     certainty: str = "",
     needs_npu: Optional[bool] = None,
     span: tuple[int, int] | None = None,
@@ -128,9 +128,7 @@ def found(
     if index.data[end - 1 : end] in (b"\r", b"\n"):
         span = start, start + len(index.data[start:end].rstrip(b"\r\n"))
     finding = finding_at(rule, index.lines, span, api, edits, message, advice, severity, safety)._replace(
-        status=rule.status if status is None else status,
-        documents=documents,
-        kernel=kernel,
+        verdict=verdict or of_rule(intern(api), rule.status if status is None else status),
         certainty=certainty,
         form=form,
         instead=rule.options.instead.replace("{name}", api.rpartition(".")[2]),
@@ -189,7 +187,7 @@ def finding_at(
         Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
         span,
         url=next(iter(rule.links), ""),
-        status=rule.status,
+        verdict=of_rule(intern(api), rule.status),
     )
 
 

@@ -29,10 +29,11 @@ def check_expressions(options: Any) -> None:
             check_expressions(value)
         elif field.metadata.get("expression"):
             for text in (value,) if isinstance(value, str) else value:
-                _check(field.name, text)
+                check_expression(field.name, text)
 
 
-def _check(name: str, text: str) -> None:
+def check_expression(name: str, text: str) -> None:
+    """Raises OptionError for a text that is no regular expression, or may take long."""
     try:
         ways = _ways(import_module(_PARSER).parse(text))
     except (re.error, OverflowError, RecursionError) as error:

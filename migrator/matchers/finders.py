@@ -70,31 +70,37 @@ def _options_of(function: Callable[..., Any] | None) -> type[Options]:
     return taken if issubclass(taken, Options) else Options
 
 
+QUERY = "query"  # the kind of all rules with ``on``
+# Of these rules, by what they look at: names and members are found by what is written there.
+ON = {
+    **dict.fromkeys(("call", "decorator", "base", "name"), Finder("query.queries", goes_by="names")),
+    **dict.fromkeys(("member", "string", "expression"), Finder("query.queries")),
+}
+
 KINDS = {
+    QUERY: ON["call"],
     "name": Finder("kinds.name", goes_by="names", replaces="may"),
     "import": Finder("kinds.library", goes_by="packages"),
     "method": Finder("kinds.method", "find_methods", replaces="must"),
     "attribute": Finder("kinds.method", "find_attributes", replaces="may"),
-    "argument": Finder("kinds.argument", goes_by="names"),
     "string": Finder("kinds.string", replaces="may"),
-    "text": Finder("kinds.text", replaces="may", needs_npu=False),
     "env": Finder("kinds.env", words_from="env_vars", takes_match=False, needs_npu=False),
-    "call": Finder("kinds.call", goes_by="names", replaces="may"),
     "pattern": Finder("kinds.pattern", replaces="may"),
     # Of files that are no Python.
-    "variable": Finder("kinds.variable", words_from="env_vars", takes_match=False, other=True),
-    "value": Finder("kinds.value", other=True),
-    "program-option": Finder(
-        "kinds.value", "find_program_options", words_from="program_options", takes_match=False, other=True
+    "variable": Finder(
+        "kinds.setting", "find_variables", words_from="env_vars", takes_match=False, other=True
     ),
-    "key": Finder("kinds.key", other=True),
-    "manifest": Finder("kinds.manifest", takes_match=False, other=True),
+    "setting": Finder("kinds.setting", other=True),
+    "program-option": Finder(
+        "kinds.setting", "find_program_options", words_from="program_options", takes_match=False, other=True
+    ),
+    "manifest": Finder("kinds.container", "find_manifests", takes_match=False, other=True),
     "container": Finder("kinds.container", takes_match=False, other=True),
     "command": Finder("kinds.command", other=True),
     "body": Finder("kinds.command", "find_bodies", other=True),
-    "mpi-line": Finder("kinds.mpi_line", takes_match=False, other=True),
+    "mpi-line": Finder("kinds.command", "find_mpi_lines", takes_match=False, other=True),
     "requirement": Finder("kinds.requirement", takes_match=False, other=True),
-    "image": Finder("kinds.image", takes_match=False, other=True),
+    "image": Finder("kinds.container", "find_images", takes_match=False, other=True),
 }
 
 # Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.
@@ -102,9 +108,6 @@ HANDLERS = {
     "none": Finder("", "", takes_match=False, needs_npu=False),
     "api-verdicts": Finder("structural.api_verdicts", words_from="torch_apis", takes_match=False),
     "apex-amp": Finder("structural.apex_amp", goes_by="names"),
-    "autocast-setters": Finder("structural.autocast_setters"),
-    "capability": Finder("structural.capability", "find_calls"),
-    "causal-mask": Finder("structural.causal_mask"),
     "checkpoint-load": Finder(
         "structural.torch_load", "find_without_place", goes_by="names", needs_npu=False
     ),
@@ -126,19 +129,14 @@ HANDLERS = {
         takes_match=False,
         needs_npu=False,
     ),
-    "data-loader": Finder("structural.data_loader", "find_slow"),
-    "data-parallel": Finder("structural.data_parallel"),
-    "detectron-config": Finder("structural.detectron_config"),
     "device-before-collective": Finder("structural.device_before_collective"),
     "device-slice": Finder(
         "structural.device_slice", takes_match=False, asks_project=True, settled=True, needs_npu=False
     ),
-    "device-properties": Finder("structural.capability", "find_properties"),
     "driver-library": Finder("structural.driver_library"),
     "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
     "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
-    "dynamic-sizes": Finder("structural.dynamic_shapes", "find_sizes"),
     "equivalent-function": Finder("structural.equivalent_functions", goes_by="names", needs_npu=False),
     "float64-collective": Finder("structural.float64_collective", goes_by="names", needs_npu=False),
     "float64-handed-over": Finder(
@@ -148,56 +146,49 @@ HANDLERS = {
         takes_match=False,
         needs_npu=False,
     ),
-    "fused-optimizer": Finder("structural.fused_optimizer", needs_npu=False),
-    "fused-by-default": Finder("structural.fused_optimizer", "find_settings", needs_npu=False),
-    "first-number": Finder("structural.old_tensors", "find_first_numbers", needs_npu=False),
-    "inverted-mask": Finder("structural.old_tensors", "find_inverted_masks", needs_npu=False),
+    "fused-optimizer": Finder("structural.optimizers", "find_fused", needs_npu=False),
     "int-device": Finder("structural.int_device"),
     "library-default": Finder(
         "structural.library_defaults", goes_by="packages", takes_match=False, asks_project=True
     ),
     "library-equivalent": Finder("structural.library_equivalents", goes_by="names", needs_npu=False),
     "moved-value": Finder("structural.moved_value", takes_match=False, needs_npu=False),
-    "lightning": Finder("structural.lightning", goes_by="names", needs_npu=False),
+    "lightning": Finder("structural.added_imports", "find_lightning", goes_by="names", needs_npu=False),
     "library-function": Finder(
         "structural.library_defaults", "find_functions", words_from="library_functions", takes_match=False
     ),
     "memory-format": Finder("structural.memory_format", goes_by="names", needs_npu=False),
-    "replaced-names": Finder("structural.before_torch_2_1", "find_early_imports", needs_npu=False),
-    "map-location": Finder("structural.before_torch_2_1", "find_map_locations", needs_npu=False),
+    "replaced-names": Finder("structural.added_imports", "find_early_imports", needs_npu=False),
+    "map-location": Finder("structural.torch_load", "find_map_locations", needs_npu=False),
     "numpy-name": Finder("structural.numpy_names", goes_by="modules", needs_npu=False),
     "npu-code": Finder(
-        "structural.npu_code", words_from="npu_names", takes_match=False, settled=True, needs_npu=False
+        "structural.absent_names",
+        "find_of_npus",
+        words_from="npu_names",
+        takes_match=False,
+        settled=True,
+        needs_npu=False,
     ),
-    "npu-generator": Finder("structural.before_torch_2_1", "find_generators"),
-    "local-rank-option": Finder("structural.local_rank", "find_defaults", takes_match=False),
     "operator-form": Finder(
         "structural.operator_forms", words_from="cuda_operators", takes_match=False, needs_npu=False
     ),
-    "optimizer-betas": Finder("structural.optimizer_betas", needs_npu=False),
-    "outside-device": Finder("structural.outside_device", needs_npu=False, only_imports=True),
-    "local-rank-spelling": Finder("structural.local_rank", "find_spellings", takes_match=False),
-    "byte-mask": Finder("structural.old_forms", "find_byte_masks", takes_match=False, needs_npu=False),
-    "iterator-next": Finder("structural.old_forms", "find_next", goes_by="names", needs_npu=False),
+    "optimizer-betas": Finder("structural.optimizers", "find_betas", needs_npu=False),
+    "outside-device": Finder(
+        "structural.added_imports", "find_outside_devices", needs_npu=False, only_imports=True
+    ),
     "legacy-function": Finder("structural.old_forms", "find_legacy_functions", goes_by="names"),
-    "real-spectrum": Finder("structural.old_forms", "find_real_spectra", needs_npu=False),
     "provider-options": Finder("structural.provider_options", needs_npu=False),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": Finder(
-        "structural.release_names", words_from="torch_names", takes_match=False, needs_npu=False
+        "structural.absent_names", words_from="torch_names", takes_match=False, needs_npu=False
     ),
-    "late-argument": Finder("structural.release_names", "find_late", needs_npu=False),
-    "last-batch": Finder("structural.data_loader", "find_last_batch"),
-    "random-sizes": Finder("structural.dynamic_shapes", "find_random_sizes"),
     "started-script": Finder("structural.started_script", needs_npu=False),
     "tensor-type-default": Finder("structural.tensor_type_default"),
     "tensor-type-constructors": Finder(
         "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"
     ),
     "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules"),
-    "scaler-state": Finder("structural.scaler_state", needs_npu=False),
-    "setup-packages": Finder("kinds.requirement", "find_packages_in_setup", takes_match=False),
-    "setup-requirements": Finder("kinds.requirement", "find_in_setup", takes_match=False),
+    "setup-packages": Finder("kinds.requirement", "find_in_setup", takes_match=False),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
     "weights-only": Finder("structural.torch_load", "find_without_pickle", goes_by="names", needs_npu=False),
     "training-step": Finder("structural.training_step", words_from="training_loops"),

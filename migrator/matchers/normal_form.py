@@ -156,48 +156,41 @@ class _Reader:
         self.index = index
 
     def term(self, node: ast.expr, depth: int = 0) -> Term:
+        def made(kind: str, label: str, *parts: ast.expr) -> Term:
+            return Term(kind, label, tuple(self.term(each, depth + 1) for each in parts), node)
+
         if depth > 4 * _DEEPEST:
-            return Term("other", "", (), node)
+            return made("other", "")
+        name = self._qualified(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if name:
+            return made("reference", name)
         if isinstance(node, ast.Name):
-            return self._name(node)
+            is_variable = self.index is None and _VARIABLE.match(node.id)
+            return made("variable" if is_variable else "name", node.id)
         if isinstance(node, ast.Constant):
-            value = (
-                float(node.value) if isinstance(node.value, int) and node.value is not True else node.value
+            value = node.value
+            return made(
+                "constant", repr(float(value) if isinstance(value, int) and value is not True else value)
             )
-            return Term("constant", repr(value), (), node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self.term(node.operand, depth + 1)
             if inner.kind == "constant" and not inner.label.startswith("-"):
-                return Term("constant", f"-{inner.label}", (), node)
+                return made("constant", f"-{inner.label}")
             return Term("operator", "neg", (inner,), node)
         if isinstance(node, ast.BinOp):
-            label = _OPERATORS.get(type(node.op), "")
-            parts = (self.term(node.left, depth + 1), self.term(node.right, depth + 1))
-            return _squared(Term("operator", label or "other", parts, node))
+            return _squared(made("operator", _OPERATORS.get(type(node.op), "other"), node.left, node.right))
         if isinstance(node, ast.Call):
             return self._call(node, depth)
         if isinstance(node, ast.Attribute):
-            name = self._qualified(node)
-            if name:
-                return Term("reference", name, (), node)
-            return Term("attribute", node.attr, (self.term(node.value, depth + 1),), node)
+            return made("attribute", node.attr, node.value)
         if isinstance(node, ast.Subscript):
-            parts = (self.term(node.value, depth + 1), self.term(node.slice, depth + 1))
-            return Term("item", "", parts, node)
+            return made("item", "", node.value, node.slice)
         if isinstance(node, (ast.Tuple, ast.List)):
-            return Term("sequence", "", tuple(self.term(item, depth + 1) for item in node.elts), node)
+            return made("sequence", "", *node.elts)
         if isinstance(node, ast.Slice):
-            none = Term("constant", "None", (), node)
-            ends = (node.lower, node.upper, node.step)
+            none, ends = made("constant", "None"), (node.lower, node.upper, node.step)
             return Term("slice", "", tuple(self.term(end, depth + 1) if end else none for end in ends), node)
-        return Term("other", ast.dump(node) if self.index is None else str(id(node)), (), node)
-
-    def _name(self, node: ast.Name) -> Term:
-        name = self._qualified(node)
-        if name:
-            return Term("reference", name, (), node)
-        is_variable = self.index is None and _VARIABLE.match(node.id)
-        return Term("variable" if is_variable else "name", node.id, (), node)
+        return made("other", ast.dump(node) if self.index is None else str(id(node)))
 
     def _qualified(self, node: ast.AST) -> str:
         if self.index is not None:

@@ -8,10 +8,9 @@ from itertools import takewhile
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
-from migrator.names.guards import is_for_types
+from migrator.names.conditions import is_for_types
 from migrator.names.index import ModuleIndex
-from migrator.names.statements import head_lines
-from migrator.names.tree import FUNCTIONS, Import, imported
+from migrator.names.tree import FUNCTIONS, Import, head_lines, imported
 
 NPU_IMPORT = "import torch_npu"
 
@@ -41,20 +40,25 @@ def torch_npu_imports(
     if any(isinstance(each, ast.Module) for each in around):
         return []
     torch = [node for node in runtime if names_package(node, "torch")]
-    for node in torch:
-        if _at_top(index, node):
-            early = _import_before(index, node, needing)
-            if early:
-                return [(early, insert_import(index, early, statement))]
-            return [(node, _beside(index, node, above, statement))]
+    top = next((node for node in torch if _at_top(index, node)), None)
+    if top is not None:
+        early = _import_before(index, top, needing)
+        if early:
+            return [(early, insert_import(index, early, statement))]
+        return [(top, _beside(index, top, above, statement))]
     if torch:
-        chosen = [
-            node
-            for node in _first_of_each_block(index, torch, besides=present)
-            if any(_serves(index, node, use) for use in needing)
-        ]
-        if all(any(_serves(index, node, use) for node in chosen) for use in needing):
-            return [(node, _beside(index, node, above, statement)) for node in _not_dominated(index, chosen)]
+
+        def serves(node: Import, use: ast.AST) -> bool:
+            return index.scope_of(use).inside(index.scope_of(node))
+
+        first = _first_of_each_block(index, torch, besides=present)
+        chosen = [node for node in first if any(serves(node, use) for use in needing)]
+        if all(any(serves(node, use) for node in chosen) for use in needing):
+            kept: list[Import] = []
+            for node in chosen:  # without those that an earlier one of an enclosing block makes superfluous
+                if not any(_comes_before(index, other, node) for other in kept):
+                    kept.append(node)
+            return [(node, _beside(index, node, above, statement)) for node in kept]
     return [] if present else _at_beginning(index, statement)
 
 
@@ -177,20 +181,6 @@ def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[
     for node in nodes:
         first.setdefault(id(index.block(node)), node)
     return [node for block, node in first.items() if block not in others]
-
-
-def _serves(index: ModuleIndex, node: Import, use: ast.AST) -> bool:
-    """Whether a use lies in the scope of an import (or in one inside it)."""
-    return index.scope_of(use).inside(index.scope_of(node))
-
-
-def _not_dominated(index: ModuleIndex, nodes: list[Import]) -> list[Import]:
-    """The imports that no earlier one of an enclosing block of the same function makes superfluous."""
-    kept: list[Import] = []
-    for node in nodes:
-        if not any(_comes_before(index, other, node) for other in kept):
-            kept.append(node)
-    return kept
 
 
 def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, cast
 
@@ -14,18 +14,18 @@ from migrator.api_support.versions import CONDITION, in_range
 from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
-from migrator.files.yaml_size import expands_too_far
 from migrator.findings.finding import begins, longest_beginning
-from migrator.language import _
+from migrator.language import MessageError, _
 from migrator.matchers.dotted import fitting
 from migrator.matchers.expressions import check_expressions
-from migrator.matchers.finders import HANDLERS, KINDS, Finder
+from migrator.matchers.finders import HANDLERS, KINDS, ON, QUERY, Finder
 from migrator.matchers.options import OptionError, did_you_mean, typed
 from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar
+    from typing_extensions import TypeVar, dataclass_transform
 
+    from migrator.matchers.query.parsing import Plan
     from migrator.project.project import Project
 
     OptionsOf = TypeVar("OptionsOf", bound="Options", default=Any)
@@ -33,10 +33,12 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
     from typing import TypeVar
 
     OptionsOf = TypeVar("OptionsOf")
+    dataclass_transform = lambda **_: lambda declared: declared  # noqa: E731 (it is for type checkers)
 
 _FIELDS = frozenset(
     "code name summary kind match except replace versions fix severity status why message advice words"
-    " options examples references opt_in transfer framework any_device library".split()
+    " options examples references opt_in transfer framework any_device library"
+    " on args where do cases once".split()
 )
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
 _EXAMPLE_FIELDS = (
@@ -47,12 +49,29 @@ _LIBRARY = re.compile(r"[\w-]+ (?:>=|<)\d+(?:\.\d+)*(?:,(?:>=|<)\d+(?:\.\d+)*)*\
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
 
 
-class RuleError(ValueError):
-    """A rule pack, or a choice of rules, that cannot be used; its text is the user's line."""
+class RuleError(MessageError):
+    """A rule pack, or a choice of rules, that cannot be used."""
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass_transform(frozen_default=True)
+class _Declared:
+    """Classes below it are dataclasses without methods of their own: to write these takes 0.7 ms a class."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(init=False, repr=False, eq=False)(cls)
+
+    def __init__(self, **values: Any) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # all that are made are dataclasses
+            if each.name in values:
+                vars(self)[each.name] = values[each.name]
+            elif each.default_factory is not MISSING:
+                vars(self)[each.name] = each.default_factory()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+
+class Options(_Declared):
     """The options that rules of all kinds have.
 
     ``file_has``: words of which a file must have one. ``file_has_not``: words that it must not have.
@@ -84,8 +103,9 @@ class Options:
 class Rule(Generic[OptionsOf]):
     """One rule of a pack, as docs/rule_format.md describes it.
 
-    ``framework`` are those whose files it speaks of. ``given`` are the options as the pack writes them, but
-    for the ``handler`` of a structural rule.
+    ``framework`` are those whose files it speaks of. One with ``on`` has the kind QUERY; its ``where``,
+    ``do`` and ``cases`` stand as the pack writes them, see ``plan``. ``given`` are the options as the pack
+    writes them, but for the ``handler`` of a structural rule.
     """
 
     code: str
@@ -93,6 +113,12 @@ class Rule(Generic[OptionsOf]):
     summary: str
     kind: str
     handler: str = ""
+    on: tuple[Literal["call", "decorator", "base", "name", "member", "string", "expression"], ...] = ()
+    args: tuple[str, ...] = ()
+    where: str = ""
+    do: tuple[str, ...] = ()
+    cases: tuple[dict[str, Any], ...] = ()
+    once: Literal["", "function", "file"] = ""
     match: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     replace: str = ""
@@ -114,15 +140,30 @@ class Rule(Generic[OptionsOf]):
     references: tuple[str, ...] = ()
     origin: str = ""
 
-    @property
+    @cached_property
     def finder(self) -> Finder:
         """Where the code of the rule is."""
+        if self.on:
+            return ON[self.on[0]]
         return HANDLERS[self.handler] if self.kind == "structural" else KINDS[self.kind]
 
     @cached_property
     def options(self) -> OptionsOf:
         """The options as the dataclass that is declared beside the code of the kind or handler."""
         return cast(OptionsOf, typed(self.finder.declared, self.given))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The parsed ``where`` and ``cases``. Raises QueryError for what cannot be used."""
+        from migrator.matchers.query.parsing import plan_of
+
+        return plan_of(self)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each of the ``args`` stands that may be given without its keyword."""
+        positional = self.args[: self.args.index("*")] if "*" in self.args else self.args
+        return {name: place for place, name in enumerate(positional)}
 
     @cached_property
     def page(self) -> str:
@@ -144,9 +185,14 @@ class _TooMuchError(Exception):
     """A YAML text that would take all memory; the text says line and reason."""
 
 
-def load(path: Path) -> list[Rule]:
-    """The rules of one YAML file. Raises RuleError for anything that is not a rule pack."""
-    return [_rule(entry, node, path) for entry, node in entries_of(path)]
+def load(path: Path, checked: bool = False) -> list[Rule]:
+    """The rules of one YAML file. Raises RuleError for anything that is not a rule pack.
+
+    The conditions and actions of our own packs are known to be right, and looked at only where they are to be
+    ``checked``.
+    """
+    checked = checked or data_folder("rules") not in path.parents
+    return [_rule(entry, node, path, checked) for entry, node in entries_of(path)]
 
 
 def entries_of(path: Path) -> list[tuple[Any, Any]]:
@@ -194,7 +240,9 @@ def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:
     """
     import yaml
 
-    reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    from migrator.files.yaml_size import expands_too_far
+
+    reader = _reader()
     if not is_ours:
         _check_depth(yaml.parse(text, Loader=reader))
     loader = reader(text)
@@ -205,6 +253,19 @@ def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:
         return node, None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
+
+
+@cache
+def _reader() -> Any:
+    """A reader for which only true and false are truth values, as in YAML 1.2, and ``on`` is a word."""
+    import yaml
+
+    class Reader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the C reader if it is there
+        pass
+
+    known = Reader.yaml_implicit_resolvers.items()
+    Reader.yaml_implicit_resolvers = {letter: several for letter, several in known if letter not in "onyONY"}
+    return Reader
 
 
 def _check_depth(events: Iterable[Any]) -> None:
@@ -218,32 +279,48 @@ def _check_depth(events: Iterable[Any]) -> None:
             raise _TooMuchError(_("{line}: lists and mappings are nested too deeply", line=line))
 
 
-def _rule(entry: Any, node: Any, path: Path) -> Rule:
+def _rule(entry: Any, node: Any, path: Path, checked: bool) -> Rule:
     """One rule from a mapping and its YAML node, which knows the lines."""
-    place = f"{path}:{node.start_mark.line + 1}"
+
+    def wrong(problem: object, *keys: str | int) -> RuleError:
+        return RuleError(f"{path}:{_line(node, *keys)}: {problem}")
+
+    def said(text: str) -> str:
+        return _(" ".join(text.split()))
+
     for problem in _wrong_entry(entry):
-        raise RuleError(f"{place}: {problem}")
-    for problem in _wrong_options(entry.get("options", {})):
-        raise RuleError(f"{path}:{_line(node, 'options')}: {problem}")
+        raise wrong(problem)
     try:
         handler, given = _options(entry)
     except OptionError as error:
-        raise RuleError(f"{path}:{_line(node, 'options', error.name)}: {error}") from None
+        raise wrong(error, "options", error.name) from None
     values = {key: value for key, value in entry.items() if key not in ("options", "except", "examples")}
-    more = {"excluded": entry.get("except", ()), "given": given, "handler": handler, "origin": place}
+    kind = QUERY if "on" in entry else entry["kind"]
+    more = {"excluded": entry.get("except", ()), "given": given, "handler": handler, "kind": kind}
     try:
-        rule = typed(Rule, {**values, **more})
+        rule = typed(Rule, {**values, **more, "origin": f"{path}:{_line(node)}"})
     except OptionError as error:
-        raise RuleError(f"{path}:{_line(node, error.name)}: {error}") from None
+        raise wrong(error, error.name) from None
+    if checked and rule.on:
+        from migrator.matchers.query.parsing import QueryError
+
+        try:
+            rule.__dict__.pop("plan", rule.plan)
+        except QueryError as error:
+            raise wrong(error, *error.keys) from None
     for key, problem in _wrong_rule(rule):
-        raise RuleError(f"{path}:{_line(node, key)}: {problem}")
-    message, advice = (_(" ".join(text.split())) for text in (rule.message, rule.advice))
+        raise wrong(problem, key)
+    people_read = ("message", "advice")
+    cases = ({**case, **{key: said(case[key]) for key in people_read if key in case}} for case in rule.cases)
+    why = rule.why.strip()
+    is_translated = said(why) != " ".join(why.split())  # an English paragraph keeps its lines
     return replace(
         rule,
         summary=_(rule.summary),
-        message=message,
-        advice=advice,
-        why=_why(rule.why.strip()),
+        message=said(rule.message),
+        advice=said(rule.advice),
+        why=said(why) if is_translated else why,
+        cases=tuple(cases),
         examples=tuple(entry.get("examples", ())),
     )
 
@@ -251,16 +328,19 @@ def _rule(entry: Any, node: Any, path: Path) -> Rule:
 def _wrong_entry(entry: Any) -> Iterator[str]:
     """What is wrong with the fields of an entry; what comes behind the first may follow from it."""
     if not isinstance(entry, dict):
-        yield _("a rule is a mapping with code, name, summary, kind, …")
+        yield _("a rule is a mapping with code, name, summary, on or kind, …")
     for key in entry:
         if key not in _FIELDS:
             yield _("unknown field {key!r}{key2}", key=key, key2=did_you_mean(key, _FIELDS))
-    for key in ("code", "name", "summary", "kind"):
+    if "kind" in entry and "on" in entry:
+        yield _("a rule has either 'on' or 'kind'")
+    for key in ("code", "name", "summary", *(("kind",) if "on" not in entry else ())):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             yield _("the field {key!r} is missing", key=key)
-    if entry["kind"] not in (*KINDS, "structural"):
-        kinds = ", ".join(KINDS)
-        yield _("kind {entry!r} is not one of {kinds}, structural", entry=entry["kind"], kinds=kinds)
+    kinds = [kind for kind in KINDS if kind != QUERY]
+    if "on" not in entry and entry["kind"] not in (*kinds, "structural"):
+        several = ", ".join(kinds)
+        yield _("kind {entry!r} is not one of {kinds}, structural", entry=entry["kind"], kinds=several)
     if not _CODE.match(entry["code"]):
         yield _("code {entry!r} is not letters and digits, such as ACME101", entry=entry["code"])
     examples = entry.get("examples", ())
@@ -299,35 +379,28 @@ def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
     if finder.replaces == "must" and not rule.replace:
         yield "replace", _("the field 'replace' is missing")
     idle = {
+        **{key: not rule.on and getattr(rule, key) for key in ("args", "where", "do", "cases", "once")},
         "match": rule.match and not finder.takes_match,
         "replace": rule.replace and finder.replaces == "no",
         "words": rule.words and (finder.words_from or not finder.module),
     }
     of = _("the handler {handler!r}", handler=rule.handler)
     of = of if rule.handler else _("the kind {kind!r}", kind=rule.kind)
+    of = _("a rule with 'on'") if rule.on else of
     for key in (key for key, is_idle in idle.items() if is_idle):
         yield key, _("{of} does not look at the field {key!r}", of=of, key=key)
 
 
-def _why(text: str) -> str:
-    """A paragraph, or its translation; an English one keeps its lines."""
-    line = " ".join(text.split())
-    translated = _(line)
-    return text if translated == line else translated
-
-
-def _wrong_options(options: Any) -> Iterator[str]:
-    if not isinstance(options, dict):
-        yield _("'options' is a mapping")
-    for key in options:
-        if not isinstance(key, str):  # for YAML, on and off are truth values
-            yield _("the option {key!r} is not a string: write it in quotes", key=key)
-
-
 def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The handler of a structural rule, and the other options. Raises OptionError for what does not fit."""
-    given, finders = dict(entry.get("options", {})), KINDS
-    name = entry["kind"]
+    given, finders = entry.get("options", {}), KINDS
+    if not isinstance(given, dict):
+        raise OptionError("", _("'options' is a mapping"))
+    for key in given:
+        if not isinstance(key, str):  # for YAML, on and off are truth values
+            raise OptionError("", _("the option {key!r} is not a string: write it in quotes", key=key))
+    given = dict(given)
+    name = QUERY if "on" in entry else entry["kind"]
     if name == "structural":
         name, finders = given.pop("handler", ""), HANDLERS
         if not isinstance(name, str) or name not in finders:
@@ -338,10 +411,17 @@ def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return name if finders is HANDLERS else "", given
 
 
-def _line(node: Any, *keys: str) -> int:
-    """The line of a key in a mapping of YAML, or of a key in that one's value; the mapping's without it."""
+def _line(node: Any, *keys: str | int) -> int:
+    """The line of a key in a mapping of YAML, or of a key or an item in that one's value.
+
+    The mapping's without it.
+    """
     line: int = node.start_mark.line + 1
-    for key in keys:
+    for key in (each for each in keys if each != ""):
+        if isinstance(key, int):
+            node = node.value[key]
+            line = node.start_mark.line + 1
+            continue
         inside = {name.value: (name, value) for name, value in getattr(node, "value", ())}
         if key not in inside:
             break

@@ -8,7 +8,7 @@ from typing import Callable, Optional
 
 from migrator.api_support import env_vars
 from migrator.matchers.packs import Rule
-from migrator.names.written_names import Written
+from migrator.names.written_names import Written, may_give
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -27,6 +27,8 @@ _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "npu_names": lambda: {"npu", "torch_npu"},
     "training_loops": lambda: {"backward", "step", "training_step"},
 }
+# Conditions that hold only where an argument is written.
+_ASKED = re.compile(r"(?:^|\band )\s*(?:not off|given)\('(\w+)'\)")
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\(")
 
 
@@ -44,7 +46,10 @@ def starting_words(rule: Rule) -> frozenset[str]:
 
 def line_words(rule: Rule) -> frozenset[str]:
     """The words with which a statement is looked at in a file in which a rule starts."""
-    more = map(_last_part, rule.match) if rule.finder.words_from == "training_loops" else ()
+    elsewhere = rule.finder.words_from == "training_loops" or (
+        rule.words and rule.on not in ((), ("string",), ("expression",))
+    )
+    more = map(_last_part, rule.match) if elsewhere else ()
     return frozenset((*rule.options.words_of_lines(), *more))
 
 
@@ -57,16 +62,34 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
         return Written.may_be_of_module
     # Words of other things than names are written elsewhere, too: an argument's.
     in_names = goes_by == "names" and starting_words(rule) <= set(".".join(rule.match).split("."))
-    return Written.may_end if in_names else None
+    if not in_names:
+        return None
+    return Written.may_end_torch if roots(rule) == {"torch"} else Written.may_end
+
+
+def may_be_given(rule: Rule, text: str) -> bool:
+    """Whether a text may have a call with each argument that a rule's ``where`` asks for in any case."""
+    open_ends = " or " in rule.where or any(name.endswith("*") for name in rule.match)
+    asked = () if rule.on != ("call",) or open_ends else _ASKED.findall(rule.where)
+    names = set(map(_last_part, rule.match)) if asked else set()
+    return all(
+        any(may_give(text, name, [argument], rule.positions.get(argument)) for name in names)
+        for argument in asked
+    )
+
+
+def roots(rule: Rule) -> frozenset[str]:
+    """The packages of all names that a rule goes by; empty where it may find others, too."""
+    first = frozenset(pattern.partition(".")[0] for pattern in rule.match)
+    by_names = rule.finder.goes_by == "names" and rule.finder.takes_match
+    return first if by_names and all(name.isidentifier() for name in first) else frozenset()
 
 
 def _derived(rule: Rule) -> set[str]:
     """What stands in a file wherever ``match`` or an option of the rule fits."""
-    if rule.kind == "text":
+    if "string" in rule.on:
         return {word.group() for phrase in rule.match if (word := _WORD.search(phrase))}
-    if rule.kind == "key" and rule.options.reported:
-        return set(map(_last_part, rule.match))
-    if rule.kind in ("value", "key"):
+    if rule.kind == "setting" and rule.options.values:
         return {word for value in rule.options.values for word in _WORD.findall(value)[:1]}
     if rule.kind in ("requirement", "image"):  # of flash-attn the first word, of nvidia-* that
         known = rule.options.packages if rule.kind == "requirement" else rule.options.images
@@ -76,8 +99,6 @@ def _derived(rule: Rule) -> set[str]:
     if rule.kind == "pattern":
         names = {definition.partition(" ")[2].strip("*") for definition in rule.options.definitions}
         return names.union(*map(_CALLED.findall, rule.match)) - {"within"}
-    if rule.kind == "argument" and rule.options.when == "present" and rule.options.position is None:
-        return {rule.options.argument}
     return set(map(_last_part, rule.match))
 
 

@@ -78,8 +78,17 @@ def _argument(rule: Entry) -> Entry | str:
         return "func_name, and arg_idx or arg_keyword, are needed"
     if not new:
         return f"it takes an argument of {function} away: there is no rule for that, change it by hand"
-    options: Entry = {"argument": keyword, "instead": new, "needs_npu": "npu" in new}
-    if isinstance(place, int) and place >= 0:
-        options["position"] = place
     message = f"{keyword or f'argument {place}'} of {function} is {new}"
-    return _entry("argument", function if "." in function else f".{function}", message, options)
+    name = keyword or "argument"
+    before = (
+        [f"argument_{number}" for number in range(place)] if isinstance(place, int) and place >= 0 else ["*"]
+    )
+    query: Entry = {"on": "call", "args": [*before, name], "where": f"not off({name!r})"}
+    query["do"] = f"put({name!r}, {new!r})"
+    entry = _entry(
+        "",
+        function if "." in function else f".{function}",
+        message,
+        {} if "npu" in new else {"needs_npu": False},
+    )
+    return {key: value for key, value in entry.items() if key != "kind"} | query

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of, put_around
-from migrator.names.flow import given_by_each, parameter_of
 from migrator.names.index import ModuleIndex, parsed
+from migrator.names.made_from import given_by_each, parameter_of
 from migrator.names.scopes import Binding
 from migrator.names.tree import argument_of, bare_name, elements
-from migrator.names.values import options_like
+from migrator.names.what_is import options_like
 from migrator.project.parser_options import WORDS, options
 
 _DEEPEST = 5

@@ -1,4 +1,4 @@
-"""Runs a command of npumigrate in a process of its own, which ends when its time is up.
+"""The folder that an agent may ask about, and runs of npumigrate's commands in processes that end in time.
 
 So the answers are those of the command line, and no input can keep the server from answering.
 """
@@ -15,10 +15,43 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from migrator.mcp.workspace import Refused
+from migrator.files.errors import shown
 
+LARGEST = 1_000_000  # characters of a text, bytes of a file
 _MOST = 64 << 20  # bytes of what a command prints
 _GRACE = 15.0  # seconds to end in order, once asked to
+
+
+class Refused(ValueError):  # noqa: N818 - it says what became of a request
+    """What a tool does not look at; its text is the agent's line."""
+
+
+def place_in(workspace: Path, path: str) -> Path:
+    """Where a path, relative to the workspace or absolute, leads to. Raises Refused for what lies outside."""
+    try:
+        place = Path(os.path.realpath(workspace / path))
+    except ValueError:  # a NUL byte
+        raise Refused(f"no path: {path!r}") from None
+    if not place.is_relative_to(workspace):
+        raise Refused(f"{shown(path)} lies outside of the workspace {shown(workspace)}")
+    return place
+
+
+def existing(workspace: Path, path: str) -> Path:
+    """A file of no more than LARGEST bytes, or a folder, of the workspace. Raises Refused."""
+    place = place_in(workspace, path)
+    if place.is_file():
+        if place.stat().st_size > LARGEST:
+            raise Refused(f"{shown(path)} has more than {LARGEST:,} bytes")
+    elif not place.is_dir():
+        raise Refused(f"no such file or folder in the workspace: {shown(path)}")
+    return place
+
+
+def name_in(workspace: Path, file: str) -> str:
+    """The name of a file inside the workspace; empty where it, or what it links to, lies outside."""
+    inside = Path(os.path.realpath(file)).is_relative_to(workspace)
+    return os.path.relpath(file, workspace).replace(os.sep, "/") if inside else ""
 
 
 class Finished(NamedTuple):
@@ -58,15 +91,13 @@ async def run_own(
             given = stdin.encode("utf-8", "surrogatepass")
             await asyncio.wait_for(process.communicate(given), seconds)
         except asyncio.TimeoutError:
-            raise Refused(
-                f"{arguments[0]} took longer than {seconds:g} s: name a smaller folder, or a file"
-            ) from None
+            why = f"{arguments[0]} took longer than {seconds:g} s: name a smaller folder, or a file"
+            raise Refused(why) from None
         finally:  # also where the client cancels the call
             if process.returncode is None:
                 await asyncio.shield(_end(process))
-        return Finished(
-            process.returncode or 0, _text(out, most, arguments[0]), _text(err, most, arguments[0])
-        )
+        printed = (_text(file, most, arguments[0]) for file in (out, err))
+        return Finished(process.returncode or 0, *printed)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -1,4 +1,4 @@
-"""What the tools answer: each is the schema of a result, which clients are told."""
+"""The results of the tools: clients get the schema of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools: what an agent may ask, and how it is answered by commands of npumigrate.
+"""The tools for agents: each runs commands of npumigrate and gives their results.
 
 Texts are for clients that show no structured results: they say the same in short.
 """
@@ -22,8 +22,7 @@ from pydantic import BaseModel, Field
 from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import SEVERITIES
 from migrator.mcp import results
-from migrator.mcp.own_runs import Finished, run_own
-from migrator.mcp.workspace import LARGEST, Refused, existing, name_in, place_in
+from migrator.mcp.own_runs import LARGEST, Finished, Refused, existing, name_in, place_in, run_own
 
 _ANSWERS = 30  # of a pattern
 _LONGEST_DIFF = 60_000  # characters
@@ -31,35 +30,21 @@ _LONGEST_OUTPUT = 4_000
 _AT_ONCE = 2
 _TROUBLE = 2  # exit code of lint
 
-Name = Annotated[
-    str,
-    Field(
-        max_length=200,
-        description="torch.cuda.Event, Tensor.mode, F.relu, aten::add, NCCL_DEBUG, 'torch.fft.*', …",
-    ),
-]
-Version = Annotated[
-    Optional[str],
-    Field(
-        max_length=40,
-        description="torch version to run on: 2.6; else that of the project's requirements, or the newest.",
-    ),
-]
-Path_ = Annotated[
-    str, Field(max_length=4096, description="File or folder, relative to the workspace. Not with text.")
-]
-Text = Annotated[
-    Optional[str], Field(max_length=LARGEST, description="Look at this text instead of a file or folder.")
-]
-FileName = Annotated[
-    str,
-    Field(max_length=255, description="What the text would be called: its ending says what it is."),
-]
+_NAME = "torch.cuda.Event, Tensor.mode, F.relu, aten::add, NCCL_DEBUG, 'torch.fft.*', …"
+Name = Annotated[str, Field(max_length=200, description=_NAME)]
+_VERSION = "torch version to run on: 2.6; else that of the project's requirements, or the newest."
+Version = Annotated[Optional[str], Field(max_length=40, description=_VERSION)]
+_PATH = "File or folder, relative to the workspace. Not with text."
+Path_ = Annotated[str, Field(max_length=4096, description=_PATH)]
+_TEXT = "Look at this text instead of a file or folder."
+Text = Annotated[Optional[str], Field(max_length=LARGEST, description=_TEXT)]
+_FILE_NAME = "What the text would be called: its ending says what it is."
+FileName = Annotated[str, Field(max_length=255, description=_FILE_NAME)]
+_COMMAND = "The program and its arguments; else what the launcher starts."
+_STEPS = "End each rank after so many steps of its optimizers."
 Limit = Annotated[int, Field(ge=1, le=1000, description="Most findings to return.")]
-Select = Annotated[
-    Optional[list[str]],
-    Field(max_length=100, description="Only these rules: codes or their beginnings, such as NPU101, NPU2."),
-]
+_SELECT = "Only these rules: codes or their beginnings, such as NPU101, NPU2."
+Select = Annotated[Optional[list[str]], Field(max_length=100, description=_SELECT)]
 
 
 @dataclass(frozen=True)
@@ -151,7 +136,9 @@ class Tools:
             else:
                 place = Path(scratch) / Path(filename).name
                 place.write_bytes(text.encode("utf-8", "surrogatepass"))
-            torch = _known(version) if version else await asyncio.to_thread(_chosen, place)
+            from migrator.project.wanted_versions import chosen_version
+
+            torch = _known(version) if version else (await asyncio.to_thread(chosen_version, place)).version
             options = [*_version(torch), *self._packs()]
             command = ["migrate", f"--input={place}", "--diff", "--quiet", *options]
             done = await self._run(*command, *(["--safe-only"] if safe_only else []))
@@ -161,9 +148,13 @@ class Tools:
         diff, complete = _cut(done.out, _LONGEST_DIFF)
         unsafe = [item for item in found if item.fix == "unsafe"]
         review = [item for item in found if item.fix is None]
+        files = [
+            results.ChangedFile(file=name.decode("utf-8").removeprefix("b/"), added=len(rows), removed=lost)
+            for name, rows, lost in changed_files(done.out.encode("utf-8"))
+        ]
         result = results.Preview(
             torch=torch,
-            files=list(_changed(done.out)),
+            files=files,
             diff=diff,
             diff_complete=complete,
             unsafe=unsafe[:limit],
@@ -176,16 +167,9 @@ class Tools:
     async def verify(
         self,
         path: Annotated[str, Field(max_length=4096, description="Folder of the migrated project.")],
-        command: Annotated[
-            Optional[list[str]],
-            Field(
-                max_length=200, description="The program and its arguments; else what the launcher starts."
-            ),
-        ] = None,
+        command: Annotated[Optional[list[str]], Field(max_length=200, description=_COMMAND)] = None,
         devices: Annotated[int, Field(ge=1, le=32, description="Emulated NPUs.")] = 8,
-        steps: Annotated[
-            Optional[int], Field(ge=1, description="End each rank after so many steps of its optimizers.")
-        ] = None,
+        steps: Annotated[Optional[int], Field(ge=1, description=_STEPS)] = None,
     ) -> Annotated[CallToolResult, results.Verified]:
         """Run a migrated project on emulated NPUs and say what that proves. Runs the project's own program.
 
@@ -205,14 +189,11 @@ class Tools:
             if not verdict.is_file():
                 raise Refused(_said(done.err))
             known = json.loads(verdict.read_text(encoding="utf-8"))
-        names = results.Verified.model_fields.keys() & known.keys()
-        content = {name: known[name] for name in names}
+        content = {name: known[name] for name in results.Verified.model_fields.keys() & known.keys()}
         content.update(failures=known["failures"][:20], cuda_reached=known["cuda_reached"][:50])
         result = results.Verified(**content, output=done.out[-_LONGEST_OUTPUT:])
         said = "\n".join([f"{result.verdict} (exit code {result.exit_code})", *result.reasons])
         return _result(result, f"{said}\n\n{done.err[-_LONGEST_OUTPUT:]}\n{result.output}")
-
-    # -- what they have in common ------------------------------------------------
 
     async def _run(self, *arguments: str, stdin: str = "", seconds: Optional[float] = None) -> Finished:
         async with self._turns:
@@ -231,7 +212,7 @@ class Tools:
         root = place if place.is_dir() else place.parent
         outside = self.workspace if root.is_relative_to(self.workspace) else root
         found = [_finding(item, name_in(outside, item["filename"])) for item in json.loads(done.out)]
-        known = [item for item in found if item.file]  # of a link that leads out, nothing is told
+        known = [item for item in found if item.file]  # what a link that leads out shows is left out
         known.sort(key=lambda item: -SEVERITIES.index(item.severity))
         return known, _said(done.err).splitlines()
 
@@ -270,13 +251,6 @@ def _configured(place: Path) -> str:
         raise Refused(str(error)) from None
 
 
-def _chosen(place: Path) -> str:
-    """The torch version that a migration takes where nobody names one."""
-    from migrator.project.wanted_versions import chosen_version
-
-    return chosen_version(place).version
-
-
 def _version(version: Optional[str]) -> list[str]:
     return [f"--version={version}"] if version else []
 
@@ -296,12 +270,6 @@ def _result(model: BaseModel, text: str) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=model.model_dump(mode="json")
     )
-
-
-def _changed(diff: str) -> Iterator[results.ChangedFile]:
-    for name, rows, lost in changed_files(diff.encode("utf-8")):
-        file = name.decode("utf-8").removeprefix("b/")
-        yield results.ChangedFile(file=file, added=len(rows), removed=lost)
 
 
 def _cut(text: str, most: int) -> tuple[str, bool]:
@@ -335,9 +303,8 @@ def _lines(found: Sequence[results.Finding], total: int) -> Iterator[str]:
 
 
 def _preview_text(result: results.Preview, safe_only: bool, unsafe: int, review: int) -> str:
-    lines = [
-        f"{_number(len(result.files), 'file')} would change for torch {result.torch}; nothing was written"
-    ]
+    count = _number(len(result.files), "file")
+    lines = [f"{count} would change for torch {result.torch}; nothing was written"]
     if not result.diff_complete:
         lines.append("The diff is cut: name a smaller folder, or a file.")
     if result.diff:

@@ -51,12 +51,15 @@ class Trees:
     told: frozenset[tuple[str, int]] = frozenset()
 
 
-def mismatches(trees: Trees) -> Iterator[Result]:
+def mismatches(
+    trees: Trees, progress: Callable[[str, int, int], object] = lambda stage, done, total: None
+) -> Iterator[Result]:
     """The files of the result that pass on what nothing takes, or do not what is expected of them."""
     wanted = {name: paths for name, paths in trees.texts.items() if has_reader(file_type(name) or "shell")}
     texts = {name: _indexes(name, *paths) for name, paths in wanted.items()}
     found: dict[str, list[Finding]] = {name: [] for name in texts}
-    for name, (before, after) in texts.items():
+    for number, (name, (before, after)) in enumerate(texts.items(), 1):
+        progress("comparing", number, len(texts))
         if after is not None and any(word in after.data for word in _STARTS_PYTHON):
             found[name] += _options(trees, before, after)
         if after is not None and any(word in after.data for word in _DEVICES):

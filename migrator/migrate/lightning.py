@@ -11,6 +11,7 @@ from migrator.files.discover import Entry
 from migrator.files.naming import LIGHTNING, MADE, is_made
 from migrator.files.output import OutputTree, add
 from migrator.project.imports import Read
+from migrator.project.offers import LIBRARY
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_of
 
@@ -25,7 +26,7 @@ _OF_LIGHTNING_1 = re.compile(
 
 def helps(project: Project, files: Iterable[str], read: Read) -> bool:
     """Whether the module is of use for a project: one on Lightning 2, that has nothing else of the name."""
-    if not project.program.libraries or any(
+    if not project.offers.of(LIBRARY) or any(
         limits_hold(">=2.0", limits) is False for limits in wanted_of(project.requirements, _NAMES).values()
     ):
         return False

@@ -9,14 +9,14 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrator.api_support.versions import resolve
 from migrator.core.check import Converted, every_fix, safe_fixes
-from migrator.core.keep_cuda.module import NAME as SHARED_DEVICE
+from migrator.core.keep_cuda import NAME as SHARED_DEVICE
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
@@ -119,7 +119,8 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             survey = _look_around(plan, rules, tree, progress)
             tally.frameworks = survey.project.frameworks
             results = _results(survey, rules, plan, progress)
-            first = [*islice(results, 1)]  # while the launcher is made, other processes go on
+            # While the launcher is made, other processes go on; one by itself checks what it has parsed then.
+            first = [*islice(results, 1)] if processes_for(survey.size, plan.jobs) > 1 else []
             launcher = add_launcher(
                 tree,
                 survey.candidates,
@@ -128,6 +129,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 _LOCAL_RANK_RULE in rules.enabled and not plan.safe_only,
                 resolve(plan.settings.version),
                 sorted({start.framework for start in survey.project.starts if start.framework}),
+                lambda count: progress("finding starts", count, 0),
             )
             told: set[tuple[str, int]] = set()
             equivalents: list[tuple[str, str]] = []
@@ -150,8 +152,8 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             shared_device.add_copies(tree, copies, rules.version)
             lightning.add_copies(tree, with_lightning)
             # With --keep-cuda scripts stay, and what NPUs need there is told.
-            after = () if plan.settings.keep_cuda else _mismatches(survey, rules, tree, frozenset(told))
-            for result in after:
+            after = _mismatches(survey, rules, tree, frozenset(told), progress)
+            for result in () if plan.settings.keep_cuda else after:
                 tables.add(result)
                 tally.add(result, changed=False)
             _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
@@ -235,13 +237,14 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     told = [entry for place, entry in enumerate(every) if place not in aside or _may_mention(entry)]
     refuse_without_python(told, plan.source, bool(plan.exclude))
     left: dict[int, list[Entry]] = {}
-    project, size = load_project(told, plan.jobs, starts=True, meanwhile=_take_over(aside, tree, left))
+    taken_over = _take_over(aside, tree, left)
+    project, size = load_project(told, plan.jobs, True, taken_over, progress)
     entries = [each for place, entry in enumerate(every) for each in left.get(place, (entry,))]
     scripts = ranked(start.candidate for start in project.starts if start.candidate)
     with_horovod = [start.file for start in project.starts if start.horovod]
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
 
-    text_of = cache(Programs(paths).text)
+    text_of = Programs(paths).text
     conversion = _convert(plan, scripts, text_of, paths)
     converted = {} if conversion is None else conversion.files
     wants_horovod = "NPU930" in rules.enabled and not plan.safe_only and not plan.settings.keep_cuda
@@ -341,7 +344,7 @@ def _results(
 
 
 def _mismatches(
-    survey: _Survey, rules: Rules, tree: OutputTree, told: frozenset[tuple[str, int]]
+    survey: _Survey, rules: Rules, tree: OutputTree, told: frozenset[tuple[str, int]], progress: Progress
 ) -> Iterator[Result]:
     """What of the result does not fit together; a mistake of ours in that leaves the result as it is."""
     from migrator.migrate.consistency import CODES, Trees, mismatches
@@ -354,7 +357,7 @@ def _mismatches(
     texts = {name: (path, tree.building / name) for name, path in paths.items()}
     try:
         vocabularies = partial(rules.vocabularies, survey.project)
-        for result in mismatches(Trees(before, after, texts, vocabularies, told)):
+        for result in mismatches(Trees(before, after, texts, vocabularies, told), progress):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield replace(result, findings=wanted)
     except Exception:

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable
 
 from migrator.api_support.versions import TorchVersion
-from migrator.core.keep_cuda.module import FILE, NAME
+from migrator.core.keep_cuda import FILE, NAME
 from migrator.data_folders import data_folder
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite

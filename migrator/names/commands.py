@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple, Optional
 
-from migrator.names.flow import given, parameter_of
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import given, last_assigned, parameter_of
 from migrator.names.tree import argument_of, called_name, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
@@ -18,7 +18,7 @@ RUNNERS = frozenset(
 )
 _ERRORS_GO = re.compile(r"\b2>\s*(?:/dev/null|&1)")  # where they go says nothing of the output
 _UNKNOWN = re.compile(r"[\0$`]")
-_DEEPEST = 8
+_MOST_STEPS = 50  # back from one command
 
 
 class Word(NamedTuple):
@@ -78,13 +78,14 @@ class _Reader:
     def __init__(self, index: ModuleIndex) -> None:
         self.index = index
         self.through: list[ast.stmt] = []
+        self._steps = 0
 
-    def listed(self, node: ast.expr, depth: int = 0) -> Optional[list[Word]]:
+    def listed(self, node: ast.expr) -> Optional[list[Word]]:
         """The words of a list, or of a text that is split into one; None for anything else."""
         if isinstance(node, (ast.List, ast.Tuple)):
-            return [word for item in node.elts for word in self._words(item, depth)]
+            return [word for item in node.elts for word in self._words(item)]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            left, right = self.listed(node.left, depth + 1), self.listed(node.right, depth + 1)
+            left, right = self.listed(node.left), self.listed(node.right)
             if left is None and right is None:
                 return None
             return [*(left or [Word("", node.left)]), *(right or [Word("", node.right)])]
@@ -94,10 +95,10 @@ class _Reader:
             while isinstance(text, ast.Call) and called_name(text) == "strip":
                 text = getattr(text.func, "value", None)
             return self.line(text) if isinstance(text, ast.expr) else None
-        value = self._assigned(node, depth)
-        return None if value is None else self.listed(value, depth + 1)
+        value = self._assigned(node)
+        return None if value is None else self.listed(value)
 
-    def line(self, node: ast.expr, depth: int = 0) -> Optional[list[Word]]:
+    def line(self, node: ast.expr) -> Optional[list[Word]]:
         """The words of one text."""
         if isinstance(node, ast.JoinedStr) or string_value(node) is not None:
             text = string_value(node)
@@ -107,10 +108,10 @@ class _Reader:
             return _split(text, node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             return _split("".join(string_value(part) or "\0" for part in _summands(node)), node)
-        value = self._assigned(node, depth)
-        return None if value is None else self.line(value, depth + 1)
+        value = self._assigned(node)
+        return None if value is None else self.line(value)
 
-    def _words(self, node: ast.expr, depth: int) -> list[Word]:
+    def _words(self, node: ast.expr) -> list[Word]:
         """The words of an element: of ``*options`` those that its list holds, or that callers hand in.
 
         Behind those one that is not known, as there may be others, too.
@@ -118,39 +119,35 @@ class _Reader:
         if not isinstance(node, ast.Starred):
             return [self._word(node)]
         lists = [node.value]
-        parameter = parameter_of(self.index, node.value) if isinstance(node.value, ast.Name) else None
-        if parameter is not None and depth < _DEEPEST:
+        parameter = parameter_of(self.index, node.value)
+        if parameter is not None and self._goes_on():
             lists = list(given(self.index, parameter))
-        known = [word for each in lists for word in self.listed(each, depth + 1) or ()]
+        known = [word for each in lists for word in self.listed(each) or ()]
         return [*known, Word("", node)]
 
     def _word(self, node: ast.expr) -> Word:
         text = string_value(node) or _script(node)
         if text is None and isinstance(node, ast.Name):
-            value = self._assigned(node, 0, follows=False)
+            value = self._assigned(node, follows=False)
             text = string_value(value)
         if text is None and self.index.qualified_name(node) == "sys.executable":
             text = "python"
         return Word(text or "", node)
 
-    def _assigned(self, node: ast.expr, depth: int, follows: bool = True) -> Optional[ast.expr]:
-        """What a name was given: by the only assignment, or by the last one of the same block."""
-        if not isinstance(node, ast.Name) or depth > _DEEPEST:
+    def _assigned(self, node: ast.expr, follows: bool = True) -> Optional[ast.expr]:
+        """What a name was given last; with ``follows`` the command comes by that assignment."""
+        last = last_assigned(self.index, node) if isinstance(node, ast.Name) and self._goes_on() else None
+        if last is None or last.kind != "assign" or last.value is None:
             return None
-        bindings = self.index.bindings(node)
-        if len(bindings) > 1:
-            blocks = [self.index.block(up) for up in self.index.above(node) if isinstance(up, ast.stmt)]
-            before = [each for each in bindings if each.node.lineno < node.lineno]
-            bindings = [max(before, key=lambda each: each.node.lineno)] if before else []
-            if not any(each.node in block for each in bindings for block in blocks):
-                return None
-        if not bindings or bindings[0].kind != "assign" or bindings[0].value is None:
-            return None
-        statement = bindings[0].node
-        self.index.expand(statement)
-        if follows and isinstance(statement, ast.stmt):
-            self.through.append(statement)
-        return bindings[0].value
+        self.index.expand(last.node)
+        if follows and isinstance(last.node, ast.stmt):
+            self.through.append(last.node)
+        return last.value
+
+    def _goes_on(self) -> bool:
+        """Whether one more step back may be made: what is made of itself has no end."""
+        self._steps += 1
+        return self._steps < _MOST_STEPS
 
 
 def _script(node: ast.expr) -> Optional[str]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from migrator.files.file_types import YACS_KEY
 from migrator.language import N_, _
+from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (
     Beside,
     DeviceVocabulary,
@@ -22,16 +23,44 @@ from migrator.names.device_vocabulary import (
     is_device_or_backend,
     works_with_foreign,
 )
-from migrator.names.flow import candidates
+from migrator.names.goes_to import (
+    ADDED,
+    ANNOTATION,
+    ARGUMENT,
+    ASSIGNED,
+    CALLED,
+    CASE,
+    CHOICE,
+    COMPARED,
+    DEFAULT,
+    ELEMENT,
+    INDEXED,
+    ITERATED,
+    KEY,
+    LOOK_UP,
+    MEMBER,
+    METHOD,
+    OPERAND,
+    RETURNED,
+    SAME,
+    TEST,
+    TEXT,
+    UNUSED,
+    VALUE,
+    Sink,
+    kept_as,
+    keys_of,
+    taken_by,
+)
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import beside_npu, has_npu
+from migrator.names.made_from import made_from
 from migrator.names.tree import (
     FUNCTIONS,
     argument_of,
     called_name,
     defaults,
     elements,
-    kept_as,
+    holder_of,
     last_name,
     string_value,
 )
@@ -41,9 +70,9 @@ _STRING_METHODS = frozenset(
     " strip".split()
 )
 # What gives the text that it is called on, or the part of it that names the device.
+_WHOLE_TEXT = ("format", "lower", "upper", "strip")
 _SAME_TEXT = ("lower", "casefold", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
-_COLLECTIONS = (ast.List, ast.Tuple, ast.Set)
 _DEEPEST_SUM = 3  # operands of operands that are looked at
 _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
@@ -57,6 +86,14 @@ _COMPARISONS = frozenset(
 )
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
+_OF_LIBRARY = N_("{where}, which is a library's word here")
+# What takes a value, and where: what that says of it by itself.
+_ENDS: dict[tuple[str, type], tuple[str, str]] = {
+    (UNUSED, ast.Module): (NO, N_("message text")),
+    (UNUSED, ast.Expr): (NO, N_("unused string")),
+    (TEST, ast.IfExp): (NO, N_("a condition")),
+    (MEMBER, ast.Attribute): (UNCLEAR, N_("its attribute is read")),
+}
 
 
 class DeviceContext(NamedTuple):
@@ -82,14 +119,13 @@ def device_context(
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.of_call
     chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)
-    kept = index.chosen(node)
     # Trainer(accelerator=…): the name says a device of a library.
-    if chosen and not vocabulary.leaves(kept_as(index.parent(kept), kept)):
+    if chosen and not vocabulary.leaves(kept_as(index, index.chosen(node))):
         context = DeviceContext(CERTAIN, _("selected if there is a GPU, otherwise cpu"), context.api)
-    if context.verdict == LIKELY and depth == 0 and (library := works_with_foreign(index, vocabulary, node)):
+    if depth == 0 and context.verdict == LIKELY and (library := works_with_foreign(index, vocabulary, node)):
         reason = _("in code for {library}, whose devices are not torch devices", library=library)
         context = DeviceContext(UNCLEAR, reason, context.api)
-    if context.verdict != NO and depth == 0 and beside_npu(index, node):
+    if depth == 0 and context.verdict != NO and beside_npu(index, node):
         return DeviceContext(NO, _("beside a branch for NPUs"))
     return context
 
@@ -110,30 +146,16 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
     )
 
 
-def _elements(node: ast.BinOp) -> list[ast.expr]:
-    """What is in a sum of collections: of ``["cpu"] + (["cuda"] if … else [])`` both; nothing of strings."""
-    parts: list[ast.expr] = [node]
-    for _round in range(_DEEPEST_SUM):
-        parts = [inner for part in parts for inner in _operands(part)]
-    return [item for part in parts if isinstance(part, _COLLECTIONS) for item in part.elts]
-
-
-def _key_before(items: Sequence[ast.expr], value: ast.AST) -> str:
-    """The key of a yacs configuration whose value stands behind it: ``["MODEL.DEVICE", "cuda", …]``."""
-    keys = (string_value(key) or "" for key, each in zip(items, items[1:]) if each is value)
-    return next(filter(YACS_KEY.match, keys), "")
+def _keys_before(items: Sequence[ast.expr]) -> dict[ast.AST, str]:
+    """The keys of a yacs configuration by the values behind them: ``["MODEL.DEVICE", "cuda", …]``."""
+    keys = ((each, string_value(key) or "") for key, each in zip(items, items[1:]))
+    return {each: key for each, key in keys if YACS_KEY.match(key)}
 
 
 def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
         return node.left, node.right
     return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
-
-
-def _of_foreign(qualified: str) -> DeviceContext:
-    return DeviceContext(
-        UNCLEAR, _("an argument of {qualified}(), which is not torch's", qualified=qualified)
-    )
 
 
 class _Climb:
@@ -155,109 +177,109 @@ class _Climb:
         return self.index.once(key, lambda: device_context(self.index, self.vocabulary, node, depth))
 
     def from_node(self, node: ast.expr) -> DeviceContext:
-        child: ast.AST = node
-        came_from: ast.AST = node
+        value: ast.AST = node
+        inside: ast.AST = node
         while True:
-            parent = self.index.parent(child)
-            outcome = None
-            if parent is None or isinstance(parent, ast.Module):
-                return DeviceContext(NO, _("message text"))
-            if isinstance(parent, ast.IfExp):
-                if child is parent.test:
-                    return DeviceContext(NO, _("a condition"))
-                self.siblings |= beside([parent.body, parent.orelse])
-                if asks_for_cuda(parent.test):
-                    self.siblings |= beside([parent.test])
-            elif isinstance(parent, _COLLECTIONS):
-                if key := _key_before(parent.elts, child):
-                    return self._hinted(key, _("the value of {name}", name=key))
-                self.siblings |= self._among(parent, parent.elts)
-            elif isinstance(parent, ast.BoolOp):
-                self.siblings |= self._among(parent, parent.values)
-            elif isinstance(parent, (ast.Starred, ast.Await, ast.Lambda)):
-                pass  # of a lambda its body: a default is a part of its parameters
-            elif isinstance(parent, ast.JoinedStr):
-                if not self._begins_string(parent, child):
-                    return DeviceContext(UNCLEAR, _("part of a longer string"))
-            elif isinstance(parent, ast.BinOp):
-                if isinstance(parent.op, ast.Div):
-                    return DeviceContext(NO, _("part of a path"))
-                together = _elements(parent)
-                if has_npu(self.index, parent, together):
-                    return DeviceContext(NO, _("beside a branch for NPUs"))
-                self.siblings |= beside(together)
-                ends = child is parent.right and isinstance(parent.op, ast.Add) and not together
-                if ends and not isinstance(child, ast.BinOp):
-                    return DeviceContext(UNCLEAR, _("end of a longer string"))
-            elif isinstance(parent, ast.keyword):
-                call = self.index.parent(parent)
-                outcome = self._keyword(call, parent)
-                parent = call or parent  # its value flows on
-            elif isinstance(parent, ast.Call):
-                outcome = self._argument(parent, child)
-            elif isinstance(parent, ast.Attribute):
-                call = self.index.call_of(parent)
-                if call is None:
-                    return DeviceContext(UNCLEAR, _("its attribute is read"))
-                if parent.attr not in ("format", "lower", "upper", "strip"):
-                    return DeviceContext(UNCLEAR, _("its method {attr}() is called", attr=parent.attr))
-                parent = call
-            elif isinstance(parent, ast.Dict):
-                outcome = self._in_dictionary(parent, child)
-            elif isinstance(parent, ast.Subscript):
-                if child is parent.slice:
-                    return self._key(parent)
-            else:
-                return self._end(parent, child, came_from)
-            if outcome is not None:
-                return outcome
-            came_from, child = child, parent
+            sink = taken_by(self.index, value)
+            found = self._at(sink, inside)
+            if found is not None:
+                return found
+            inside, value = value, sink.holder
 
-    def _end(self, parent: ast.AST, child: ast.AST, came_from: ast.AST) -> DeviceContext:
-        """What takes a value and hands it on to nothing above it."""
-        if isinstance(parent, ast.NamedExpr):
-            return self._target(parent.target)
-        if isinstance(parent, ast.Compare):
-            return self._compared([parent.left, *parent.comparators], child)
-        if isinstance(parent, ast.Assign):
-            target = parent.targets[0]
-            if isinstance(child, ast.Tuple) and isinstance(target, ast.Tuple):
-                for element, value in zip(target.elts, child.elts):
-                    if value is came_from:
-                        self.siblings = Beside()
-                        return self._target(element)
-            return self._target(target)
-        if isinstance(parent, ast.AnnAssign):
-            if child is parent.annotation:
-                return self._hinted(last_name(parent.target), _("an annotation"))
-            # Literal["cuda", "cpu"] names values; a call, as in Annotated, may take any string.
-            constants = [item for item in ast.walk(parent.annotation) if isinstance(item, ast.Constant)]
-            self.siblings |= beside(
-                item for item in constants if isinstance(self.index.parent(item), (ast.Subscript, ast.Tuple))
-            )
-            return self._target(parent.target)
-        if isinstance(parent, ast.AugAssign):
-            name = last_name(parent.target)
+    def _at(self, sink: Sink, inside: ast.AST) -> DeviceContext | None:
+        """What a sink says of a value, of which ``inside`` is the part that was looked at before.
+
+        None where it hands the value on.
+        """
+        kind, value, name = sink.kind, sink.value, sink.name
+        holder: Any = sink.holder
+        if kind in (SAME, CALLED, INDEXED) or (kind == METHOD and name in _WHOLE_TEXT):
+            return None
+        if kind == METHOD:
+            return DeviceContext(UNCLEAR, _("its method {attr}() is called", attr=name))
+        if kind == ARGUMENT:
+            return self._argument(holder, sink)
+        if kind == CHOICE:
+            options = holder.values if isinstance(holder, ast.BoolOp) else [holder.body, holder.orelse]
+            self.siblings |= self._among(holder, options)
+            if isinstance(holder, ast.IfExp) and asks_for_cuda(holder.test):
+                self.siblings |= beside([holder.test])
+            return None
+        if kind == ELEMENT:
+            # The keys of a yacs configuration stand before the values: ["MODEL.DEVICE", "cuda", …].
+            if key := self.index.once(("keys before", holder), lambda: _keys_before(holder.elts)).get(value):
+                return self._hinted(key, _("the value of {name}", name=key))
+            self.siblings |= self._among(holder, holder.elts)
+            return None
+        if kind == TEXT:
+            begins = self._begins_string(holder, value)
+            return None if begins else DeviceContext(UNCLEAR, _("part of a longer string"))
+        if kind == OPERAND:
+            return self._in_sum(holder, value)
+        if kind in (KEY, VALUE):
+            outside = self.of(holder) if self.depth < 2 else DeviceContext(UNCLEAR, _("a dictionary"))
+            judged = self._dictionary_value if kind == VALUE else self._dictionary_key
+            return judged(holder, value, outside)
+        if kind == LOOK_UP:
+            return self._key(holder)
+        if kind == ASSIGNED:
+            return self._assigned(holder, value, inside)
+        if kind == COMPARED:
+            return self._compared([holder.left, *holder.comparators], value)
+        if kind == ADDED:
             return self._hinted(name, _("value added to {name}", name=name or _("a variable")))
-        if isinstance(parent, ast.Return):
-            return self._returned(parent)
-        if isinstance(parent, (ast.For, ast.AsyncFor)):
-            is_iterated = child is parent.iter
-            return self._target(parent.target) if is_iterated else DeviceContext(UNCLEAR, _("a loop"))
-        if isinstance(parent, ast.comprehension):
-            return self._hinted(last_name(parent.target), _("the values of a loop"))
-        if isinstance(parent, ast.arguments):
-            return self._default(parent, child)
-        if isinstance(parent, ast.arg):
-            return self._hinted(parent.arg, _("the annotation of {arg}", arg=parent.arg))
-        if parent.__class__.__name__ == "MatchValue":
-            return self._match_case(parent)
-        if isinstance(parent, ast.Expr):
-            called = called_name(child)  # groups.get(ranks, "nccl"), and not the name of an option
+        if kind == RETURNED:
+            return self._returned(holder, name)
+        if kind == ITERATED:
+            if isinstance(holder, (ast.For, ast.AsyncFor)):
+                return self._target(holder.target)
+            return self._hinted(last_name(holder.target), _("the values of a loop"))
+        if kind == DEFAULT:  # what the parameter's name says, or is used for
+            parameter = next(each for each, default in defaults(holder) if default is value)
+            return self._of_parameter(parameter, _("the default of {arg}", arg=name))
+        if kind == ANNOTATION:
+            if isinstance(holder, ast.arg):
+                return self._hinted(holder.arg, _("the annotation of {arg}", arg=holder.arg))
+            return self._hinted(name, _("an annotation"))
+        if kind == CASE:
+            return self._match_case(holder)
+        if kind == UNUSED and isinstance(holder, ast.Expr):
+            called = called_name(value)  # groups.get(ranks, "nccl"), and not the name of an option
             if called and called not in self.vocabulary.option_calls:
                 return DeviceContext(UNCLEAR, _("an argument of {called}()", called=called))
-            return DeviceContext(NO, _("unused string"))
-        return DeviceContext(UNCLEAR, _("unknown use"))
+        verdict, reason = _ENDS.get((kind, holder.__class__), (UNCLEAR, N_("unknown use")))
+        return DeviceContext(verdict, _(reason))
+
+    def _in_sum(self, node: ast.BinOp, value: ast.AST) -> DeviceContext | None:
+        """An operand; None for the beginning of a text, and for a list."""
+        if isinstance(node.op, ast.Div):
+            return DeviceContext(NO, _("part of a path"))
+        parts: list[ast.expr] = [node]
+        for _round in range(_DEEPEST_SUM):  # of ["cpu"] + (["cuda"] if … else []) both lists
+            parts = [inner for part in parts for inner in _operands(part)]
+        together = [item for part in parts for item in elements(part)]
+        if has_npu(self.index, node, together):
+            return DeviceContext(NO, _("beside a branch for NPUs"))
+        self.siblings |= beside(together)
+        ends = value is node.right and isinstance(node.op, ast.Add) and not together
+        if ends and not isinstance(value, ast.BinOp):
+            return DeviceContext(UNCLEAR, _("end of a longer string"))
+        return None
+
+    def _assigned(self, holder: Any, value: ast.AST, inside: ast.AST) -> DeviceContext:
+        if isinstance(holder, ast.Assign):
+            target = holder.targets[0]
+            for element, each in zip(elements(target), elements(value)):
+                if each is inside and isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple):
+                    self.siblings, target = Beside(), element
+            return self._target(target)
+        # Literal["cuda", "cpu"] names values; a call, as in Annotated, may take any string.
+        noted = ast.walk(holder.annotation) if isinstance(holder, ast.AnnAssign) else ()
+        constants = [item for item in noted if isinstance(item, ast.Constant)]
+        self.siblings |= beside(
+            item for item in constants if isinstance(self.index.parent(item), (ast.Subscript, ast.Tuple))
+        )
+        return self._target(holder.target)
 
     def _likely(self, reason: str, **values: object) -> DeviceContext:
         """LIKELY for a reason that names what is looked for: a device, a backend."""
@@ -278,7 +300,7 @@ class _Climb:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
         if self.vocabulary.leaves(name):
-            return DeviceContext(UNCLEAR, _("{where}, which is a library's word here", where=where))
+            return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=where))
         if self.siblings.question and every.cpu:
             return DeviceContext(CERTAIN, _("{where}: choice between a GPU and the CPU", where=where))
         if name and self.vocabulary.says(name):
@@ -313,9 +335,8 @@ class _Climb:
         owner = self.index.scope_of(target).owner(target.id)
         return self.index.once(("used as", target.id, owner, self.vocabulary, self.depth), find)
 
-    def _returned(self, statement: ast.Return) -> DeviceContext:
+    def _returned(self, statement: ast.AST, name: str) -> DeviceContext:
         function, owner = self.index.function_of(statement), self.index.class_of(statement)
-        name = function.name if function is not None else ""
         if owner is not None and name in ("name", "type", "get_name", "kind"):
             name = f"{owner.name} {name}"
         found = Beside()
@@ -324,140 +345,119 @@ class _Climb:
             found = self._among(function, (node.value for node in returns if node.value))
         return self._hinted(name, _("what {name}() returns", name=name), found)
 
-    def _keyword(self, call: ast.AST | None, keyword: ast.keyword) -> DeviceContext | None:
-        """A keyword argument; None where the call hands the value on."""
-        name, called = keyword.arg or "", called_name(call)
-        shown = called or _("a call")
+    def _called_api(self, function: ast.expr) -> str:
+        """The full name of what is called; of several that it may be, one that takes a device."""
+        if name := self.index.qualified_name(function):
+            return name
+        names = map(self.index.qualified_name, made_from(self.index, function))
+        return next((name for name in names if name in self.vocabulary.apis), "")
+
+    def _argument(self, call: Any, sink: Sink) -> DeviceContext | None:
+        """An argument by its place, or else by its name; None where the call hands the value on."""
         if not isinstance(call, ast.Call):
             return DeviceContext(UNCLEAR, _("a class's keyword"))
-        if called in self.vocabulary.option_calls and name in _OPTION_KEYWORDS:
+        vocabulary, place, name = self.vocabulary, sink.place, sink.name
+        by_name = place < 0
+        called, qualified = called_name(call), self._called_api(call.func)
+        if by_name and called in vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
-        qualified = self._called_api(call.func)
-        package = qualified.partition(".")[0]
-        is_foreign = not self.vocabulary.foreign.isdisjoint((package, qualified))
-        if is_foreign and name.lower() not in self.vocabulary.keys:
-            return _of_foreign(qualified)
-        if name in self._takers(qualified, called):
+        if called == "partial" and place > 0:  # it calls its first argument with the others
+            qualified, place = self._called_api(call.args[0]), place - 1
+            called = qualified.rpartition(".")[2]
+        owners = {qualified.partition(".")[0], *([qualified] if by_name else ())}
+        if not owners.isdisjoint(vocabulary.foreign) and name.lower() not in vocabulary.keys:
+            foreign = N_("an argument of {qualified}(), which is not torch's")
+            return DeviceContext(UNCLEAR, _(foreign, qualified=qualified))
+        takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
+        if not by_name:
+            if place in takers or "*" in takers:
+                return DeviceContext(CERTAIN, f"{called or _('a call')}(…)", called)
+            return self._at_place(call, call.args[sink.place], called, qualified, place)
+        if name in takers:
             return DeviceContext(CERTAIN, f"{called}({name}=…)", name)
-        if name in self.vocabulary.keywords:
+        shown = called or _("a call")
+        if name in vocabulary.keywords:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
             return DeviceContext(CERTAIN if certain else LIKELY, f"{shown}({name}=…)", name)
-        if called in self.vocabulary.never:
+        if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
         return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
 
-    def _called_api(self, function: ast.expr) -> str:
-        """The full name of what is called; of several that it may be, one that takes a device."""
-        name = self.index.qualified_name(function)
-        if name:
-            return name
-        names = [self.index.qualified_name(value) for value in candidates(self.index, function)]
-        return next((name for name in names if name in self.vocabulary.apis), "")
-
-    def _takers(self, qualified: str, called: str) -> tuple[object, ...]:
-        """The positions and keywords of a call that take a device."""
-        apis = self.vocabulary.apis
-        return apis.get(qualified) or apis.get(f".{called}") or ()
-
-    def _argument(self, call: ast.Call, child: ast.AST) -> DeviceContext | None:
-        """A positional argument; None where the call hands the value on."""
-        position = next((place for place, each in enumerate(call.args) if each is child), None)
-        if position is None:
-            return None  # the value of the call that was climbed through
-        argument, called = call.args[position], called_name(call)
-        vocabulary, qualified = self.vocabulary, self._called_api(call.func)
-        if called == "partial" and position:  # it calls its first argument with the others
-            qualified, position = self._called_api(call.args[0]), position - 1
-            called = qualified.rpartition(".")[2]
-        shown = called or _("a call")
-        if qualified.partition(".")[0] in vocabulary.foreign:
-            return _of_foreign(qualified)
-        takers = self._takers(qualified, called)
-        if position in takers or "*" in takers:
-            return DeviceContext(CERTAIN, f"{shown}(…)", called)
-        if qualified.startswith("torch.cuda.") and position == 0:
+    def _at_place(
+        self, call: ast.Call, argument: ast.expr, called: str, qualified: str, place: int
+    ) -> DeviceContext | None:
+        """A positional argument of what is not known to take a device there."""
+        vocabulary, owner = self.vocabulary, holder_of(call)
+        if qualified.startswith("torch.cuda.") and place == 0:
             return DeviceContext(CERTAIN, f"{called}(…)")
         if called in vocabulary.option_calls:
-            return self._option(call) if position or called == "Option" else None
-        if called in _COMPARISONS and position < 2:
+            return self._option(call) if place or called == "Option" else None
+        if called in _COMPARISONS and place < 2:
             return self._compared(call.args[:2], argument)
         if is_searched_pattern(self.index, argument) and vocabulary.says_device(call.args[1]):
             return DeviceContext(CERTAIN, _("pattern for a device name"))
-        if isinstance(call.func, ast.Attribute):
-            if called in _STRING_METHODS:
-                if vocabulary.says_device(call.func.value):
-                    return DeviceContext(CERTAIN, _("part of a device name"))
-                if self._is_used(call.func.value):
-                    return self._likely(N_("part of a string that is used as a {noun}"))
-                return DeviceContext(UNCLEAR, _("part of another string"))
-            if called == "format" and not self._begins_format(call.func.value):
+        if owner is not None and called in _STRING_METHODS:
+            if vocabulary.says_device(owner):
+                return DeviceContext(CERTAIN, _("part of a device name"))
+            if self._is_used(owner):
+                return self._likely(N_("part of a string that is used as a {noun}"))
+            return DeviceContext(UNCLEAR, _("part of another string"))
+        if owner is not None and called == "format":
+            values = self.index.assigned(owner) if isinstance(owner, ast.Name) else [owner]
+            texts = [string_value(value) for value in values]
+            if texts and not any(text is None or text.startswith("{") for text in texts):
                 return DeviceContext(NO, _("part of a longer string"))
-            if called in _CONTAINER_METHODS:
-                name = last_name(call.func.value)
-                return self._hinted(name, _("an element of {name}", name=name))
-        if called in _GETTERS and not position and isinstance(call.func, ast.Attribute):
+        if owner is not None and called in _CONTAINER_METHODS:
+            return self._hinted(last_name(owner), _("an element of {name}", name=last_name(owner)))
+        if owner is not None and called in _GETTERS and not place:
             return DeviceContext(NO, _("a key"))
-        if called in _LOOK_UPS and position:
-            if vocabulary.says_device(call.args[position - 1]):
-                return self._likely(N_("default of a setting named like a {noun}"))
-            return None
+        if called in _LOOK_UPS and place:
+            named = vocabulary.says_device(call.args[place - 1])
+            return self._likely(N_("default of a setting named like a {noun}")) if named else None
         if called in _HAND_ON:
             return None
-        if called == "parametrize" and position and vocabulary.says_device(call.args[0]):
+        if called == "parametrize" and place and vocabulary.says_device(call.args[0]):
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
-        member = self._member(call, argument)
+        bound = self.index.bindings(call.func) if isinstance(call.func, ast.Name) else ()
+        definitions = [binding.node for binding in bound]
+        member = self._member(definitions, call)
         if member is not None:  # what the member of an Enum becomes, its look-up has to become, too
             return self.of(member)
-        parameter = self._parameter(call, position)
+        parameter = self._parameter(definitions, call, place)
         if parameter is not None:
             where = _("the parameter {parameter} of {called}()", parameter=parameter, called=called)
             return self._hinted(parameter, where)
-        if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == position:
+        if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == place:
             return self._likely(N_("argument of {called}() named like a {noun}"), called=called)
+        shown = called or _("a call")
         if isinstance(self.index.parent(call), ast.withitem) and _AUTOCAST.search(self.index.text):
             reason = _("context manager of with, in a file that uses autocast: {called}()", called=shown)
             return DeviceContext(LIKELY, reason)
-        if called and vocabulary.says(called):
-            return DeviceContext(LIKELY, _("an argument of {called}()", called=called))
-        return DeviceContext(UNCLEAR, _("an argument of {called}()", called=shown))
+        verdict = LIKELY if called and vocabulary.says(called) else UNCLEAR
+        return DeviceContext(verdict, _("an argument of {called}()", called=shown))
 
-    def _begins_format(self, template: ast.expr) -> bool:
-        """Whether a text may begin with what ``format`` puts into it."""
-        values = self.index.assigned(template) if isinstance(template, ast.Name) else [template]
-        texts = [string_value(value) for value in values]
-        return not texts or any(text is None or text.startswith("{") for text in texts)
-
-    def _member(self, call: ast.Call, value: ast.expr) -> ast.expr | None:
+    def _member(self, definitions: Sequence[ast.AST], call: ast.Call) -> ast.expr | None:
         """The value of the member of this file's Enum that a call looks up: ``Kind("cuda")``."""
-        if not isinstance(call.func, ast.Name) or len(call.args) != 1:
+        if len(call.args) != 1:
             return None
-        owners = (binding.node for binding in self.index.bindings(call.func))
-        members = (
-            statement.value
-            for owner in owners
-            if isinstance(owner, ast.ClassDef) and any("Enum" in last_name(base) for base in owner.bases)
-            for statement in owner.body
-            if isinstance(statement, ast.Assign)
-        )
-        return next((each for each in members if string_value(each) == string_value(value)), None)
+        owners = (each for each in definitions if isinstance(each, ast.ClassDef))
+        enums = (each for each in owners if any("Enum" in last_name(base) for base in each.bases))
+        members = (each.value for owner in enums for each in owner.body if isinstance(each, ast.Assign))
+        return next((each for each in members if string_value(each) == string_value(call.args[0])), None)
 
-    def _parameter(self, call: ast.Call, position: int) -> str | None:
+    def _parameter(self, definitions: Sequence[ast.AST], call: ast.Call, place: int) -> str | None:
         """The name of the parameter that a positional argument fills, for a function of this module."""
-        if not isinstance(call.func, ast.Name):
-            return None
-        for binding in self.index.bindings(call.func):
-            function: ast.AST | None = binding.node
-            shift = 0
+        for function in definitions if not any(isinstance(a, ast.Starred) for a in call.args) else ():
+            shift = isinstance(function, ast.ClassDef)
             if isinstance(function, ast.ClassDef):
                 methods = (each for each in function.body if isinstance(each, ast.FunctionDef))
-                function = next((each for each in methods if each.name == "__init__"), None)
-                shift = 1
-            if isinstance(function, FUNCTIONS) and not any(isinstance(a, ast.Starred) for a in call.args):
-                names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-                if position + shift < len(names):
-                    return names[position + shift]
+                function = next((each for each in methods if each.name == "__init__"), function)
+            if isinstance(function, FUNCTIONS):
+                names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)][shift:]
+                if place < len(names):
+                    return names[place]
         return None
 
     def _option(self, call: ast.Call) -> DeviceContext:
@@ -481,12 +481,11 @@ class _Climb:
     def _chooses_key(self, call: ast.Call) -> bool:
         """Whether an option offers the keys of a dictionary, of which some are no devices or backends."""
         texts = {string_value(each) for each in elements(argument_of(call, "choices"))} - {None}
-        if not texts or all(is_device_or_backend(str(text)) for text in texts):
+        if all(is_device_or_backend(str(text)) for text in texts):
             return False
-        tables = (self.index.parent(string) for string in self.index.strings)
+        tables = map(self.index.parent, self.index.strings)
         return any(
-            isinstance(table, ast.Dict) and texts <= {string_value(key) for key in table.keys}
-            for table in tables
+            isinstance(table, ast.Dict) and texts <= set(map(string_value, table.keys)) for table in tables
         )
 
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
@@ -500,8 +499,7 @@ class _Climb:
         if any(self._is_used(other) for other in others):
             return self._likely(N_("compared with what is used as a {noun}"))
         if any(self.vocabulary.leaves(last_name(other)) for other in others):
-            where = _("a comparison")
-            return DeviceContext(UNCLEAR, _("{where}, which is a library's word here", where=where))
+            return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=_("a comparison")))
         if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, _("compared together with other devices"))
         return DeviceContext(UNCLEAR, _("a comparison"))
@@ -528,19 +526,17 @@ class _Climb:
             return DeviceContext(LIKELY, _("a case beside other devices"))
         return DeviceContext(UNCLEAR, _("a match case"))
 
-    def _in_dictionary(self, node: ast.Dict, child: ast.AST) -> DeviceContext:
-        outside = self.of(node) if self.depth < 2 else DeviceContext(UNCLEAR, _("a dictionary"))
-        keys = self.index.once(("keys", node), lambda: dict(zip(node.values, node.keys)))
-        if child in keys:
-            if outside.verdict == CERTAIN:
-                return outside
-            key = keys[child]
-            if key is not None and self.vocabulary.says_device(key):
-                return self._likely(N_("value of a key named like a {noun}"))
-            where = _("a dictionary's value")
-            if self.vocabulary.leaves(string_value(key) or ""):
-                where = _("{where}, which is a library's word here", where=where)
-            return DeviceContext(UNCLEAR, where)
+    def _dictionary_value(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
+        if outside.verdict == CERTAIN:
+            return outside
+        key = keys_of(self.index, node)[child]
+        if key is not None and self.vocabulary.says_device(key):
+            return self._likely(N_("value of a key named like a {noun}"))
+        where = _("a dictionary's value")
+        of_library = self.vocabulary.leaves(string_value(key) or "")
+        return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=where) if of_library else where)
+
+    def _dictionary_key(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
@@ -560,28 +556,18 @@ class _Climb:
         """Whether a dictionary, or what it is assigned to, is asked for a device's key."""
         holders: list[ast.expr] = [node]
         parent = self.index.parent(node)
-        name = ""
-        if isinstance(parent, ast.Assign):
-            target = parent.targets[0]
-            name = last_name(target)
-            if isinstance(target, ast.Name):
-                holders += self.index.uses_of(target)
+        target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+        if isinstance(target, ast.Name):
+            holders += self.index.uses_of(target)
+        name = last_name(target)
         holders += [ref for ref in self.index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
-        return any(
-            not isinstance(key, ast.Constant) and self.vocabulary.says_device(key)
-            for key in map(self._looked_up_key, holders)
-            if key is not None
-        )
-
-    def _looked_up_key(self, holder: ast.expr) -> ast.expr | None:
-        """The key of ``holder[key]`` and of ``holder.get(key)``."""
-        around = self.index.parent(holder)
-        if isinstance(around, ast.Subscript) and around.value is holder:
-            return around.slice
-        if isinstance(around, ast.Attribute) and around.attr == "get":
-            call = self.index.parent(around)
-            return call.args[0] if isinstance(call, ast.Call) and call.args else None
-        return None
+        for sink in (taken_by(self.index, holder) for holder in holders):
+            taker: Any = sink.holder
+            of_get = taker.args[:1] if sink.kind == METHOD and sink.name == "get" else []
+            keys = [taker.slice] if sink.kind == INDEXED else of_get
+            if any(not isinstance(key, ast.Constant) and self.vocabulary.says_device(key) for key in keys):
+                return True
+        return False
 
     def _is_asked_for_devices(self, holder: ast.expr) -> bool:
         """Whether the file also asks by a name for what a dictionary holds, and that name is a device's."""
@@ -601,11 +587,6 @@ class _Climb:
             return self._of_parameter(around, _("a Literal"))
         holder = around.arg if isinstance(around, ast.keyword) else ""
         return self._hinted(holder or last_name(getattr(around, "target", None)), _("a Literal"))
-
-    def _default(self, arguments: ast.arguments, child: ast.AST) -> DeviceContext:
-        """A parameter's default is what the parameter's name says, or is used for."""
-        parameter = next(each for each, default in defaults(arguments) if default is child)
-        return self._of_parameter(parameter, _("the default of {arg}", arg=parameter.arg))
 
     def _of_parameter(self, parameter: ast.arg, where: str) -> DeviceContext:
         """What stands at a parameter is what its name says, or is used for."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from migrator.language import N_
+from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import imported, kept_as, string_value
+from migrator.names.tree import imported, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
@@ -190,7 +191,7 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
                 names[(alias.asname or alias.name).partition(".")[0]] = package
     owner = index.class_of(node) or index.function_of(node) if names else None
     text = index.segment(owner) if owner is not None else ""
-    if not text or _MOVES.search(text) or kept_as(index.parent(node), node).lower() in vocabulary.keys:
+    if not text or _MOVES.search(text) or kept_as(index, node).lower() in vocabulary.keys:
         return ""
     words = set(re.findall(r"\w+", text))
     return next((package for name, package in names.items() if name in words), "")

@@ -22,7 +22,6 @@ from migrator.names.fstrings import Part, place_fstring
 from migrator.names.outline import Outline, outline
 from migrator.names.qualified import Neighbours, full_name
 from migrator.names.scopes import Binding, Scope
-from migrator.names.statements import body_fields, head_lines, heads, touches
 from migrator.names.tree import (
     FUNCTIONS,
     STATEMENTS,
@@ -30,19 +29,25 @@ from migrator.names.tree import (
     Statement,
     String,
     bare_name,
+    body_fields,
     called_name,
     children,
     fields_of,
+    head_lines,
+    heads,
     only_target,
     parameters,
     string_value,
     targets_of,
+    touches,
 )
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
 _REGISTERS = ("register_buffer", "register_parameter")
-_MOST_NAMES = 50_000  # of nodes; no file that a person wrote has as many
+_MOST_ANSWERS = 50_000  # that are kept; no file that a person wrote has as many
+_MOST_STEPS = 500  # from one question to others
+_DEEPEST = 60  # questions of which each waits for the next
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Answer = TypeVar("Answer")
@@ -99,7 +104,10 @@ class ModuleIndex:
         self._named: dict[str, dict[Scope, ast.Name | list[ast.Name]]] = {}
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
-        self._qualified: dict[ast.AST, str] = {}
+        self._answers: dict[tuple[object, ast.AST], Any] = {}
+        self._open: dict[tuple[object, ast.AST], int] = {}  # questions that wait for others, with their depth
+        self._steps = 0
+        self._cut = _DEEPEST  # the depth of the outermost question without whose answer another one was given
         self._last: tuple[object, tuple[int, int]] = object(), (0, 0)
         self._known: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
         self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
@@ -161,7 +169,7 @@ class ModuleIndex:
         lines: set[int] = set()
         data = self.data
         begin, stop = self.line_span(first, last or len(self._starts))
-        for word in words:
+        for word in filter(None, words):  # an empty one would be found at one place for ever
             wanted = word.encode("utf-8")
             position = data.find(wanted, begin, stop)
             while position >= 0:
@@ -324,6 +332,8 @@ class ModuleIndex:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
+        if isinstance(node, ast.Module):  # no statement holds it
+            return self._opened[node]
         return self._scope_around(self.statement_of(node))
 
     def _scope_around(self, statement: ast.AST) -> Scope:
@@ -400,14 +410,37 @@ class ModuleIndex:
 
     def qualified_name(self, node: ast.AST) -> str:
         """The full dotted name that an expression stands for; empty where that cannot be told."""
-        name = self._qualified.get(node)
-        if name is None:  # several rules ask for the same
-            name = full_name(self, node)
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                if len(self._qualified) == _MOST_NAMES:
-                    self._qualified.clear()
-                self._qualified[node] = name
-        return name
+        return self.ask("name", node, lambda: full_name(self, node), "")
+
+    def ask(self, question: object, node: ast.AST, find: Callable[[], Answer], unknown: Answer) -> Answer:
+        """The answer to a question about a node, which may ask others: each is found once.
+
+        It is ``unknown`` where a question leads back to itself, or to too many others. What was answered
+        without the answer to a question that is still open is not kept.
+        """
+        key = question, node
+        if key in self._answers:
+            known: Answer = self._answers[key]
+            return known
+        depth = len(self._open)
+        self._steps = self._steps + 1 if depth else 0
+        if key in self._open or depth == _DEEPEST or self._steps > _MOST_STEPS:
+            self._cut = min(self._cut, self._open.get(key, 0))
+            return unknown
+        around, self._cut = self._cut, _DEEPEST
+        self._open[key] = depth
+        try:
+            answer = find()
+        finally:
+            del self._open[key]
+        if self._cut >= depth:
+            if len(self._answers) == _MOST_ANSWERS:
+                self._answers.clear()
+            self._answers[key] = answer
+            self._cut = around
+        else:
+            self._cut = min(self._cut, around)
+        return answer
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
         """The values that assignments give a name."""

@@ -7,8 +7,7 @@ from typing import Any, Optional
 
 from migrator.files.lines import Lines
 from migrator.names.scopes import Binding, Scope, bind_import, bound_names
-from migrator.names.statements import body_fields
-from migrator.names.tree import Function, Import, Statement, parse
+from migrator.names.tree import Function, Import, Statement, body_fields, parse
 
 
 class Outline:
@@ -67,25 +66,31 @@ class Outline:
                 stack += [(child, node, inner) for child in reversed(getattr(node, field))]
 
 
-_MOST = 8
+_RECENT = 8
+_MOST = 1_000_000  # characters of texts; an outline takes 40 times as many bytes
 _kept: dict[str, Outline] = {}
+_size = 0
 
 
 def outline(text: str, lines: Optional[Lines] = None) -> Outline:
     """The outline of a text, made once for those who soon ask again; ``lines`` are its own, where known.
 
-    A file is read to see what it tells the others, and again to be checked: of the few files that a hook is
-    given, each is parsed once. Raises what ``parse`` raises.
+    A file is read to see what it tells the others, and again to be checked: each is parsed once. Where all
+    take too much memory, the first ones and the last stay. Raises what ``parse`` raises.
     """
+    global _size
     shared = _kept.get(text)
     if shared is None:
         shared = Outline(text, lines)
-        if len(_kept) == _MOST:
-            _kept.pop(next(iter(tuple(_kept))), None)  # another thread may be here, too
+        _size += len(text)
+        while _size > _MOST and len(_kept) >= _RECENT:
+            forget_outline(tuple(_kept)[-_RECENT])  # another thread may be here, too
         _kept[text] = shared
     return shared
 
 
 def forget_outline(text: str) -> None:
     """Give the memory of an outline back: a tree that goes at once is none that garbage is looked for in."""
-    _kept.pop(text, None)
+    global _size
+    if _kept.pop(text, None) is not None:
+        _size -= len(text)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
-from migrator.names.flow import given_by_each, parameter_of
+from migrator.names.made_from import given_by_each, parameter_of
 from migrator.names.scopes import Binding
 from migrator.names.tree import FUNCTIONS, attributes, bare_name, elements, is_none, string_value
 
@@ -29,42 +29,38 @@ _IMPORTS = re.compile(
     r"(?:^|_)import(?:_|$)|^_?lazy_?(?:import|load|module)|^(?:get|load|require)_module$", re.IGNORECASE
 )
 _IMPORT_CALLS = ("__import__", "import_module", "importorskip")
-_DEEPEST = 12
 
 _Value = Optional[ast.expr]
 
 
-def full_name(index: ModuleIndex, node: ast.AST, depth: int = 0) -> str:
-    """The full dotted name that an expression stands for; empty where that cannot be told."""
-    if depth > _DEEPEST:
-        return ""
+def full_name(index: ModuleIndex, node: ast.AST) -> str:
+    """The full dotted name that an expression stands for; asked for by ``ModuleIndex.qualified_name``."""
     if isinstance(node, ast.Attribute):
-        _, base, behind = rooted(index, node, depth)
+        _, base, behind = rooted(index, node)
         return ".".join([base, *(each.attr for each in behind)]) if base else ""
     if isinstance(node, ast.Name):
-        return _of_name(index, node, depth)
+        return _of_name(index, node)
     if isinstance(node, ast.Call):
-        return _of_call(index, node, depth)
-    return _at_key(index, node, depth) if isinstance(node, ast.Subscript) else ""
+        return _of_call(index, node)
+    return _at_key(index, node) if isinstance(node, ast.Subscript) else ""
 
 
-def rooted(index: ModuleIndex, chain: ast.expr, depth: int = 0) -> tuple[ast.expr, str, list[ast.Attribute]]:
+def rooted(index: ModuleIndex, chain: ast.expr) -> tuple[ast.expr, str, list[ast.Attribute]]:
     """What a dotted name begins with, what that stands for, and the attributes behind it.
 
     The root of ``helpers.torch.cuda`` is ``helpers.torch``, that of ``self.lib.cuda`` may be ``self.lib``.
     """
     written = [*attributes(chain)][::-1]
     node = written[0].value if written else chain
-    # At the top it is asked for by several.
-    base = full_name(index, node, depth + 1) if depth else index.qualified_name(node)
+    base = index.qualified_name(node)
     names = [each.attr for each in written]
     if not base and isinstance(node, ast.Name) and names:
         owner = _class_named(index, node)
-        kept = _kept_in(index, owner, names[0], depth) if owner is not None else ""
+        kept = _kept_in(index, owner, names[0]) if owner is not None else ""
         if kept:
             return written[0], kept, written[1:]
         if names[0] in _OF_TORCH and (len(names) > 1 or node.id == "torch"):
-            return node, _given(index, node, depth), written
+            return node, _given(index, node), written
     if base and not base.startswith("torch"):
         for place, name in enumerate(names):
             given = _handed_on(index, ".".join([base, *names[: place + 1]]))
@@ -75,10 +71,13 @@ def rooted(index: ModuleIndex, chain: ast.expr, depth: int = 0) -> tuple[ast.exp
     return node, base, written
 
 
-def _of_name(index: ModuleIndex, node: ast.Name, depth: int) -> str:
+def _of_name(index: ModuleIndex, node: ast.Name) -> str:
     bindings = index.bindings(node)
+    if len(bindings) > 1:  # of one scope, and only an import decides: looked for once, not for each use
+        owner = index.scope_of(node).owner(node.id)
+        return index.once(("bound", node.id, owner), lambda: _bound(index, node.id, bindings))
     if bindings:
-        return _bound(index, node.id, bindings, depth)
+        return _bound(index, node.id, bindings)
     if node.id == "torch" and index.stars:  # from helpers import *
         return "torch"
     return next(filter(None, (_handed_on(index, f"{star}.{node.id}") for star in index.stars)), "")
@@ -88,7 +87,7 @@ def _handed_on(index: ModuleIndex, name: str) -> str:
     return index.neighbours.module(name) if index.neighbours is not None else ""
 
 
-def _bound(index: ModuleIndex, name: str, bindings: Sequence[Binding], depth: int) -> str:
+def _bound(index: ModuleIndex, name: str, bindings: Sequence[Binding]) -> str:
     for binding in bindings:
         if binding.kind == "import":
             return _handed_on(index, binding.name) or binding.name
@@ -97,11 +96,11 @@ def _bound(index: ModuleIndex, name: str, bindings: Sequence[Binding], depth: in
     statement, value = bindings[0].node, bindings[0].value or _first_unpacked(bindings[0].node, name)
     if isinstance(value, ast.Name) and value.id == name:  # torch = torch, in a class
         outer = index.scope_of(statement).parent
-        return _bound(index, name, outer.look_up(name), depth + 1) if outer and depth < _DEEPEST else ""
+        return _bound(index, name, outer.look_up(name)) if outer else ""
     if value is None:
         return ""
     index.expand(statement)
-    found = full_name(index, value, depth + 1)
+    found = index.qualified_name(value)
     # What other calls and keys give may be anything of that name.
     return found if isinstance(value, (ast.Name, ast.Attribute)) or imports(value) or found in _KEPT else ""
 
@@ -124,18 +123,18 @@ def imports(node: ast.AST | None) -> bool:
     return called in _IMPORT_CALLS or _IMPORTS.search(called) is not None
 
 
-def _of_call(index: ModuleIndex, call: ast.Call, depth: int) -> str:
+def _of_call(index: ModuleIndex, call: ast.Call) -> str:
     called = bare_name(call.func)
     if not call.args:
-        return _returned(index, call, depth)
+        return _returned(index, call)
     first = string_value(call.args[0])
     if called == "getattr" and len(call.args) == 2 and not call.keywords:
-        base, name = full_name(index, call.args[0], depth + 1), string_value(call.args[1])
+        base, name = index.qualified_name(call.args[0]), string_value(call.args[1])
         return f"{base}.{name}" if base and name else ""
     if first is None:
         return ""
     if called == "get" and isinstance(call.func, ast.Attribute):  # sys.modules.get("torch")
-        return _of_key(index, call.func.value, first, depth)
+        return _of_key(index, call.func.value, first)
     if called == "__import__":
         return first.partition(".")[0]
     if called in _IMPORT_CALLS:
@@ -148,23 +147,23 @@ def _of_call(index: ModuleIndex, call: ast.Call, depth: int) -> str:
     return ".".join(names) if all(names) else ""
 
 
-def _at_key(index: ModuleIndex, node: ast.Subscript, depth: int) -> str:
+def _at_key(index: ModuleIndex, node: ast.Subscript) -> str:
     """``sys.modules["torch"]``, ``vars(torch)["cuda"]``, ``globals()["torch"]``, ``import_("torch")[0]``."""
     held, key = node.value, string_value(node.slice)
     if key is None:
         is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
-        return full_name(index, held, depth + 1) if is_first and imports(held) else ""
+        return index.qualified_name(held) if is_first and imports(held) else ""
     if isinstance(held, ast.Call) and bare_name(held.func) == "globals":
-        return _bound(index, key, index.module_scope.look_up(key), depth)
-    return _of_key(index, held, key, depth)
+        return _bound(index, key, index.module_scope.look_up(key))
+    return _of_key(index, held, key)
 
 
-def _of_key(index: ModuleIndex, held: ast.expr, key: str, depth: int) -> str:
+def _of_key(index: ModuleIndex, held: ast.expr, key: str) -> str:
     owner = namespace_of(held)
     if owner is not None:
-        base = full_name(index, owner, depth + 1)
+        base = index.qualified_name(owner)
         return f"{base}.{key}" if base else ""
-    return key if full_name(index, held, depth + 1) == "sys.modules" else ""
+    return key if index.qualified_name(held) == "sys.modules" else ""
 
 
 def namespace_of(node: ast.expr) -> _Value:
@@ -174,10 +173,10 @@ def namespace_of(node: ast.expr) -> _Value:
     return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else None
 
 
-def _returned(index: ModuleIndex, call: ast.Call, depth: int) -> str:
+def _returned(index: ModuleIndex, call: ast.Call) -> str:
     """The module of torch that a function of the file gives: ``get_torch()``."""
     function = index.function_called(call)
-    return _same_module(index, index.returned(function), depth) if function is not None else ""
+    return _same_module(index, index.returned(function)) if function is not None else ""
 
 
 def _class_named(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
@@ -188,19 +187,19 @@ def _class_named(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
     return definition if isinstance(definition, ast.ClassDef) else None
 
 
-def _kept_in(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> str:
+def _kept_in(index: ModuleIndex, owner: ast.ClassDef, name: str) -> str:
     """The module of torch that a class, or one of its bases in the file, keeps under a name."""
-    return index.once(("kept in", owner, name), lambda: _find_kept(index, owner, name, depth))
+    return index.ask(f"kept as {name}", owner, lambda: _find_kept(index, owner, name), "")
 
 
-def _find_kept(index: ModuleIndex, owner: ast.ClassDef, name: str, depth: int) -> str:
+def _find_kept(index: ModuleIndex, owner: ast.ClassDef, name: str) -> str:
     scope = index.inside(owner)
     in_body = scope.bindings.get(name, ()) if scope is not None else ()
     values = [*index.stored_on_self(owner).get(name, ()), *_held_in_body(index, in_body)]
     if values:
-        return _same_module(index, values, depth)
-    bases = (_class_named(index, base) for base in owner.bases) if depth < _DEEPEST else ()
-    return next(filter(None, (_kept_in(index, base, name, depth + 1) for base in bases if base)), "")
+        return _same_module(index, values)
+    bases = (_class_named(index, base) for base in owner.bases)
+    return next(filter(None, (_kept_in(index, base, name) for base in bases if base)), "")
 
 
 def _held_in_body(index: ModuleIndex, bindings: Sequence[Binding]) -> Iterator[_Value]:
@@ -214,32 +213,32 @@ def _held_in_body(index: ModuleIndex, bindings: Sequence[Binding]) -> Iterator[_
             yield binding.value
 
 
-def _given(index: ModuleIndex, node: ast.Name, depth: int) -> str:
+def _given(index: ModuleIndex, node: ast.Name) -> str:
     """The module of torch that a parameter stands for: by its name, its default, or what all calls give."""
-    bindings = index.bindings(node) if depth < _DEEPEST else []
+    bindings = index.bindings(node)
     if len(bindings) != 1 or not isinstance(written := bindings[0].node, ast.arg):
         return ""
     if node.id == "torch":
         return "torch"
     if bindings[0].value is not None:
-        return _same_module(index, [bindings[0].value], depth)
+        return _same_module(index, [bindings[0].value])
     parameter = parameter_of(index, node)
     if parameter is None or isinstance(index.parent(parameter.function), ast.ClassDef):
         return ""
-    return index.once(("given", written), lambda: _same_module(index, given_by_each(index, parameter), depth))
+    return index.ask("given", written, lambda: _same_module(index, given_by_each(index, parameter)), "")
 
 
-def _same_module(index: ModuleIndex, values: Sequence[_Value], depth: int) -> str:
+def _same_module(index: ModuleIndex, values: Sequence[_Value]) -> str:
     """The module of torch that all of some values are, ``None`` aside; empty where they are not one."""
-    names = {_module(index, each, depth + 1) for each in values if not is_none(each)}
+    names = {_module(index, each) for each in values if not is_none(each)}
     name = names.pop() if len(names) == 1 else ""
     return name if name in _KEPT else ""
 
 
-def _module(index: ModuleIndex, node: _Value, depth: int) -> str:
+def _module(index: ModuleIndex, node: _Value) -> str:
     if node is None:
         return ""
-    return full_name(index, node, depth) or (_given(index, node, depth) if isinstance(node, ast.Name) else "")
+    return index.qualified_name(node) or (_given(index, node) if isinstance(node, ast.Name) else "")
 
 
 class Neighbours(NamedTuple):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Union
+from typing import Any, Union
 
 from migrator.names.large import LARGE, parse_large
 
@@ -93,32 +94,6 @@ def string_value(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def kept_as(holder: ast.AST | None, value: ast.AST) -> str:
-    """The name under which ``holder``, the node above a value, keeps it; empty where it has none.
-
-    That is an argument's name, a dictionary's key, or a variable's or an attribute's name.
-    """
-    if isinstance(holder, ast.keyword):
-        return holder.arg or ""
-    if isinstance(holder, ast.Dict):
-        pairs = zip(holder.keys, holder.values)
-        return next((string_value(key) or "" for key, each in pairs if each is value), "")
-    if isinstance(holder, ast.Assign):
-        return last_name(holder.targets[0])
-    return last_name(holder.target) if isinstance(holder, ast.AnnAssign) else ""
-
-
-def given_as(holder: ast.AST | None, value: ast.AST) -> str:
-    """The same, or the parameter whose default a value is; nothing where it is kept under no string."""
-    if isinstance(holder, ast.arguments):
-        return next((each.arg for each, default in defaults(holder) if default is value), "")
-    if isinstance(holder, (ast.Assign, ast.AnnAssign)):
-        target = targets_of(holder)[0]
-        kept = string_value(target.slice) if isinstance(target, ast.Subscript) else last_name(target)
-        return kept or "" if holder.value is value else ""
-    return kept_as(holder, value)
-
-
 def attributes(node: ast.AST) -> Iterator[ast.Attribute]:
     """The attributes of a dotted name, the last one first: ``a.b.c`` and ``a.b``."""
     while isinstance(node, ast.Attribute):
@@ -203,3 +178,87 @@ def root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
+
+
+def chain(node: ast.expr) -> Iterator[ast.expr]:
+    """An expression, and all that it is a member, an item or the result of: ``a.b()``, ``a.b``, ``a``."""
+    while True:
+        yield node
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return
+
+
+# -- statements ------------------------------------------------------------
+
+_BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
+_BODIES: dict[type, tuple[str, ...]] = {}
+
+
+def touches(node: Any, lines: list[int]) -> bool:
+    """Whether a node lies on one of some lines, which are in order."""
+    first = getattr(node, "lineno", None)
+    if first is None:  # match patterns, arguments and comprehensions carry no place of their own
+        return any(touches(child, lines) for child in children(node))
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= node.end_lineno
+
+
+def body_fields(cls: type) -> tuple[str, ...]:
+    """The fields of a kind of statement that hold statements."""
+    bodies = _BODIES.get(cls)
+    if bodies is None:
+        bodies = _BODIES[cls] = tuple(name for name in _BODY_FIELDS if name in fields_of(cls))
+    return bodies
+
+
+def head_lines(statement: Any) -> tuple[int, int]:
+    """The first and the last line of a statement, without those that only its body has."""
+    cls = statement.__class__
+    bodies = body_fields(cls)
+    if not bodies:
+        return statement.lineno, statement.end_lineno
+    if cls.__name__ == "match_case":  # it has no place of its own
+        return statement.pattern.lineno, statement.body[0].lineno
+    decorators = getattr(statement, "decorator_list", None)
+    first = decorators[0].lineno if decorators else statement.lineno
+    below = getattr(statement, bodies[0])[0]
+    return first, getattr(below, "pattern", below).lineno
+
+
+def heads(statement: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a compound statement that are not its body."""
+    for field in fields_of(statement.__class__):
+        if field not in _BODY_FIELDS:
+            value = getattr(statement, field)
+            if value.__class__ is list:
+                yield from (item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST):
+                yield value
+
+
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_END_PROGRAM = frozenset({"exit", "_exit", "quit", "abort"})
+_END_TEST = frozenset({"skip", "skipTest", "fail", "xfail", "importorskip"})
+
+
+def leaves(statement: ast.AST | None) -> bool:
+    """Whether what stands behind a statement in its block does not run."""
+    return isinstance(statement, LEAVING) or ends_run(statement)
+
+
+def ends_run(statement: ast.AST | None) -> bool:
+    """Whether a statement calls what ends the program, or a test."""
+    return _called(statement) in _END_PROGRAM | _END_TEST
+
+
+def stops(statement: ast.AST | None) -> bool:
+    """Whether a statement raises, or ends the program."""
+    return isinstance(statement, ast.Raise) or _called(statement) in _END_PROGRAM
+
+
+def _called(statement: ast.AST | None) -> str:
+    return called_name(statement.value) if isinstance(statement, ast.Expr) else ""

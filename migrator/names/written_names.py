@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Optional
 
 _CHAIN = re.compile(r"[\w.]+")
 # Everything but the bytes of dotted names, as blanks: split() then is twice as fast as a pattern.
@@ -23,6 +24,7 @@ _ALIASED = re.compile(r"=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
 _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
 _GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
+_LONG_STRING = re.compile(r"\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''")
 _BEHIND_DOT = re.compile(r"\.[\s\\]+([^\W\d]\w*)")
 _WORD = re.compile(r"\w+")
 # Modules under their usual names, whose members are never torch's: json.load, re.compile.
@@ -32,6 +34,7 @@ _OTHERS = frozenset({"json", "math", "np", "numpy", "os", "pickle", "re", "sys",
 _BEHIND_NAME = re.compile(
     r"[\s\\]*\(([^()'\"#]*(?:\([^()'\"#]*\)[^()'\"#]*)*)\)|[\s\\]*[(\"']|[ \t]+as\b|[ \t\r]*(?:;|#|$)", re.M
 )
+_INNER = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +43,14 @@ class Written:
 
     ``dotted`` are those with a dot, such as ``F.relu``; behind a bracket they begin with it: ``.relu``.
     ``words`` are the parts of all, ``members`` those that stand right behind a dot, but for those of modules
-    that are surely others.
+    that are surely others. ``handed_on`` are the names under which other files hand modules of torch on.
     """
 
     text: str
     dotted: list[str]
     words: set[str]
     members: set[str]
+    handed_on: frozenset[str] = frozenset()
 
     @cached_property
     def apart(self) -> set[str]:
@@ -66,12 +70,37 @@ class Written:
         written = " ".join(part for parts in self.imports for part in parts)
         return self.words if "*" in written else set(_WORD.findall(written))
 
+    @cached_property
+    def _of_torch(self) -> set[str]:
+        """Those of ``members`` that may be torch's: not of ``self``, nor of what is imported elsewhere."""
+        bound: dict[str, bool] = {}
+        for name, full in _bound(self.imports):
+            named = full.rpartition(".")[2] in self.handed_on or "torch" in full.split(".")
+            bound[name] = bound.get(name, False) or full.startswith("torch") or named
+        kept = self.handed_on | {"torch"}
+        chains = (chain.split(".") for chain in self.dotted)
+        return {
+            part
+            for first, *rest in chains
+            if first not in _OTHERS
+            and not (first in ("self", "cls") and len(rest) == 1)
+            and (bound.get(first, True) or not kept.isdisjoint(rest))
+            for part in rest
+        }
+
+    def may_end_torch(self, word: str) -> bool:
+        """The same of a full name of torch, or of what is imported in quotes."""
+        return word in self._of_torch or self._stands_apart(word)
+
     def may_end(self, word: str) -> bool:
         """Whether a full name of something imported may end with a word: ``load`` of ``torch.load``.
 
         For that it is a member of something, or imported, or in quotes: ``getattr(torch, "load")``.
         """
-        if word in self.members or word in self._imported or word in self.apart:
+        return word in self.members or self._stands_apart(word)
+
+    def _stands_apart(self, word: str) -> bool:
+        if word in self._imported or word in self.apart:
             return True
         return f'"{word}"' in self.text or f"'{word}'" in self.text
 
@@ -90,7 +119,7 @@ class Written:
         return package in self._imported or f'"{package}' in self.text or f"'{package}" in self.text
 
 
-def read_names(text: str) -> Written:
+def read_names(text: str, handed_on: frozenset[str] = frozenset()) -> Written:
     """The names in a text, without a look at what they mean."""
     if text.isascii():
         chains = b" ".join(set(text.encode("ascii").translate(_BLANKS).split())).decode("ascii").split(" ")
@@ -102,18 +131,25 @@ def read_names(text: str) -> Written:
     members = set(".".join([behind for root, _, behind in parted if root not in _OTHERS]).split("."))
     words.discard("")
     members.discard("")
-    return Written(text, dotted, words, members)
+    return Written(text, dotted, words, members, handed_on)
 
 
-def may_give(text: str, name: str, keywords: Iterable[str]) -> bool:
-    """Whether a text may give one of some keywords to what is called by a name, or by an alias of it."""
+def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int] = None) -> bool:
+    """Whether a text may give one of some keywords to what is called by a name, or by an alias of it.
+
+    With ``place`` the argument may also be given without its keyword, as the one behind so many others.
+    """
     given = "|".join(word for word in keywords if re.search(rf"\b{word}\s*=(?!=)", text))
-    place = text.find(name) if given else -1
-    while place >= 0:
-        behind = _BEHIND_NAME.match(text, place + len(name))
-        if behind and (behind[1] is None or re.search(rf"\b(?:{given})\s*=", behind[1])):
+    found = text.find(name) if given or place is not None else -1
+    while found >= 0:
+        behind = _BEHIND_NAME.match(text, found + len(name))
+        if behind and (
+            behind[1] is None
+            or (given and re.search(rf"\b(?:{given})\s*=", behind[1]))
+            or (place is not None and ("*" in behind[1] or _INNER.sub("", behind[1]).count(",") >= place))
+        ):
             return True
-        place = text.find(name, place + 1)
+        found = text.find(name, found + 1)
     return False
 
 
@@ -154,6 +190,23 @@ def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
 def imported_names(text: str) -> Iterator[tuple[str, str]]:
     """Each name that an import binds, with the full name that it stands for, which may begin with dots."""
     return _bound(_imports(text))
+
+
+def imported_places(text: str) -> Optional[list[tuple[str, str]]]:
+    """The module of each name that a text imports, and the name in it, which is empty for a whole module.
+
+    None where a string over several lines may hold some of the imports: a tree tells them apart.
+    """
+    imports = list(_imports(text))
+    if any("import" in each for each in _LONG_STRING.findall(text)):
+        if len(imports) != len(list(_imports(_LONG_STRING.sub("", text)))):
+            return None
+    return [
+        (module or name, "" if name == "*" or not module else name)
+        for plain, module, in_brackets, listed in imports
+        for part in (plain or _COMMENT.sub("", in_brackets or listed)).replace("\\", " ").split(",")
+        if (name := part.strip().partition(" ")[0])
+    ]
 
 
 def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ _KEYWORDS = frozenset(
     " throw static_cast reinterpret_cast".split()
 )
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]{2,}")
-_DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
+DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b")
 _WORTH = re.compile(
     r"__global__|<<<|\bcuda|CUDA|cu(?:blas|dnn)|PYBIND11_MODULE|TORCH_LIBRARY|RegisterOperators"
@@ -173,7 +173,7 @@ class _Scanner:
             code += found[begin:place]
             begin = place + 1
             text, offset = found[place]
-            match = _DEFINE.match(text)
+            match = DEFINE.match(text)
             condition = _CONDITION.match(text)
             if match:
                 body, _ = tokens(text[match.end() :], offset + match.end())
@@ -273,7 +273,7 @@ class _Scanner:
                 pass
             elif text == "<<<":
                 if cuda is None or not cuda[1].startswith("<<<"):
-                    cuda = (self._line(where), f"<<<{_launched(body, place)}")
+                    cuda = (self._line(where), f"<<<{launched(body, place)}")
             elif before not in _MEMBER_SIGNS and is_word(text):
                 mentions.add(text)
                 if cuda is None and (_is_cuda_word(text) or _is_cuda_scope(body, place)):
@@ -335,7 +335,7 @@ def _is_cuda_scope(body: Sequence[Token], place: int) -> bool:
     return after not in ("==", "!=") and (not start or body[start - 1].text not in ("==", "!=", "case"))
 
 
-def _launched(body: Sequence[Token], place: int) -> str:
+def launched(body: Sequence[Token], place: int) -> str:
     """The kernel's name before ``<<<``, with its template arguments left out."""
     depth = 0
     for token in reversed(body[max(0, place - 60) : place]):

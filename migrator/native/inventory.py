@@ -10,11 +10,9 @@ from functools import cache
 from typing import Any
 
 from migrator.data_folders import reports_yaml
+from migrator.native.functions import DEFINE, Token, launched, tokens
 
-_FAR = 300  # characters before <<< in which a kernel's name and its template arguments stand
-# Places in code only; what is blanked keeps its length, and so the lines.
-_NO_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
-_INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?P<word>[^>\"\n]{1,200})[>\"]", re.MULTILINE)
+_INCLUDED = re.compile(r"[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]{1,200})[>\"]")
 
 
 @dataclass(frozen=True)
@@ -32,42 +30,35 @@ class Use:
 
 def inventory(text: str) -> list[Use]:
     """The launches and the libraries of a file, each once, by their first lines."""
-    code = _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     places: dict[tuple[str, str], list[int]] = {}
-    for at, name in _launches(code):
-        places.setdefault((name, ""), []).append(at)
-    for pattern, where in ((_words(), code), (_INCLUDED, text)):
-        for found in pattern.finditer(where):
-            known = _library(found["word"])
-            if known is not None:
-                places.setdefault(known, []).append(found.start())
+    code = [*_with_macros(text)]
+    for place, (word, at) in enumerate(code):
+        known: tuple[str, str] | None = None
+        if word == "<<<":
+            name = launched(code, place)
+            known = (name, "") if name else None
+        elif included := _INCLUDED.match(word):
+            known = _library(included[1])
+        elif place + 1 < len(code) and code[place + 1].text in ("(", "::"):
+            longer = code[place + 1 : place + 4]  # at::cuda::
+            ends = len(longer) == 3 and longer[2].text in ("(", "::")
+            known = _library(word) or (_library(f"{word}::{longer[1].text}") if ends else None)
+        if known is not None:
+            places.setdefault(known, []).append(at)
     uses = [
-        Use(name, bisect_right(starts, min(every)), len(every), route)
+        Use(name, bisect_right(starts, every[0]), len(every), route)
         for (name, route), every in places.items()
     ]
     return sorted(uses, key=lambda use: (use.line, use.name))
 
 
-def _launches(code: str) -> Iterator[tuple[int, str]]:
-    """Where kernels are started, and their names."""
-    at = code.find("<<<")
-    while at >= 0:
-        name = _name_at_end(code[max(at - _FAR, 0) : at])
-        if name:
-            yield at, name
-        at = code.find("<<<", at + 3)
-
-
-def _name_at_end(text: str) -> str:
-    """The name that a text ends with, before its template arguments; empty where it ends with none."""
-    text = text.rstrip()
-    end, depth = len(text), 0
-    while end and (depth or text[end - 1] == ">"):
-        end -= 1
-        depth += {">": 1, "<": -1}.get(text[end], 0)
-    name = re.split(r"\W", text[:end].rstrip())[-1]
-    return "" if name[:1].isdigit() else name
+def _with_macros(text: str) -> Iterator[Token]:
+    """The tokens of a text, and behind a directive those of what it defines."""
+    for token in tokens(text)[0]:
+        yield token
+        if macro := DEFINE.match(token.text):
+            yield from tokens(token.text[macro.end() :], token.offset + macro.end())[0]
 
 
 @cache
@@ -75,17 +66,6 @@ def _libraries() -> dict[str, tuple[str, str]]:
     """The library and its route by the beginnings of words."""
     listed: list[dict[str, Any]] = reports_yaml("native/libraries.yaml")
     return {word: (item["library"], item["route"]) for item in listed for word in item["words"]}
-
-
-@cache
-def _words() -> re.Pattern[str]:
-    """Words that begin as one of a library, where they are called or name a space of names."""
-    known: dict[str, list[str]] = {}  # by their beginnings: so few are tried at a word
-    for word in sorted(_libraries(), key=len, reverse=True):
-        if "/" not in word:
-            known.setdefault(word[:3], []).append(re.escape(word[3:]))
-    choice = "|".join(f"{re.escape(begins)}(?:{'|'.join(rest)})" for begins, rest in known.items())
-    return re.compile(rf"\b(?P<word>(?:{choice})(?![a-z])\w*)(?=[ \t]*(?:\(|::))")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a command starts: ``nohup python -u train.py`` three programs, each with words of its own.
+"""Words of a shell, and what a command starts: ``nohup python -u train.py`` three programs.
 
 What launchers take is in ``api_db/launch_commands.csv``.
 """
@@ -7,20 +7,143 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, Optional
+
+from tree_sitter import Node
 
 from migrator.api_support import tables
 from migrator.files.file_types import YACS_KEY
 from migrator.other_files.index import FILLED, Program, Setting, Span
-from migrator.other_files.shell_words import ShellWord
+
+_VERBATIM = ("word", "number", "variable_name", "string_content", "regex", "test_operator")
+_ESCAPED_IN_STRING = '"\\$`\n'
+
 
 SHELLS = ("bash", "sh", "dash")
 _PYTHON = re.compile(r"python[\d.]*\Z")
 _SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
 _ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
+
+
+@dataclass
+class ShellWord:
+    """A word: its text, with a ``FILLED`` for each thing that a shell fills in, and each character's byte.
+
+    ``variables`` are the names of the variables that are filled in, in order, empty for anything else.
+    """
+
+    span: Span
+    text: str = ""
+    places: list[int] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
+
+    @property
+    def known(self) -> Optional[str]:
+        """The text; None where a shell fills something in."""
+        return None if FILLED in self.text else self.text
+
+    @property
+    def variable(self) -> str:
+        """The variable of which the word is the value, and nothing else; or empty."""
+        return self.variables[0] if self.text == FILLED else ""
+
+    @property
+    def whole(self) -> Optional[Span]:
+        """Where all of the text stands, as ``place`` says."""
+        return self.place(0, len(self.text))
+
+    def place(self, start: int, end: int) -> Optional[Span]:
+        """Where some characters stand; None where they do not stand there as they are meant."""
+        if start == end:
+            at = self.places[start] if start < len(self.places) else self.span[1]
+            return (at, at) if not self.text else None
+        first, last = self.places[start], self.places[end - 1]
+        length = sum(len(char.encode("utf-8")) for char in self.text[start : end - 1])
+        if FILLED in self.text[start:end] or last - first != length:
+            return None
+        return first, last + len(self.text[end - 1].encode("utf-8"))
+
+
+def shell_word(node: Node, data: bytes) -> ShellWord:
+    """A node of the grammar that is a word."""
+    word = ShellWord(span_of(node))
+    _add(word, node, data)
+    return word
+
+
+def variable_of(node: Node) -> str:
+    """The variable that an expansion is of; empty for other expansions."""
+    node = without_quotes(node)  # "$NAME"
+    for child in node.children if node.type in ("simple_expansion", "expansion") else ():
+        if child.type == "subscript":
+            child = child.children[0]
+        if child.type == "variable_name":
+            return text_of(child)
+    return ""
+
+
+def without_quotes(node: Node) -> Node:
+    """The one thing that stands between double quotes; the node itself where there are none, or more."""
+    inner = [child for child in node.children if child.type != '"'] if node.type == "string" else []
+    return inner[0] if len(inner) == 1 else node
+
+
+def span_of(node: Node) -> Span:
+    """The bytes of a node."""
+    return node.start_byte, node.end_byte
+
+
+def text_of(node: Node) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _add(word: ShellWord, node: Node, data: bytes) -> None:
+    # Whether a pattern fits one text alone.
+    fits_one = node.type == "extglob_pattern" and not set(node.text or b"") & set(b"*?[](){}!+@\\")
+    if node.type == "raw_string":
+        _take(word, data, node.start_byte + 1, node.end_byte - 1, "")
+    elif node.type == "concatenation":
+        for child in node.children:
+            _add(word, child, data)
+    elif node.type == "string":
+        at = node.start_byte + 1
+        for child in node.children:
+            if child.type not in ('"', "string_content"):
+                _take(word, data, at, child.start_byte, _ESCAPED_IN_STRING)
+                _fill(word, child)
+                at = child.end_byte
+        _take(word, data, at, node.end_byte - 1, _ESCAPED_IN_STRING)
+    elif not node.children and (node.type in _VERBATIM or fits_one):
+        _take(word, data, node.start_byte, node.end_byte, "*")
+    else:
+        _fill(word, node)
+
+
+def _fill(word: ShellWord, node: Node) -> None:
+    word.text += FILLED
+    word.places.append(node.start_byte)
+    word.variables.append(variable_of(node))
+
+
+def _take(word: ShellWord, data: bytes, start: int, end: int, escapes: str) -> None:
+    """Add a text in which a backslash stands before what it makes plain: ``escapes``, or all for a ``*``."""
+    text, at, escaped = data[start:end].decode("utf-8", "replace"), start, False
+    taken = list[str]()
+    for char, following in zip(text, [*text[1:], ""]):
+        begins = not escaped and char == "\\" and following and escapes
+        if begins and (escapes == "*" or following in escapes):
+            escaped = True
+        else:
+            if not (escaped and char == "\n"):
+                taken.append(char)
+                word.places.append(at)
+            escaped = False
+        at += len(char.encode("utf-8"))
+    word.text += "".join(taken)
 
 
 @dataclass(frozen=True)
@@ -47,18 +170,17 @@ class Launcher:
 @cache
 def launchers() -> dict[str, Launcher]:
     """Every launcher that is known, by its name."""
-    found = {}
-    for name, starts, positionals, others, flags, values, variables, _ in tables.rows("launch_commands"):
-        counts = (value.partition(":") for value in values.split())
-        found[name] = Launcher(
+    return {
+        name: Launcher(
             starts,
             int(positionals),
             others,
             frozenset(flags.split()),
-            {option: int(count or 1) for option, _, count in counts},
+            {each.partition(":")[0]: int(each.partition(":")[2] or 1) for each in values.split()},
             frozenset(variables.split()),
         )
-    return found
+        for name, starts, positionals, others, flags, values, variables, _ in tables.rows("launch_commands")
+    }
 
 
 def launcher_of(program: Program) -> Optional[Launcher]:
@@ -135,23 +257,11 @@ def _next(words: Sequence[ShellWord], program: Program, launcher: Launcher) -> t
     return at, kind
 
 
-@dataclass(frozen=True)
-class Flow:
-    """A variable whose value is all of the word at ``span``."""
-
-    variable: str
-    span: Span
+Flow = tuple[str, Span]  # a variable, and the place of the word that is its value
 
 
-def settings(
-    program: Program, words: Sequence[ShellWord], command: Optional[int], number: Optional[int]
-) -> Iterator[tuple[Setting, Optional[Flow]]]:
+def settings(program: Program, words: Sequence[ShellWord]) -> Iterator[tuple[Setting, Optional[Flow]]]:
     """The options, arguments, keys and variables among a program's own words, with where values come from."""
-    for setting, flow in _settings(program, words):
-        yield setting._replace(command=command, program=number), flow
-
-
-def _settings(program: Program, words: Sequence[ShellWord]) -> Iterator[tuple[Setting, Optional[Flow]]]:
     launcher = launcher_of(program)
     held: Optional[ShellWord] = None  # told with the option before it
     place, end = program.words
@@ -160,9 +270,10 @@ def _settings(program: Program, words: Sequence[ShellWord]) -> Iterator[tuple[Se
         place += 1
         name, sign, _ = word.text.partition("=")
         following = words[place] if place < end else None
-        if launcher is not None and name in launcher.variables:
+        naming = word if sign else following
+        if launcher is not None and name in launcher.variables and naming is not None:
             beside = words[place + 1] if launcher.takes(name) == 2 and place + 1 < end else None
-            for each in _named(word if sign else following, len(name) + 1 if sign else 0):
+            for each in _named(naming, len(name) + 1 if sign else 0):
                 if beside is not None:  # -genv NAME VALUE
                     where = beside.whole if beside.known else None
                     each = each._replace(value=beside.known, value_span=where, reads=False)
@@ -209,13 +320,11 @@ def _valued(
     setting = Setting(kind, name, span or word.span, None, where if begins else None, begins=begins)
     if not filled:
         setting = setting._replace(value=text, value_span=where, begins="")
-    return setting, Flow(variable, holder.span) if variable else None
+    return setting, (variable, holder.span) if variable else None
 
 
-def _named(word: Optional[ShellWord], start: int) -> Iterator[Setting]:
+def _named(word: ShellWord, start: int) -> Iterator[Setting]:
     """The variables that an option's value names: ``ALL,NAME=value``."""
-    if word is None:
-        return
     for found in _ASSIGNED.finditer(word.text[start:]):
         span = word.place(start + found.start(1), start + found.end(1))
         if span is not None and found[1] not in ("ALL", "NONE", "NIL"):

@@ -60,31 +60,23 @@ def too_deep(depth: int) -> bool:
 
 def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] = ()) -> Content:
     """What the entries of a file say."""
-    settings: list[Setting] = []
-    named = _values_beside_names(entries)
-    for entry in entries:
-        variable = _variable(entry, named) or _option_of_pip(entry)
-        if variable is not None:
-            settings.append(variable)
-        else:
-            name = ".".join(map(str, entry.path))
-            settings.append(Setting("key", name, entry.span, entry.value, entry.place))
-    own = Content(tuple(settings), comments=tuple(comments))
-    return joined((own, *_commands(entries, lines)))
+    named = {  # of "- name: X" and "value: Y" the values, by the path of the item
+        entry.path[:-1]: entry
+        for entry in entries
+        if entry.path[-1] == "value" and len(entry.path) > 2 and _is_environment(entry.path[-3])
+    }
+    settings = tuple(
+        _variable(entry, named)
+        or _option_of_pip(entry)
+        or Setting("key", ".".join(map(str, entry.path)), entry.span, entry.value, entry.place)
+        for entry in entries
+    )
+    return joined((Content(settings, comments=tuple(comments)), *_commands(entries, lines)))
 
 
 @lru_cache(maxsize=1024)
 def _is_environment(step: Step) -> bool:
     return isinstance(step, str) and bool(_ENVIRONMENT.match(step) or step in _CONTAINER_ENVIRONMENT)
-
-
-def _values_beside_names(entries: Iterable[Entry]) -> dict[tuple[Step, ...], Entry]:
-    """Of ``- name: X`` and ``value: Y`` the values, by the path of the item."""
-    return {
-        entry.path[:-1]: entry
-        for entry in entries
-        if entry.path[-1] == "value" and len(entry.path) > 2 and _is_environment(entry.path[-3])
-    }
 
 
 def _variable(entry: Entry, named: dict[tuple[Step, ...], Entry]) -> Optional[Setting]:
@@ -134,21 +126,16 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
             lists.setdefault(entry.path[:-2], {}).setdefault(str(holder), []).append(entry)
     for parts in lists.values():
         # A container's command and its arguments are one command.
-        words = [entry for name in _COMMANDS for entry in parts.get(name, ())]
-        yield _listed(words)
-        for entry in words:
+        held = [entry for name in _COMMANDS for entry in parts.get(name, ())]
+        words = [Word(entry.value if entry.verbatim else None, entry.value_span or (0, 0)) for entry in held]
+        span = (min(word.span[0] for word in words), max(word.span[1] for word in words))
+        if (words[0].text or "").startswith("-"):
+            words.insert(0, Word("", (held[0].span[0],) * 2))
+            span = min(span[0], held[0].span[0]), span[1]
+        yield shell.listed(words, span)
+        for entry in held:
             if entry.value and entry.value_span and re.search(r"\s", entry.value):  # of sh -c
                 yield read_written(lines.data, entry.value, entry.value_span)
-
-
-def _listed(entries: Sequence[Entry]) -> Content:
-    """A list of words as a command, with its options."""
-    nothing = Word("", (entries[0].span[0],) * 2)
-    words = [Word(entry.value if entry.verbatim else None, entry.value_span or (0, 0)) for entry in entries]
-    if (words[0].text or "").startswith("-"):
-        words.insert(0, nothing)
-    span = (min(word.span[0] for word in words), max(word.span[1] for word in words))
-    return shell.listed(words, span)
 
 
 # -- commands of a shell in a value, which may be indented or folded there ------

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Callable, Literal, NamedTuple, Optional, cast
+from typing import Callable, Literal, NamedTuple, Optional
 
 from migrator.files.lines import Lines
 
@@ -171,19 +171,19 @@ class TextIndex:
         return self.data[slice(*span)].decode("utf-8")
 
 
-# The module of each type's reader; what has none is not looked at by rules.
+# The module of each type's reader, and its function there; what has none is not looked at by rules.
 _READERS = {
-    "shell": "shell",
-    "env": "shell",
-    "makefile": "makefile",
-    "yaml": "yaml",
-    "json": "json",
-    "toml": "toml",
-    "ini": "ini",
-    "requirements": "requirements",
-    "dockerfile": "dockerfile",
-    "markdown": "documents",
-    "rst": "documents",
+    "shell": "shell.read",
+    "env": "shell.read",
+    "makefile": "with_shell.read_makefile",
+    "yaml": "yaml.read",
+    "json": "keyed.read_json",
+    "toml": "keyed.read_toml",
+    "ini": "keyed.read_ini",
+    "requirements": "requirements.read",
+    "dockerfile": "with_shell.read_dockerfile",
+    "markdown": "with_shell.read_document",
+    "rst": "with_shell.read_document",
 }
 
 
@@ -195,8 +195,8 @@ def has_reader(of_type: str) -> bool:
 def read(name: str, of_type: str, text: str) -> TextIndex:
     """What a text says. Raises NotParsedError where it cannot be read."""
     lines = Lines(text)
-    module = import_module(f"migrator.other_files.{_READERS[of_type]}")
-    reader = cast("Callable[[Lines], Content]", module.read)
+    module, _, function = _READERS[of_type].partition(".")
+    reader: Callable[[Lines], Content] = getattr(import_module(f"migrator.other_files.{module}"), function)
     return TextIndex(name, of_type, lines, reader(lines))
 
 

@@ -38,9 +38,9 @@ _WITH_VALUE = frozenset(
     " --platform --root".split()
 )
 # One requirement, as pip, conda or poetry write it.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?")
+_OF_CONDA = re.compile(rf"(?:[\w./-]+::)?{_NAME.pattern}")  # pytorch::torchvision
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
-_CHANNEL = re.compile(r"[\w./-]+::")  # conda: pytorch::torchvision
 _SPECIFIER = "=<>!~("
 _VERSIONS = re.compile(r"(?:[=<>!~]+\s*[\w.*+!-]+(?:\s*,\s*|\Z))*")
 # Lines of pip's own files.
@@ -54,41 +54,28 @@ def requirements_of(index: TextIndex) -> Iterator[Requirement]:
     """What a file has installed."""
     yield from index.content.requirements
     for setting in index.content.settings:
-        if setting.kind == "key":
-            yield from _of_setting(index, setting)
+        if setting.kind == "key" and setting.value is not None and setting.value_span is not None:
+            yield from _of_key(index, setting.name, setting.value, setting.value_span)
     for number, command in enumerate(index.content.commands):
         yield from _of_command(index, command, f"command {number}")
 
 
-def _of_setting(index: TextIndex, setting: Setting) -> Iterator[Requirement]:
-    if setting.value is None or setting.value_span is None:
-        return
-    known = _LISTS.get(index.type)
-    if index.type == "toml" and (found := _POETRY.fullmatch(setting.name)):
-        name, span = normalized(found[2]), setting.value_span
-        number = index.lines.line_of(span[0])
-        whole = index.lines.span(number, number)
+def _of_key(index: TextIndex, name: str, value: str, span: Span) -> Iterator[Requirement]:
+    known, lines = _LISTS.get(index.type), index.lines
+    if index.type == "toml" and (found := _POETRY.fullmatch(name)):
+        whole = lines.span(*[lines.line_of(span[0])] * 2)
         line = whole if _ENTRY.fullmatch(index.text_of(whole)) else None
-        yield Requirement(name, span, setting.value, span, by="poetry", group=_list_of(found[1]), line=line)
-    elif known is not None and known.fullmatch(setting.name):
-        of_conda = index.type == "yaml" and ".pip." not in setting.name
-        by: Literal["pip", "conda"] = "conda" if of_conda else "pip"
-        start = setting.value_span[0]
-        quoted = _with_quotes(index, setting.value_span)
-        line = alone_on_line(index.lines, quoted)
-        item = requirement_at(setting.value, start, by, span=quoted, group=_list_of(setting.name), line=line)
+        group = found[1].rpartition(".")[0]
+        yield Requirement(normalized(found[2]), span, value, span, by="poetry", group=group, line=line)
+    elif known is not None and known.fullmatch(name):
+        by: Literal["pip", "conda"] = "conda" if index.type == "yaml" and ".pip." not in name else "pip"
+        start, end = span
+        around = index.data[start - 1 : start], index.data[end : end + 1]
+        quoted = (start - 1, end + 1) if around in ((b'"', b'"'), (b"'", b"'")) else span
+        line, group = alone_on_line(lines, quoted), name.rpartition(".")[0]
+        item = requirement_at(value, start, by, span=quoted, group=group, line=line)
         if item is not None:
             yield item
-
-
-def _list_of(key: str) -> str:
-    return key.rpartition(".")[0]
-
-
-def _with_quotes(index: TextIndex, span: Span) -> Span:
-    start, end = span
-    around = index.data[start - 1 : start], index.data[end : end + 1]
-    return (start - 1, end + 1) if around in ((b'"', b'"'), (b"'", b"'")) else span
 
 
 def alone_on_line(lines: Lines, span: Span) -> Optional[Span]:
@@ -101,34 +88,25 @@ def alone_on_line(lines: Lines, span: Span) -> Optional[Span]:
 
 
 def _of_command(index: TextIndex, command: Command, group: str) -> Iterator[Requirement]:
-    words = command.words
-    start = _first_package(command)
-    if not start:
+    texts = [word.text or "" for word in command.words]
+    for place, text in enumerate(texts[:6]):
+        if (_PIP.fullmatch(text) or text in _CONDA) and "install" in texts[place + 1 : place + 4]:
+            break
+    else:
         return
-    by: Literal["pip", "conda"] = "conda" if words[0].text in _CONDA else "pip"
+    by: Literal["pip", "conda"] = "conda" if texts[0] in _CONDA else "pip"
     takes = False
-    for word in words[start:]:
+    for word in command.words[texts.index("install", place + 1) + 1 :]:
         if word.text is None or takes or word.text.startswith("-"):
             takes = word.text is not None and not takes and word.text in _WITH_VALUE
             continue
-        begin, end = word.span
         raw = index.text_of(word.span)
         quoted = raw[:1] in ("'", '"')
         if raw[quoted : len(raw) - quoted] != word.text or "/" in word.text.partition("@")[0]:
             continue  # a path, or a text that is not written as it is meant
-        item = requirement_at(word.text, begin + quoted, by, span=(begin, end), group=group)
+        item = requirement_at(word.text, word.span[0] + quoted, by, span=word.span, group=group)
         if item is not None:
             yield item
-
-
-def _first_package(command: Command) -> int:
-    """Behind which word of a command packages stand; 0 where it installs none."""
-    texts = [word.text or "" for word in command.words]
-    for place, text in enumerate(texts[:6]):
-        of_pip = _PIP.fullmatch(text) is not None
-        if (of_pip or text in _CONDA) and "install" in texts[place + 1 : place + 4]:
-            return texts.index("install", place + 1) + 1
-    return 0
 
 
 def read(lines: Lines) -> Content:
@@ -138,16 +116,21 @@ def read(lines: Lines) -> Content:
     settings: list[Setting] = []
     for first, last, body in _logical(lines, comments):
         stripped = body.strip()
-        if not stripped:
+        start = first + _size(body[: len(body) - len(body.lstrip())])
+        if option := _OPTION.match(stripped):
+            name, quote = option[1], option[2][:1] in ("'", '"')
+            value = option[2].strip("\"'")
+            begin = start + _size(stripped[: option.start(2)]) + quote
+            span = begin, begin + _size(value)
+            settings.append(Setting("option", name, (start, start + len(name)), value, span))
+            stripped, start = (value, begin) if name in _EDITABLE else ("", start)
+        if not stripped or stripped.startswith("-"):
             continue
-        start = first + len(body[: len(body) - len(body.lstrip())].encode("utf-8"))
-        if stripped.startswith("-"):
-            setting = _option(stripped, start)
-            settings += [setting] if setting else []
-            if setting is None or setting.name not in _EDITABLE or not setting.value_span:
-                continue
-            stripped, start = str(setting.value), setting.value_span[0]
-        found = requirement_at(stripped.rstrip("\\ \t"), start, line=_line(lines, first, last))
+        end = last  # with the indented comments below: there pip-compile says who wants it
+        while end < len(lines.starts) and _ABOUT.match(lines.data, lines.starts[end]):
+            end += 1
+        number = lines.line_of(start)
+        found = requirement_at(stripped.rstrip("\\ \t"), start, line=lines.span(number, end))
         # A backslash too many makes one of two: nobody knows what is meant.
         if found is not None and (lines.line_of(first) == last or _VERSIONS.fullmatch(found.specifier)):
             requirements.append(found)
@@ -157,13 +140,11 @@ def read(lines: Lines) -> Content:
 def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, int, str]]:
     """The lines without their comments, joined where one ends in ``\\``, with first byte and last line."""
     joined, first = "", 0
-    for number in range(1, len(lines.starts) + 1):
-        start, end = lines.starts[number - 1], lines.content_end(number)
+    for number, start in enumerate(lines.starts, 1):
+        end = lines.content_end(number)
         line = lines.data[start:end].decode("utf-8")
-        found = _COMMENT.search(line)
-        if found:
-            behind = start + len(line[: found.start()].encode("utf-8"))
-            comments.append((behind, end))
+        if found := _COMMENT.search(line):
+            comments.append((start + _size(line[: found.start()]), end))
             line = line[: found.start()]
         first = first if joined else start
         if line.endswith("\\") and number < len(lines.starts):
@@ -172,24 +153,6 @@ def _logical(lines: Lines, comments: list[Span]) -> Iterator[tuple[int, int, str
             continue
         yield first, number, joined + line
         joined = ""
-
-
-def _option(text: str, start: int) -> Optional[Setting]:
-    found = _OPTION.match(text)
-    if found is None:
-        return None
-    name, value = found[1], found[2].strip("\"'")
-    begin = start + len(text[: found.start(2)].encode("utf-8")) + (found[2][:1] in ("'", '"'))
-    span = begin, begin + len(value.encode("utf-8"))
-    return Setting("option", name, (start, start + len(name)), value, span)
-
-
-def _line(lines: Lines, start: int, last: int) -> Span:
-    """The lines of a requirement, with the indented comments below: there pip-compile says who wants it."""
-    first = lines.line_of(start)
-    while last < len(lines.starts) and _ABOUT.match(lines.data, lines.starts[last]):
-        last += 1
-    return lines.span(first, last)
 
 
 def requirement_at(
@@ -205,30 +168,28 @@ def requirement_at(
 
     ``span`` is the item with its quotes, where it has some.
     """
-    whole = span or (start, start + _size(text))
     body, _, marker = text.partition(";")
     marker, locked = marker.partition(" --hash")[0].strip(), " --hash" in text
     body = body.partition(" --")[0]
     behind = start + _size(body.rstrip())
+    whole = span or (start, start + _size(text))
     item = Requirement("", whole, "", (behind, behind), marker, "", by, group, line, locked)
     if "://" in body.partition("@")[0]:  # git+https://… without a name
-        return item._replace(name=_name_of_address(body.strip()), address=body.strip())
-    channel = _CHANNEL.match(body) if by == "conda" else None
-    found = _NAME.match(body, channel.end() if channel else 0)
+        address = body.strip()
+        egg = _EGG.search(address)
+        last = address.partition("#")[0].rstrip("/").rpartition("/")[2]
+        name = egg[1] if egg else last.partition("@")[0].partition(".git")[0].partition("-")[0]
+        return item._replace(name=normalized(name), address=address)
+    found = (_OF_CONDA if by == "conda" else _NAME).match(body)
     if found is None:
         return None
-    end = found.end()
-    if body[end : end + 1] == "[" and "]" in body[end:]:
-        end = body.index("]", end) + 1
-    rest = body[end:]
-    first = end + len(rest) - len(rest.lstrip())
-    specifier = rest.strip()
-    item = item._replace(name=normalized(found.group()))
+    end, rest = found.end(), body[found.end() :]
+    item, specifier = item._replace(name=normalized(found[1])), rest.strip()
     if specifier.startswith("@"):
         return item._replace(address=specifier[1:].strip())
     if specifier and specifier[0] not in _SPECIFIER and not (by == "conda" and specifier[0].isdigit()):
         return None  # prose
-    begin = start + _size(body[: first if specifier else end])
+    begin = start + _size(body[: end + len(rest) - len(rest.lstrip())] if specifier else body[:end])
     place = begin, begin + _size(specifier)
     return item._replace(specifier=specifier.strip("() "), specifier_span=place)
 
@@ -236,14 +197,6 @@ def requirement_at(
 def normalized(name: str) -> str:
     """A package's name as they are compared: in lower case, with ``-``."""
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _name_of_address(address: str) -> str:
-    egg = _EGG.search(address)
-    if egg:
-        return normalized(egg[1])
-    last = address.partition("#")[0].rstrip("/").rpartition("/")[2]
-    return normalized(last.partition("@")[0].partition(".git")[0].partition("-")[0])
 
 
 def _size(text: str) -> int:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import accumulate, chain, product
-from typing import Callable, Optional, TypeVar
+from typing import Optional
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point, Range
 
 from migrator.files.lines import Lines
-from migrator.other_files.command_lines import SHELLS, is_python, launchers, programs, settings
-from migrator.other_files.index import FILLED, Command, Content, Program, Setting, Span, Word
-from migrator.other_files.shell_words import (
+from migrator.other_files.command_lines import (
+    SHELLS,
     ShellWord,
+    is_python,
+    launchers,
+    programs,
+    settings,
     shell_word,
     span_of,
     text_of,
     variable_of,
     without_quotes,
 )
+from migrator.other_files.index import FILLED, Command, Content, Program, Setting, Span, Word
 
 _WORDS = frozenset(
     "word number raw_string string concatenation simple_expansion expansion command_substitution"
@@ -45,9 +48,6 @@ _DEEPEST = 4
 _SOME_COMMAND = b"x "
 _MOST_PAIRS = 10_000  # of the texts of a variable and the options that it goes to
 
-_First = TypeVar("_First")
-_Second = TypeVar("_Second")
-
 
 def read(lines: Lines) -> Content:
     """What a shell script says. What the grammar cannot read is left out."""
@@ -66,30 +66,26 @@ def read_shell(data: bytes, spans: tuple[Span, ...] = (), depth: int = 0, in_val
 
 def listed(words: Sequence[Word], span: Span) -> Content:
     """A command whose words stand one by one in a list, each with the place of its text."""
-    known = [_alone(word) for word in words]
+    known = []
+    for text, place in words:
+        own = FILLED if text is None else text
+        starts = accumulate((len(char.encode("utf-8")) for char in own), initial=place[0])
+        known.append(ShellWord(place, own, [*starts][:-1], [""] * own.count(FILLED)))
     started = tuple(programs(known))
     found = [
-        setting for place, program in enumerate(started) for setting, _ in settings(program, known, 0, place)
+        setting._replace(command=0, program=place)
+        for place, program in enumerate(started)
+        for setting, _ in settings(program, known)
     ]
     return Content(tuple(found), (Command(tuple(words), span, started),))
 
 
-def _alone(word: Word) -> ShellWord:
-    """A word that no shell reads."""
-    if word.text is None:
-        return ShellWord(word.span, FILLED, [word.span[0]], [""])
-    starts = accumulate((len(char.encode("utf-8")) for char in word.text), initial=word.span[0])
-    return ShellWord(word.span, word.text, list(starts)[:-1], [""] * word.text.count(FILLED))
-
-
-@cache
-def _language() -> Language:
-    return Language(tree_sitter_bash.language())
+_LANGUAGE = Language(tree_sitter_bash.language())
 
 
 def _parsed(data: bytes, spans: Iterable[Span]) -> Node:
     """The tree of some data, or of the parts of it that are shell."""
-    parser = Parser(_language())
+    parser = Parser(_LANGUAGE)
     ranges = [Range(Point(0, start), Point(0, end), start, end) for start, end in spans]
     if ranges:
         parser.included_ranges = ranges
@@ -147,30 +143,39 @@ class _Script:
         self._around = {}
         self._depth += 1
         for node in _nodes(_parsed(self._data, spans), self._around):
-            handler = _HANDLERS.get(node.type)
+            handler = getattr(self, f"on_{node.type}", None)
             if handler is not None:
-                handler(self, node)
+                handler(node)
         self._around = outer
         self._depth -= 1
 
-    def _comment(self, node: Node) -> None:
+    def on_comment(self, node: Node) -> None:
         self._comments.append(span_of(node))
         directive = _DIRECTIVE.match(node.text or b"")
-        if directive and node.start_point.column == 0:
-            self._directive(node, directive)
+        start, end = node.start_byte + (directive.end() if directive else 0), node.end_byte
+        if directive and node.start_point.column == 0 and start < end:
+            words = self._words_at((start, end))
+            submitter = Program(_SUBMITTERS[(directive.lastindex or 1) - 1], "command", -1, (0, len(words)))
+            self._commands.append(Command(_known(words), span_of(node), (submitter,)))
+            self._options(submitter, words, len(self._commands) - 1, 0)
 
-    def _presence(self, node: Node) -> None:
+    def on_variable_name(self, node: Node) -> None:
+        parent = self._around.get(node.id)
+        if parent is not None and parent.type in ("variable_assignment", "for_statement"):
+            return
+        outer = self._around.get(parent.id) if parent is not None and parent.type == "subscript" else None
+        if outer is not None and outer.type == "variable_assignment":
+            return
+        name, span = text_of(node), span_of(node)
+        if _is_export(parent):  # export NAME
+            self._exported.add(name)
+            self._shown.append(span)
+        self._reads.append((name, span))
+        self._settings.append(Setting("variable", name, span, reads=True))
+
+    def on_unary_expression(self, node: Node) -> None:
         """``[ -n "$DEVICE" ]``: whether it has a value says nothing of the value."""
         self._shown.append(span_of(node))
-
-    def _name(self, node: Node) -> None:
-        if _is_bound(node, self._around):
-            return
-        if _is_export(self._around.get(node.id)):  # export NAME
-            self._exported.add(text_of(node))
-            self._shown.append(span_of(node))
-        self._reads.append((text_of(node), span_of(node)))
-        self._settings.append(Setting("variable", text_of(node), span_of(node), reads=True))
 
     def content(self) -> Content:
         """All that was read, in the order of the text."""
@@ -179,7 +184,7 @@ class _Script:
         unique = tuple(dict.fromkeys(ordered))
         return Content(unique, tuple(self._commands), tuple(self._comments), bodies=tuple(self._bodies))
 
-    def _here(self, node: Node) -> None:
+    def on_heredoc_body(self, node: Node) -> None:
         """A here-document: a script of what reads it, where that is a shell."""
         around = self._around.get(node.id)
         if around is not None and around.type == "heredoc_redirect":
@@ -198,7 +203,7 @@ class _Script:
         else:
             self._bodies.append(span_of(node))
 
-    def _command(self, node: Node) -> None:
+    def on_command(self, node: Node) -> None:
         words = _words(node, self._data)
         number = len(self._commands)
         started = tuple(programs(words))
@@ -220,11 +225,11 @@ class _Script:
         self, program: Program, words: list[ShellWord], command: Optional[int], place: Optional[int]
     ) -> list[Setting]:
         found = []
-        for setting, flow in settings(program, words, command, place):
-            found.append(setting)
-            self._settings.append(setting)
+        for setting, flow in settings(program, words):
+            found.append(setting._replace(command=command, program=place))
             if flow is not None:
-                self._flows.setdefault(flow.variable, []).append((setting, flow.span))
+                self._flows.setdefault(flow[0], []).append((found[-1], flow[1]))
+        self._settings += found
         return found
 
     def _texts_in(self, words: list[ShellWord], started: tuple[Program, ...]) -> None:
@@ -271,15 +276,6 @@ class _Script:
         self._commands += found.commands
         self._comments += found.comments
 
-    def _directive(self, node: Node, directive: re.Match[bytes]) -> None:
-        start, end = node.start_byte + directive.end(), node.end_byte
-        if start >= end:
-            return
-        words = self._words_at((start, end))
-        submitter = Program(_SUBMITTERS[(directive.lastindex or 1) - 1], "command", -1, (0, len(words)))
-        self._commands.append(Command(_known(words), span_of(node), (submitter,)))
-        self._options(submitter, words, len(self._commands) - 1, 0)
-
     def _words_at(self, span: Span) -> list[ShellWord]:
         """The words of a line that begins with an option, which alone is no command."""
         start = span[0] - len(_SOME_COMMAND)  # there is ``="`` or the directive's name before
@@ -290,7 +286,7 @@ class _Script:
         command = next((node for node in nodes if node.type == "command"), None)
         return _words(command, data)[1:]
 
-    def _assignment(self, node: Node) -> None:
+    def on_variable_assignment(self, node: Node) -> None:
         name = node.child_by_field_name("name") or node.children[0]
         value = node.child_by_field_name("value")
         # Those before a command come after it in the walk's order, so the command is the last one.
@@ -343,22 +339,22 @@ class _Script:
         elif first[0].rpartition("/")[2] in launchers() or first[0].endswith(".py"):
             self._inside(word)
 
-    def _loop(self, node: Node) -> None:
+    def on_for_statement(self, node: Node) -> None:
         """``for device in cuda cpu``"""
         variable = node.child_by_field_name("variable")
         for child in node.children_by_field_name("value"):
             if variable is not None and child.type in _WORDS:
                 self._may_be(text_of(variable), shell_word(child, self._data))
 
-    def _test(self, node: Node) -> None:
+    def on_binary_expression(self, node: Node) -> None:
         """``[ "$DEVICE" = cuda ]``"""
-        sides = node.children[0], node.children[-1]
         if len(node.children) == 3 and text_of(node.children[1]) in ("=", "==", "!="):
-            for asked, other in (sides, sides[::-1]):
+            first, _, last = node.children
+            for asked, other in ((first, last), (last, first)):
                 if other.type in _WORDS:
                     self._compare(asked, [other])
 
-    def _case(self, node: Node) -> None:
+    def on_case_statement(self, node: Node) -> None:
         """``case $DEVICE in cuda) … ;; *) … ;; esac``"""
         asked = node.child_by_field_name("value")
         items = [child for child in node.children if child.type == "case_item"]
@@ -370,13 +366,12 @@ class _Script:
         """A variable is compared with texts, which are what it may be; a pattern may be more than one."""
         variable = shell_word(asked, self._data).variable if asked.type in _WORDS else ""
         words = [shell_word(other, self._data) for other in others]
-        if not variable or any(word.known is None or set("*?[") & set(word.text) for word in words):
-            return
-        self._shown.append(span_of(asked))
-        for word in words:
-            self._may_be(variable, word)
+        if variable and not any(word.known is None or set("*?[") & set(word.text) for word in words):
+            self._shown.append(span_of(asked))
+            for word in words:
+                self._may_be(variable, word)
 
-    def _default(self, node: Node) -> None:
+    def on_expansion(self, node: Node) -> None:
         """``${DEVICE:-cuda}``: what the variable is where nobody gives it."""
         default, variable = _default_of(node), variable_of(node)
         if default is not None and variable:
@@ -402,32 +397,34 @@ class _Script:
             texts = self._texts.get(variable, [])
             if not plain:  # the same text at another place tells nothing more
                 texts = [*dict(texts).items()]
-            for (text, span), (setting, _) in _pairs(texts, flows):
+            pairs: Iterable[tuple[tuple[str, Optional[Span]], tuple[Setting, Span]]] = product(texts, flows)
+            if len(texts) * len(flows) > _MOST_PAIRS:  # each with one
+                pairs = chain(((text, flows[0]) for text in texts), ((texts[0], flow) for flow in flows[1:]))
+            for (text, span), (setting, _) in pairs:
                 own = owned.get(setting, setting)
                 self._settings.append(own._replace(value=text, value_span=span if plain else None))
-        self._follow_exported({name: only_flows[name] for name in self._exported})
-
-    def _follow_exported(self, plain: dict[str, bool]) -> None:
-        """What a variable is that programs get, and what the script compares it with, are the same.
-
-        ``plain`` are these variables, and whether they are used for options only.
-        """
-        known: dict[str, set[Optional[Span]]] = {}
+        # What a variable is that programs get, and what the script compares it with, are the same.
+        known: dict[str, set[Optional[Span]]] = {name: set() for name in self._exported}
         for place, setting in enumerate(self._settings):
-            if setting.kind == "variable" and setting.name in plain and not setting.reads:
-                known.setdefault(setting.name, set()).add(setting.value_span)
-                span = setting.value_span if plain[setting.name] else None
-                self._settings[place] = setting._replace(value_span=span, exported=True)
-        for name, is_plain in plain.items():
+            if setting.kind == "variable" and setting.name in known and not setting.reads:
+                known[setting.name].add(setting.value_span)
+                where = setting.value_span if only_flows[setting.name] else None
+                self._settings[place] = setting._replace(value_span=where, exported=True)
+        for name, spans in known.items():
             for text, span in self._texts.get(name, ()):
-                if span is not None and span not in known.get(name, ()):
-                    where = span if is_plain else None
+                if span is not None and span not in spans:
+                    where = span if only_flows[name] else None
                     self._settings.append(Setting("case", name, span, text, where, exported=True))
 
     def _only_flows(self) -> dict[str, bool]:
         """Which variables are used for options only, and to be printed."""
         shown = _Spans(self._shown)
-        allowed = self._own()
+        allowed: dict[str, list[Span]] = {}
+        for setting in self._settings:
+            if setting.kind == "variable" and not setting.reads:  # NAME=${NAME:-…}
+                end = self._data.find(b"\n", setting.name_span[1])
+                place = setting.name_span[0], end if end >= 0 else len(self._data)
+                allowed.setdefault(setting.name, []).append(place)
         for name, flows in self._flows.items():
             allowed.setdefault(name, []).extend(span for _, span in flows)
         spans = {name: _Spans(places) for name, places in allowed.items()}
@@ -436,31 +433,6 @@ class _Script:
             if name in found and not (shown.hold(span) or (name in spans and spans[name].hold(span))):
                 found[name] = False
         return found
-
-    def _own(self) -> dict[str, list[Span]]:
-        """The assignments ``NAME=${NAME:-…}``, by the variable."""
-        found: dict[str, list[Span]] = {}
-        for setting in self._settings:
-            if setting.kind == "variable" and not setting.reads:
-                end = self._data.find(b"\n", setting.name_span[1])
-                place = setting.name_span[0], end if end >= 0 else len(self._data)
-                found.setdefault(setting.name, []).append(place)
-        return found
-
-
-# What is done with each kind of node.
-_HANDLERS: dict[str, Callable[[_Script, Node], None]] = {
-    "comment": _Script._comment,
-    "command": _Script._command,
-    "variable_assignment": _Script._assignment,
-    "for_statement": _Script._loop,
-    "expansion": _Script._default,
-    "binary_expression": _Script._test,
-    "unary_expression": _Script._presence,
-    "case_statement": _Script._case,
-    "heredoc_body": _Script._here,
-    "variable_name": _Script._name,
-}
 
 
 class _Spans:
@@ -476,13 +448,6 @@ class _Spans:
         return place > 0 and self._ends[place - 1] >= span[1]
 
 
-def _pairs(first: Sequence[_First], second: Sequence[_Second]) -> Iterable[tuple[_First, _Second]]:
-    """Each of some with each of others; of very many each with one."""
-    if len(first) * len(second) <= _MOST_PAIRS:
-        return product(first, second)
-    return chain(((each, second[0]) for each in first), ((first[0], each) for each in second[1:]))
-
-
 def _words(command: Optional[Node], data: bytes) -> list[ShellWord]:
     children = command.children if command is not None else []
     named = (c.children[0] if c.type == "command_name" and c.children else c for c in children)
@@ -491,17 +456,6 @@ def _words(command: Optional[Node], data: bytes) -> list[ShellWord]:
 
 def _known(words: Iterable[ShellWord]) -> tuple[Word, ...]:
     return tuple(Word(word.known, word.span) for word in words)
-
-
-def _is_bound(node: Node, around: _Around) -> bool:
-    """Whether a name is given a value here."""
-    parent = around.get(node.id)
-    if parent is None:
-        return False
-    if parent.type == "subscript":
-        outer = around.get(parent.id)
-        return outer is not None and outer.type == "variable_assignment"
-    return parent.type in ("variable_assignment", "for_statement")
 
 
 def _is_export(parent: Optional[Node]) -> bool:
@@ -527,9 +481,8 @@ def _pipeline_from(command: Node, around: _Around) -> Optional[Span]:
     child, parent = command, around.get(command.id)
     if parent is not None and parent.type == "redirected_statement":
         child, parent = parent, around.get(parent.id)
-    if parent is None or parent.type != "pipeline" or parent.children[0] != child:
-        return None
-    return span_of(parent)
+    begins = parent is not None and parent.type == "pipeline" and parent.children[0] == child
+    return span_of(parent) if parent is not None and begins else None
 
 
 def _default_of(node: Node) -> Optional[Node]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Union
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
 from migrator.names.index import ModuleIndex, parsed
-from migrator.names.values import CLASS, OTHER, TENSOR, UNKNOWN, Value, is_tensor_class, returned, value_of
+from migrator.names.what_is import CLASS, OTHER, TENSOR, UNKNOWN, Value, is_tensor_class, returned, what_is
 
 if TYPE_CHECKING:
     import jedi
@@ -35,7 +35,7 @@ class Definitions:
     paths: tuple[Path, ...] = ()
 
     def kind_of(self, file: str, index: ModuleIndex, node: _Node) -> Value:
-        """What a node of a file (its name inside the project) is, as ``value_of`` answers."""
+        """What a node of a file (its name inside the project) is, as ``what_is`` answers."""
         answers = {self._defined(definition, node) for definition in self._goto(file, index, node)}
         return answers.pop() if len(answers) == 1 else Value(UNKNOWN)
 
@@ -78,7 +78,7 @@ class Definitions:
             return Value(TENSOR if called and is_tensor_class(index, statement) else CLASS, statement.name)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None and not called:
             index.expand(statement)
-            return value_of(index, statement.value)
+            return what_is(index, statement.value)
         return Value(UNKNOWN)
 
 

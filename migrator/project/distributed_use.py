@@ -24,24 +24,28 @@ def is_distributed(text: str) -> bool:
         return False
     try:
         index = ModuleIndex(text, distributed_words())
-        return imports_distributed(index) or any(
+        imports = (name for node in index.imports for name in imported(node))
+        return any(map(starts_ranks, imports)) or any(
             listed(_CALLS, index.qualified_name(call.func)) for call in index.calls
         )
     except Exception:  # a file that cannot be parsed, or a mistake of ours: the check of the file tells it
         return False
 
 
-def imports_distributed(index: ModuleIndex) -> bool:
-    """Whether a file imports a library that starts or joins ranks."""
-    return any(listed(_LIBRARIES, name) for node in index.imports for name in imported(node))
+def starts_ranks(name: str) -> bool:
+    """Whether what a file imports is, or is of, a library that starts or joins ranks."""
+    return listed(_LIBRARIES, name)
 
 
 @cache
-def distributed_words() -> frozenset[str]:
-    """What the names begin with, and of torch's own what they end with: a file without it is not parsed."""
+def distributed_words(calls_only: bool = False) -> frozenset[str]:
+    """What the names begin with, and of torch's own what they end with: a file without it is not parsed.
+
+    ``calls_only``: the words of the calls, which an import does not show.
+    """
     return frozenset(
-        entry.rpartition(".")[2] if entry.startswith("torch.") else entry.partition(".")[0]
-        for table in (_LIBRARIES, _CALLS)
+        entry.rpartition(".")[2] if calls_only or entry.startswith("torch.") else entry.partition(".")[0]
+        for table in ((_CALLS,) if calls_only else (_LIBRARIES, _CALLS))
         for entry in entries(table)
     )
 

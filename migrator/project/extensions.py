@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
-from migrator.names.tree import bare_name, called_name
+from migrator.names.tree import bare_name, called_name, string_value
 from migrator.native.files import is_cuda, is_native
 from migrator.native.model import NativeFile
 
@@ -22,6 +22,7 @@ _CALLS = {
     "load_inline": "inline",
 }
 _LOADERS = re.compile(r"(?:^|[._])cpp_extension\.(load|load_inline)$")
+_HANDING_ON = ("glob", "iglob", "rglob", "list", "sorted", "str", "Path", "abspath", "relpath", "set")
 _SOURCE_KEYWORDS = ("sources", "sources_cuda", "cuda_sources", "cpp_sources")
 
 
@@ -72,15 +73,22 @@ def scan_extensions(file: str, index: ModuleIndex) -> tuple[Extension, ...]:
 
 
 def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
-    called = values.called(call)
-    last = max(called, key=_CALLS.__contains__)  # of those that a name may stand for
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    called, variables = values.called(call), values.variables(call)
+    last = max(called, key=_CALLS.__contains__)  # of those that a name may stand for
     kind = _CALLS.get(last, "")
     if kind in ("load", "inline"):  # torch's, and no other
         if not _LOADERS.search(values.index.qualified_name(call.func) or ast.unparse(call.func)):
             return None
+    if kind == "inline":
+        return _inline(file, call, keywords, values)
     if not kind and not ({"name", "sources"} <= set(keywords) and "ext" in last.lower()):
-        return _from_helper(file, call, keywords, values)
+        # get_plugin(module_name=…, sources=["a.cu"]): a helper around load, by what it is given
+        name = values.text(keywords.get("module_name") or keywords.get("name"))
+        sources, complete = values.all_texts([keywords["sources"]]) if "sources" in keywords else ([], False)
+        if not name or not any(map(is_cuda, sources)):
+            return None
+        return Extension(name, "load", file, call.lineno, tuple(sources), complete, True, (), variables)
     kind = kind or "setup"  # make_cuda_ext(name=…, module=…, sources=…), a helper around CUDAExtension
     name = values.text(keywords.get("name") or (call.args[0] if call.args else None))
     module = values.text(keywords.get("module"))
@@ -88,44 +96,28 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
         name = f"{module}.{name}"
     if kind == "setup" and (name is None or "*" in name):
         return None  # in a helper that is told the name
-    if kind == "inline":
-        return _inline(file, call, name or "", keywords, values)
-    given = [keywords[key] for key in _SOURCE_KEYWORDS if key in keywords]
-    if not given and len(call.args) > 1:
-        given = [call.args[1]]
+    given = [keywords[key] for key in _SOURCE_KEYWORDS if key in keywords] or call.args[1:2]
     sources, complete = values.all_texts(given)
     prefix = module.replace(".", "/") + "/" if module else ""
-    cuda = "CUDAExtension" in called or any(is_cuda(source) for source in sources)
-    cuda = cuda or "sources_cuda" in keywords or (kind == "load" and not complete and not sources)
+    cuda = "CUDAExtension" in called or any(map(is_cuda, sources)) or "sources_cuda" in keywords
+    cuda = cuda or (kind == "load" and not complete and not sources)
     names = tuple(prefix + source for source in sources)
     complete = complete and bool(names)
-    return Extension(name or "", kind, file, call.lineno, names, complete, cuda, (), values.variables(call))
+    return Extension(name or "", kind, file, call.lineno, names, complete, cuda, (), variables)
 
 
-def _from_helper(
-    file: str, call: ast.Call, keywords: dict[str, ast.expr], values: _Values
-) -> Extension | None:
-    """``get_plugin(module_name=…, sources=["a.cu"])``: a helper around load, by what it is given."""
-    name = values.text(keywords.get("module_name") or keywords.get("name"))
-    sources, complete = values.all_texts([keywords["sources"]]) if "sources" in keywords else ([], False)
-    if not name or not any(is_cuda(source) for source in sources):
-        return None
-    variables = values.variables(call)
-    return Extension(name, "load", file, call.lineno, tuple(sources), complete, True, (), variables)
+def _inline(file: str, call: ast.Call, keywords: dict[str, ast.expr], values: _Values) -> Extension:
+    from migrator.native.functions import scan_native
 
-
-def _inline(
-    file: str, call: ast.Call, name: str, keywords: dict[str, ast.expr], values: _Values
-) -> Extension:
     every = {**dict(zip(("name", "cpp_sources", "cuda_sources", "functions"), call.args)), **keywords}
     texts, complete = values.all_texts([every[k] for k in ("cpp_sources", "cuda_sources") if k in every])
     functions, _ = values.all_texts([every["functions"]] if "functions" in every else [])
-    from migrator.native.functions import scan_native
-
     native = scan_native(file, "\n".join(texts))
     cuda = "cuda_sources" in every or native.cuda
-    binds, variables = tuple(functions), values.variables(call)
-    return Extension(name, "inline", file, call.lineno, (), complete, cuda, binds, variables, native)
+    name, variables = values.text(every.get("name")) or "", values.variables(call)
+    return Extension(
+        name, "inline", file, call.lineno, (), complete, cuda, tuple(functions), variables, native
+    )
 
 
 def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extension | None:
@@ -137,16 +129,16 @@ def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extensi
         return Extension(owner.name, "npu", file, owner.lineno)
     methods = {item.name: item for item in owner.body if isinstance(item, ast.FunctionDef)}
     listed = methods.get("sources") or methods.get("sources_files")
-    scope = index.inside(listed) if listed else None
+    scope = index.inside(listed)
     if listed is None or scope is None:
         return None
     lists = (node for node in ast.walk(listed) if isinstance(node, (ast.List, ast.Return)))
     given = [node.value if isinstance(node, ast.Return) else node for node in lists]
     texts, _ = _Values(index, scope).all_texts([node for node in given if node is not None])
-    sources = [text for text in texts if is_native(text)]  # and not compiler flags
-    if not any(is_cuda(source) for source in sources):
+    sources = tuple(text for text in texts if is_native(text))  # and not compiler flags
+    if not any(map(is_cuda, sources)):
         return None
-    return Extension(owner.name, "builder", file, owner.lineno, tuple(sources), cuda=True)
+    return Extension(owner.name, "builder", file, owner.lineno, sources, cuda=True)
 
 
 class _Values:
@@ -157,22 +149,18 @@ class _Values:
         self.scope = scope
 
     def variables(self, call: ast.Call) -> tuple[str, ...]:
-        """The plain names that get what a call gives."""
-        parent = self.index.parent(call)
-        while isinstance(parent, ast.IfExp):  # load(…) if torch.version.cuda else None
-            parent = self.index.parent(parent)
+        """The plain names that get what a call gives: also ``load(…) if torch.version.cuda else None``."""
+        parent = self.index.parent(self.index.chosen(call))
         targets = parent.targets if isinstance(parent, ast.Assign) else []
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         return (*names, *(target.attr for target in targets if isinstance(target, ast.Attribute)))
 
     def called(self, call: ast.Call) -> list[str]:
         """The last names of what a call may call: ``extension`` is what was assigned to it."""
-        functions: list[ast.expr] = [call.func]
-        if isinstance(call.func, ast.Name):
-            functions += self.assigned(call.func)
-        functions += [
-            each for one in functions if isinstance(one, ast.IfExp) for each in (one.body, one.orelse)
-        ]
+        assigned = self.assigned(call.func) if isinstance(call.func, ast.Name) else []
+        functions: list[ast.expr] = [call.func, *assigned]
+        choices = [one for one in functions if isinstance(one, ast.IfExp)]
+        functions += [each for one in choices for each in (one.body, one.orelse)]
         return [bare_name(function) for function in functions]
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
@@ -183,9 +171,9 @@ class _Values:
         added = (b.node.value if isinstance(b.node, ast.AugAssign) else b.value for b in bindings)
         return [value for value in added if value is not None]
 
-    def text(self, node: ast.expr | None) -> str | None:
+    def text(self, node: ast.expr | None, depth: int = 0) -> str | None:
         """The one text of an expression; None where it is none or cannot be told."""
-        return next(self._texts(node, 0), None)
+        return next(self._texts(node, depth), None)
 
     def all_texts(self, nodes: Sequence[ast.expr]) -> tuple[list[str], bool]:
         """Every text in the expressions, and whether those are all."""
@@ -193,46 +181,46 @@ class _Values:
         return [text for text in found if text is not None], None not in found
 
     def _texts(self, node: ast.expr | None, depth: int) -> Iterator[str | None]:
-        if node is None or depth > 8:
-            yield None
-        elif isinstance(node, ast.Constant):
-            yield node.value if isinstance(node.value, str) else None
-        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            for item in node.elts:
-                yield from self._texts(item, depth + 1)
+        parts: Iterable[ast.expr | None] = (None,)  # whose texts are those of the expression
+        if depth > 8:
+            node = None
+        if isinstance(node, ast.Constant):
+            yield string_value(node)
+            return
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            parts = node.elts
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            yield from self._texts(node.generators[0].iter, depth + 1)
+            parts = [node.generators[0].iter]
         elif isinstance(node, ast.Name):
-            values = self.assigned(node)
-            if not values:
-                yield None
-            for value in values:
-                if not (isinstance(value, ast.Name) and value.id == node.id):
-                    yield from self._texts(value, depth + 1)
+            values: list[ast.expr | None] = [*self.assigned(node)] or [None]
+            parts = [v for v in values if not (isinstance(v, ast.Name) and v.id == node.id)]
         elif isinstance(node, ast.JoinedStr):
             inner = (part.value if isinstance(part, ast.FormattedValue) else part for part in node.values)
             # An unknown beginning (the folder) does no harm to a path's end.
-            yield "".join(_or_star(self._one(part, depth)) for part in inner)
+            yield "".join(_or_star(self.text(part, depth + 1)) for part in inner)
+            return
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
-            yield from self._sum(node, depth)
-        elif isinstance(node, ast.Call):
-            yield from self._call(node, depth)
-        else:
-            yield None
-
-    def _one(self, node: ast.expr, depth: int) -> str | None:
-        return next(self._texts(node, depth + 1), None)
-
-    def _sum(self, node: ast.BinOp, depth: int) -> Iterator[str | None]:
-        left, right = list(self._texts(node.left, depth + 1)), list(self._texts(node.right, depth + 1))
-        if self._is_list(node.left) or self._is_list(node.right):
-            yield from [*left, *right]
-        elif isinstance(node.op, ast.Div):
-            yield f"{left[0] or '*'}/{right[0]}" if right and right[0] else None
-        elif len(left) == len(right) == 1 and right[0]:
-            yield (left[0] or "*") + right[0]
-        else:
-            yield from [*left, *right]
+            left, right = list(self._texts(node.left, depth + 1)), list(self._texts(node.right, depth + 1))
+            if self._is_list(node.left) or self._is_list(node.right):
+                yield from [*left, *right]
+            elif isinstance(node.op, ast.Div):
+                yield f"{left[0] or '*'}/{right[0]}" if right and right[0] else None
+            elif len(left) == len(right) == 1 and right[0]:
+                yield (left[0] or "*") + right[0]
+            else:
+                yield from [*left, *right]
+            return
+        elif isinstance(node, ast.Call) and called_name(node) in ("join", "joinpath"):
+            joined = [self.text(argument, depth + 1) for argument in node.args]
+            yield "/".join(map(_or_star, joined)) if joined and joined[-1] else None
+            return
+        elif isinstance(node, ast.Call) and called_name(node) in _HANDING_ON:
+            parts = node.args[:1] or [None]
+        for part in parts:
+            if part is None:
+                yield None
+            else:
+                yield from self._texts(part, depth + 1)
 
     def _is_list(self, node: ast.expr, depth: int = 0) -> bool:
         if isinstance(node, ast.Call):
@@ -242,19 +230,6 @@ class _Values:
         if isinstance(node, ast.BinOp):
             return self._is_list(node.left, depth) or self._is_list(node.right, depth)
         return isinstance(node, (ast.List, ast.ListComp))
-
-    def _call(self, node: ast.Call, depth: int) -> Iterator[str | None]:
-        last = called_name(node)
-        if last in ("join", "joinpath"):
-            parts = [self._one(argument, depth) for argument in node.args]
-            yield "/".join(map(_or_star, parts)) if parts and parts[-1] else None
-        elif last in ("glob", "iglob", "rglob", "list", "sorted", "str", "Path", "abspath", "relpath", "set"):
-            if not node.args:
-                yield None
-            for argument in node.args[:1]:
-                yield from self._texts(argument, depth + 1)
-        else:
-            yield None
 
 
 def _or_star(text: str | None) -> str:

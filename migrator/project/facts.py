@@ -1,19 +1,29 @@
-"""What one Python file tells the others: classes with CUDA-like members, extension modules, and what it does
-to the whole program.
+"""What one Python file tells the others: classes with CUDA-like members, extension modules, what it offers.
+
+Most is read from the text: a tree is made only for what needs one, where the text has the words for it.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Callable, NamedTuple, Optional
 
-from migrator.names.index import ModuleIndex
+from migrator.names.conditions import flags
+from migrator.names.index import ModuleIndex, parsed
+from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
-from migrator.names.tree import FUNCTIONS, bare_name, targets_of, walk
+from migrator.names.tree import FUNCTIONS, Function, bare_name, targets_of, walk
+from migrator.names.written_names import imported_names
+from migrator.project import offers
 from migrator.project.extensions import Extension, may_build, scan_extensions
-from migrator.project.program import NOTHING, ProgramFacts, scan_program
+from migrator.project.frameworks import other_framework
+from migrator.project.module_names import absolute_name, module_name
+from migrator.project.offers import Offer
+from migrator.project.saved_objects import SAVING, saved_objects
 
 _MEMBERS = ("cuda", "is_cuda")
 # A class of a file may have a member with a CUDA name.
@@ -24,6 +34,79 @@ _MAY_DEFINE = re.compile(
 )
 # What in a class's body shows that its ``cuda`` moves tensors.
 _MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
+# Patterns of rare words are compiled where a text has these.
+# torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
+# From a plain beginning a search is many times as fast as from a choice.
+_SCRIPTED = (
+    r"jit\.script(?<![@\w]jit\.script)(?<!@torch\.jit\.script)(?:_if_tracing)?\(\s*(?:(?:obj|fn)=)?([\w.]+)?"
+)
+_SCRIPT_IMPORT = r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b"
+_BARE_SCRIPTED = r"(?<![@\w.])script\(\s*([\w.]+)?"
+# How a file calls what TorchScript may compile.
+_BEFORE = re.compile(r"[\w.]")
+_BEHIND = re.compile(r"(?:\.([^\W\d]\w*))?\(")
+_GIVEN = re.compile(r"\bscript\(\s*([\w.]+)")
+# The device that becomes the current one, where a name or an attribute says which.
+_SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?")
+_REDUCING = frozenset(
+    {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"}
+)
+_COLLECTIVE = re.compile(
+    r"\b(?:all_reduce|all_reduce_coalesced|reduce_scatter|reduce_scatter_tensor|dist\w*\.reduce)\("
+)
+# Functions at the top of a file, with their lines, and a collective in them.
+_FUNCTION = re.compile(r"^def[ \t]+(\w+)\([^\n]*\n(?:[ \t)][^\n]*\n|[ \t]*\n)*", re.MULTILINE)
+_WAITS = re.compile(
+    r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
+)
+# What chooses the current device: calls, and the context of ``with torch.cuda.device(rank):``.
+_CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
+_DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
+_SCALER = re.compile(r"\b(?:cuda|npu|apex)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)()")
+_CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.()"
+# What a member or an item is read for a device or a backend, at the places that are known without a tree.
+_READ = (
+    r"\s*\w+(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
+    r"(?:\.get\([\"'](\w+)[\"']|\.(\w+)\b(?![\w.(\[])|\[[\"'](\w+)[\"']\](?![.(\[]))"
+)
+_DEVICE_READ = {
+    "torch.device(": r"torch\.device\(",
+    ".to(": r"\.to\(",
+    "map_location": r"map_location\s*=",
+    "device": r"device ?=(?!=)",
+    "init_process_group(": r"init_process_group\(",
+    "backend": r"backend ?=(?!=)",
+}
+# Functions at the top of a file and what makes a class's objects, up to the first parenthesis of a default.
+_DEFINED = re.compile(
+    r"^(?:class[ \t]+(\w+)|[ \t]+def[ \t]+__init__\(([^()]*)|(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))", re.M
+)
+_INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
+# What says nothing of a configuration, and names that say device or backend by themselves.
+_COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
+# A class that is moved by a cuda() or to() that Lightning defines.
+_LIGHTNING = r"(?m)^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
+# The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
+_LIBRARIES = re.compile(
+    r"^[ \t]*(?:from|import)[ \t]+(pytorch_lightning|lightning_fabric|lightning)\b", re.MULTILINE
+)
+# Questions for names of torch, and for its release, each with the word that a text then has.
+_ASKS = {
+    "attr(": r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b",
+    "__version__": r"torch\.(?:version\.)?__version__",
+    **{word: rf"{word}\w{{0,40}}\(\s*[\"']" for word in ("find_spec", "avail", "install", "Requirement")},
+}
+# Names under which other files may take torch, torch.cuda or apex.amp from this one.
+_NAMED_MODULES = (
+    r"(?m)^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)",
+    r"(?m)^(?:try:[^\n]*\n[ \t]+)?from[ \t]+torch[ \t]+import[ \t]+(cuda)\b(?:[ \t]+as[ \t]+(\w+))?",
+    r"(?m)^(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)",
+    r"(?m)^[ \t]*from[ \t]+apex[ \t]+import[ \t]+(?:\w+,[ \t]*){0,8}(amp)\b(?:[ \t]+as[ \t]+(\w+))?",
+)
+_FULL_NAMES = {"cuda": "torch.cuda", "amp": "apex.amp"}
+# Words of which a text holds one where the pattern fits: to look for these takes a tenth of the time.
+_SHOWN_BY = (("torch as", "cuda as"), ("import cuda",), ("= torch", "=torch"), ("from apex",))
 
 
 class ClassFacts(NamedTuple):
@@ -42,7 +125,7 @@ class FileFacts(NamedTuple):
 
     classes: tuple[ClassFacts, ...] = ()
     extensions: tuple[Extension, ...] = ()
-    program: ProgramFacts = NOTHING
+    offers: frozenset[Offer] = frozenset()
 
 
 def scan_file(name: str, text: str) -> FileFacts:
@@ -50,18 +133,18 @@ def scan_file(name: str, text: str) -> FileFacts:
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
-    program = scan_program(name, text)
+    offered = scan_offers(name, text)
     defines, builds = "cuda" in text and _MAY_DEFINE.search(text) is not None, may_build(text)
     if not defines and not builds:
-        return FileFacts(program=program)
+        return FileFacts(offers=offered)
     try:
         if not builds:
-            return FileFacts(_classes(name, text, outline(text).classes), program=program)
+            return FileFacts(_classes(name, text, outline(text).classes), offers=offered)
         index = ModuleIndex(text, ())
         extensions = scan_extensions(name, index)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    return FileFacts(_classes(name, text, index.classes) if defines else (), extensions, program)
+    return FileFacts(_classes(name, text, index.classes) if defines else (), extensions, offered)
 
 
 def _classes(file: str, text: str, nodes: Iterable[ast.ClassDef]) -> tuple[ClassFacts, ...]:
@@ -86,3 +169,207 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
             stored.add(inner.attr)
     bases = tuple(map(ast.unparse, node.bases))
     return ClassFacts(file, node.name, bases, frozenset(methods), frozenset(stored), moves)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A Python file, by its name in the project."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def index(self) -> Optional[ModuleIndex]:
+        """The file's index, for all that needs one; None where it cannot be parsed."""
+        return parsed(self.text, {"double", "float64", *_REDUCING})
+
+    def full(self, name: str) -> str:
+        """The full name of a definition at the top of the file."""
+        return f"{module_name(self.name)}.{name}"
+
+
+def scan_offers(name: str, text: str) -> frozenset[Offer]:
+    """What a Python file, with its name in the project, offers to the others."""
+    file = _File(name, text)
+    shown = [(kind, pattern) for kind, (words, pattern) in _WRITTEN.items() if _has(text, words)]
+    found = {Offer(kind, name) for kind, pattern in shown for name in re.findall(pattern, text)}
+    return frozenset(found).union(*(scan(file) for words, scan in _SCANS if _has(text, words)))
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
+
+
+def _modules(file: _File) -> Iterator[Offer]:
+    """``th`` for ``import torch as th``, ``cuda`` for ``from torch import cuda``, and what they stand for."""
+    patterns = [pattern for pattern, words in zip(_NAMED_MODULES, _SHOWN_BY) if _has(file.text, words)]
+    named = (found for pattern in patterns for found in re.findall(pattern, file.text))
+    modules = {name or module: _FULL_NAMES.get(module, module) for module, name in named}
+    for name, module in modules.items():
+        if name != "torch":
+            yield Offer(offers.MODULE, file.full(name), detail=(module,))
+
+
+def _framework(file: _File) -> Iterator[Offer]:
+    framework = other_framework(file.text)
+    if framework:
+        yield Offer(offers.FOREIGN, file.name.rpartition("/")[2], detail=(framework,))
+
+
+def _flags(file: _File) -> Iterator[Offer]:
+    """The names at the top that hold or give an answer, and of what."""
+    asks = any(word in file.text and re.search(pattern, file.text) for word, pattern in _ASKS.items())
+    for name, asked in flags(file.index) if asks and file.index is not None else ():
+        yield Offer(offers.FLAG, file.full(name), detail=tuple(sorted(asked)))
+
+
+def _takers(file: _File) -> Iterator[Offer]:
+    """The functions and classes of which an argument is a device by its name, and its place."""
+    owner = ""
+    for made in _DEFINED.finditer(file.text):
+        if made[1]:
+            owner = made[1]
+            continue
+        written = _INSIDE_BRACKETS.sub("", made[2] or made[4] or "")
+        names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in written.split(",")]
+        if made[3] is None:
+            names = names[1:]  # without self
+        place = next((place for place, each in enumerate(names) if each in _DEVICE_PARAMETERS), None)
+        if place is not None and not any(each.startswith("*") for each in names[:place]):
+            yield Offer(offers.TAKER, file.full(made[3] or owner), place)
+
+
+def _reducers(file: _File) -> Iterator[Offer]:
+    if not _names_distributed(file.text) or not _COLLECTIVE.search(file.text) or file.index is None:
+        return
+    for each in reduced(file.index, is_reducing)[1]:
+        if isinstance(file.index.parent(each.function), ast.Module):
+            yield Offer(offers.REDUCER, each.function.name, each.place, (each.name,))
+
+
+def _waits(file: _File) -> Iterator[Offer]:
+    """A barrier of torch.distributed, and functions at the top that call a collective, choosing no device."""
+    if not _names_distributed(file.text):
+        return
+    if "barrier(" in file.text:
+        yield Offer(offers.WAITS)
+    for function in _FUNCTION.finditer(file.text) if _WAITS.search(file.text) else ():
+        if "set_device" not in function[0] and _WAITS.search(function[0]):
+            yield Offer(offers.WAITER, file.full(function[1]))
+
+
+def _names_distributed(text: str) -> bool:
+    """Whether a text may name torch.distributed: a library's own ``dist.all_reduce`` is none of torch's."""
+    if _has(text, (".distributed", '"distributed', "'distributed")):
+        return True
+    return "distributed" in text and "from torch import" in text
+
+
+def _device_keys(file: _File) -> Iterator[Offer]:
+    shown = (begins + _READ for word, begins in _DEVICE_READ.items() if word in file.text)
+    found = {key.lower() for each in shown for keys in re.findall(each, file.text) for key in keys if key}
+    return (Offer(offers.DEVICE_KEY, key) for key in found - _COMMON_KEYS)
+
+
+def _doubles(file: _File) -> Iterator[Offer]:
+    """The functions that give a tensor of float64, and the attributes of classes that hold one."""
+    index = file.index if _DOUBLE.search(file.text) else None
+    if index is None:
+        return
+    for function in index.functions:
+        if isinstance(index.parent(function), ast.Module) and _gives_double(index, function):
+            yield Offer(offers.DOUBLE, function.name)
+    for owner in index.classes:
+        for name, values in index.stored_on_self(owner).items():
+            if any(_is_double(index, value) for value in values):
+                yield Offer(offers.DOUBLE_ATTRIBUTE, name, detail=(owner.name,))
+
+
+def _gives_double(index: ModuleIndex, function: Function) -> bool:
+    values = returned_values(index, function)
+    if any(isinstance(value, (ast.Tuple, ast.Dict, ast.List)) for value in values):
+        return False  # which part it is, is not followed
+    return any(_is_double(index, value) for value in values)
+
+
+def _is_double(index: ModuleIndex, value: ast.expr) -> bool:
+    doubles = ("torch.float64", "torch.double")
+    return any(made_with(index, source, doubles) for source in made_from(index, value, inside=True))
+
+
+def is_reducing(name: str) -> bool:
+    """Whether a qualified name is that of a collective that reduces."""
+    return name.startswith("torch.distributed.") and name.rpartition(".")[2] in _REDUCING
+
+
+def _saved(file: _File) -> Iterator[Offer]:
+    for item in saved_objects(file.text):
+        yield Offer(offers.SAVED, item.key, detail=(item.what, *item.keys))
+
+
+def _scripts(file: _File) -> Iterator[Offer]:
+    """A call that gives torch.jit.script something else than a function of the same file."""
+    text = file.text
+    names: list[str] = re.findall(_SCRIPTED, text) if "jit.script" in text else []
+    imported = "torch.jit" in text and re.search(_SCRIPT_IMPORT, text)
+    names += re.findall(_BARE_SCRIPTED, text) if imported else ()
+    if not all(name and re.search(rf"\bdef {re.escape(name)}\(", text) for name in names):
+        yield Offer(offers.SCRIPTS_MODULES)
+
+
+def _called(file: _File) -> Iterator[Offer]:
+    """What a file with a ``forward()`` calls of other files, or one with torch.jit.script, and which it is.
+
+    What is called in such a file is taken for compiled: to see what ``forward`` reaches would need a tree.
+    """
+    text = file.text
+    why = offers.SCRIPT if "jit.script" in text else offers.FORWARD
+    names = ((bound, full) for bound, full in imported_names(text) if not full.startswith("torch"))
+    scripted = set(_GIVEN.findall(text))
+    for bound, full in names:
+        if why == offers.FORWARD and f"{bound}." not in text and f"{bound}(" not in text:
+            continue
+        called = _called_members(text, bound)
+        if bound in scripted:
+            called.add("")
+        lower = {member for member in called if (member or bound)[:1].islower()}
+        name = absolute_name(full, file.name) if lower else ""
+        for member in lower:
+            yield Offer(offers.CALLED, f"{name}.{member}" if member else name, detail=(why,))
+
+
+def _called_members(text: str, name: str) -> set[str]:
+    """The members of a name that a text calls; an empty one where it calls the name itself."""
+    found = set()
+    place = text.find(name)
+    while place >= 0:
+        behind = _BEHIND.match(text, place + len(name))
+        if behind and not _BEFORE.match(text, place - 1 if place else len(text)):
+            found.add(behind[1] or "")
+        place = text.find(name, place + len(name))
+    return found
+
+
+# By its kind what a text alone says: words of which the text has one, and an expression that gives the name.
+_WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
+    offers.LIGHTNING: (("LightningModule",), _LIGHTNING),
+    offers.CUDA_DEFAULT: (("set_default_tensor_type",), _CUDA_DEFAULT),
+    offers.SET_DEVICE: (("set_device(",), _SET_DEVICE),
+    offers.LIBRARY: (("lightning",), _LIBRARIES),
+    offers.SCALES: (("GradScaler", "apex"), _SCALER),
+    offers.CHOOSES: (_CHOOSING, "^()"),
+}
+# What needs more than that, with words of which a text then has one.
+_SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (
+    (("import", "torch"), _modules),
+    (("import",), _framework),
+    (tuple(_ASKS), _flags),
+    (("device", "backend", "dev"), _takers),
+    (("reduce",), _reducers),
+    (("distributed",), _waits),
+    (("torch",), _device_keys),
+    (("double", "float64"), _doubles),
+    (SAVING, _saved),
+    (("script",), _scripts),
+    (("jit.script", "def forward("), _called),
+)

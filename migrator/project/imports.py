@@ -7,8 +7,6 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
-from migrator.names.index import ModuleIndex, parsed
-
 Read = Callable[[str], Optional[str]]
 
 
@@ -55,25 +53,3 @@ def imported_files(entry: str, name: str, nodes: Iterable[Any], read: Read) -> I
         found = place_of_import(name, entry, module, attribute, read)
         if found is not None:
             yield found[0]
-
-
-def files_of(
-    entry: str, read: Read, known: dict[str, Optional[ModuleIndex]], words: Iterable[str]
-) -> Iterator[tuple[str, ModuleIndex]]:
-    """The files of the program ``entry``, along its imports, each with an index for some words.
-
-    ``known`` are those that were read before; one that cannot be parsed is None there.
-    """
-    waiting, seen = [entry], {entry}
-    while waiting:
-        name = waiting.pop(0)
-        if name not in known:
-            known[name] = parsed(read(name), words)
-        index = known[name]
-        if index is None:
-            continue
-        yield name, index
-        for other in imported_files(entry, name, index.imports, read):
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 SOURCE_FOLDER = "src"
 _NPU = ("npu", "ascend")
@@ -70,44 +69,3 @@ def packages_of(files: Iterable[str]) -> frozenset[str]:
     folders = {file.rpartition("/")[0] for file in python if file.rpartition("/")[2] == "__init__.py"}
     outermost = {folder for folder in folders if folder and folder.rpartition("/")[0] not in folders - {""}}
     return frozenset(outermost | {file[:-3] for file in python if file.rpartition("/")[0] not in folders})
-
-
-class NamesElsewhere:
-    """What is known of the names that files define: each as ``acme.helpers.th=torch``."""
-
-    def __init__(self, facts: Iterable[str]) -> None:
-        self._by_last: dict[str, list[tuple[str, str]]] = {}
-        for full, _, known in (each.partition("=") for each in sorted(facts)):
-            self._by_last.setdefault(full.rpartition(".")[2], []).append((f".{full}", known))
-
-    def find_here(self, name: str) -> str:
-        """What others say of a name that a file defines, by its own name or that of a package around it."""
-        package, _, last = name.rpartition(".")
-        found = (what for full, what in self._by_last.get(last, ()) if _hands_on(full, f".{package}."))
-        return next(found, "")
-
-    def find(self, name: str) -> str:
-        """What is known of a name that is imported; empty for nothing.
-
-        The folder of a project may stand before its packages or not, and a package may hand on what its
-        modules define.
-        """
-        package, _, last = name.rpartition(".")
-        known = self._by_last.get(last, ())
-        same = (what for full, what in known if full.endswith(f".{name}") or f".{name}".endswith(full))
-        inside = (what for full, what in known if package and f".{package}." in full)
-        return next(same, "") or next(inside, "")
-
-
-@lru_cache(maxsize=8)
-def names_elsewhere(facts: frozenset[str]) -> NamesElsewhere:
-    """The same, made once for those who soon ask again."""
-    return NamesElsewhere(facts)
-
-
-def _hands_on(full: str, package: str) -> bool:
-    """Whether a name is one of a package, or of a package around it; the project's folder may be left out."""
-    outer = full.rpartition(".")[0] + "."
-    return len(outer) > 1 and (
-        package.startswith(outer) or package.endswith(outer) or outer.endswith(package)
-    )

@@ -14,8 +14,6 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, elements, string_value
 
 WORDS = frozenset({"add_argument", "option", "argument", "add_subparsers"})
-_OPTIONS = ("add_argument", "option")
-_POSITIONALS = ("add_argument", "argument")
 _WITHOUT_VALUE = frozenset({"store_true", "store_false", "store_const", "count", "help", "version"})
 
 
@@ -23,8 +21,9 @@ _WITHOUT_VALUE = frozenset({"store_true", "store_false", "store_const", "count",
 class Option:
     """An option of a program's parser; ``flag``: without a value. ``default`` is None where not plain.
 
-    ``name`` is its long one, ``names`` are all. ``dest`` is the name of its value. ``call`` defines it.
-    ``takes`` is how many words are its values, None where that depends on what is there.
+    ``name`` is its long one, ``names`` are all. ``dest`` is the name of its value. ``call`` defines it,
+    where its tree is at hand; ``span`` is the place of that. ``takes`` is how many words are its values, None
+    where that depends on what is there.
     """
 
     name: str
@@ -36,12 +35,13 @@ class Option:
     argparse: bool = True
     takes: Optional[int] = 1
     call: Optional[ast.Call] = field(default=None, compare=False)
+    span: tuple[int, ...] = field(default=(), compare=False)
 
 
 def options(index: ModuleIndex) -> Iterator[Option]:
     """The options that a file's calls define."""
     for call in index.calls:
-        if called_name(call) in _OPTIONS:
+        if called_name(call) in ("add_argument", "option"):
             names = [name for name in map(string_value, call.args) if name and name.startswith("-")]
             if names:
                 yield _option(call, names)
@@ -50,10 +50,9 @@ def options(index: ModuleIndex) -> Iterator[Option]:
 def positionals(index: ModuleIndex) -> Iterator[Option]:
     """The positional arguments that a file's calls define, in the order of their calls."""
     for call in index.calls:
-        if called_name(call) in _POSITIONALS and call.args:
-            name = string_value(call.args[0])
-            if name and not name.startswith("-") and len(call.args) == 1:
-                yield _option(call, [name])
+        name = string_value(call.args[0]) if len(call.args) == 1 else None
+        if name and not name.startswith("-") and called_name(call) in ("add_argument", "argument"):
+            yield _option(call, [name])
 
 
 def place_of(words: Sequence[Optional[str]], wanted: int, known: Iterable[Option]) -> Optional[int]:
@@ -83,33 +82,29 @@ def _option(call: ast.Call, names: list[str]) -> Option:
     name = next((one for one in names if one.startswith("--")), names[0])
     plain = {one.arg: one.value for one in call.keywords if one.arg}
     action, is_flag = string_value(plain.get("action")) or "", _value(plain.get("is_flag")) is True
+    # choices=[…] and type=click.Choice([…]), where that is plain.
+    offered, of_type = plain.get("choices"), plain.get("type")
+    if isinstance(of_type, ast.Call) and called_name(of_type) == "Choice" and of_type.args:
+        offered = of_type.args[0]
+    number = _value(plain.get("nargs")) if "nargs" in plain else 1
+    takes = 0 if is_flag or action in _WITHOUT_VALUE else number
     return Option(
         name,
         tuple(names),
         string_value(plain.get("dest")) or name.lstrip("-").replace("-", "_"),
         action == "store_true" or is_flag,
         _value(plain.get("default")),
-        tuple(_choices(plain.get("choices"), plain.get("type"))),
+        tuple(one.value for one in elements(offered) if isinstance(one, ast.Constant)),
         called_name(call) == "add_argument",
-        _takes(plain.get("nargs"), action, is_flag),
+        takes if isinstance(takes, int) else None,
         call,
+        span_of(call),
     )
 
 
-def _takes(count: ast.expr | None, action: str, flag: bool) -> Optional[int]:
-    if flag or action in _WITHOUT_VALUE:
-        return 0
-    if count is None:
-        return 1
-    number = _value(count)
-    return number if isinstance(number, int) else None
-
-
-def _choices(offered: ast.expr | None, of_type: ast.expr | None) -> Iterable[object]:
-    """What ``choices=[…]`` and ``type=click.Choice([…])`` offer, where that is plain."""
-    if isinstance(of_type, ast.Call) and called_name(of_type) == "Choice" and of_type.args:
-        offered = of_type.args[0]
-    return (one.value for one in elements(offered) if isinstance(one, ast.Constant))
+def span_of(call: ast.Call) -> tuple[int, ...]:
+    """The lines and columns of a call."""
+    return call.lineno, call.col_offset, call.end_lineno or 0, call.end_col_offset or 0
 
 
 def _value(node: ast.expr | None) -> object:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import cached_property
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Optional
 
@@ -29,12 +31,14 @@ from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
-from migrator.project.imports import Read, files_of
 from migrator.project.module_names import folders_around
-from migrator.project.parser_options import WORDS, Option, options, place_of, positionals
+from migrator.project.parser_options import WORDS, Option, place_of, span_of
+from migrator.project.program_files import FileRows, ProgramFiles
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
 _GETTERS = ("get", "getenv", "pop", "setdefault")
+_PLAIN_OPTION = re.compile(r"-[\w.-]*")
+_QUOTED_OPTION = re.compile(r"""(?<=["'])-[\w.-]*(?=["'])""")
 _ENVIRONMENT = re.compile(r"\b(?:environ|getenv)\b")
 # For device strings, and for backends.
 Vocabularies = tuple[DeviceVocabulary, DeviceVocabulary]
@@ -53,39 +57,66 @@ class Taken:
     choices: tuple[str, ...] = ()
 
 
+class _Table:
+    """The files of a program, and the options that its parsers take, each with its file, by their names."""
+
+    def __init__(self, files: Mapping[str, FileRows]) -> None:
+        self.files = files
+        self.options = [(file, option) for file, rows in files.items() for option in rows.options]
+        self._at: dict[str, list[int]] = {}
+        for at, (_, option) in enumerate(self.options):
+            for name in dict.fromkeys(option.names):
+                self._at.setdefault(name, []).append(at)
+        self._sorted = sorted(self._at)
+
+    def named(self, name: str) -> list[tuple[str, Option]]:
+        return [self.options[at] for at in self._at.get(name, ())]
+
+    def begun(self, name: str) -> list[tuple[str, Option]]:
+        """Those of argparse of whose names one begins so."""
+        first = bisect_left(self._sorted, name) if name.startswith("--") else len(self._sorted)
+        long = takewhile(lambda each: each.startswith(name), islice(self._sorted, first, None))
+        found = (self.options[at] for at in sorted({at for each in long for at in self._at[each]}))
+        return [pair for pair in found if pair[1].argparse]
+
+
 @dataclass(frozen=True)
 class Parsers:
-    """The files of a program, and the options that its parsers take."""
+    """What the parsers of a program take, or those of several, of which one is meant."""
 
-    files: Mapping[str, ModuleIndex]
-    options: Sequence[tuple[ModuleIndex, Option]]
+    of: Programs
+    tables: Sequence[_Table]
 
-    def named(self, name: str) -> list[tuple[ModuleIndex, Option]]:
-        """The options of that name, or of which it is the beginning, as argparse has it."""
-        found = [(index, option) for index, option in self.options if name in option.names]
-        if not found and name.startswith("--"):
-            found = [
-                (index, option)
-                for index, option in self.options
-                if option.argparse and any(each.startswith(name) for each in option.names)
-            ]
-        return found
+    @cached_property
+    def files(self) -> Mapping[str, FileRows]:
+        """The files of the programs."""
+        return {name: rows for each in self.tables for name, rows in each.files.items()}
 
-    def meant(self, content: Content, setting: Setting) -> list[tuple[ModuleIndex, Option]]:
+    def options(self) -> Iterator[Option]:
+        """All options; those of a file that several programs have stand there several times."""
+        return (option for each in self.tables for _, option in each.options)
+
+    def named(self, name: str) -> list[tuple[str, Option]]:
+        """The options of that name, or of which it is the beginning, as argparse has it, with their files."""
+        found = [pair for each in self.tables for pair in each.named(name)]
+        return found or [pair for each in self.tables for pair in each.begun(name)]
+
+    def meant(self, content: Content, setting: Setting) -> list[tuple[str, Option]]:
         """What gets the value of a setting: options of its name, or a positional argument."""
         if setting.kind == "option":
             found = self.named(setting.name)
             if not any(option.takes == 0 for _, option in found) or setting.value is None:
                 return found
         place = self.position(content, setting)
-        with_some = [index for index in self.files.values() if any(positionals(index))]
-        if place is None or len(with_some) != 1 or "add_subparsers" in with_some[0].text:
+        with_some = [(name, rows) for name, rows in self.files.items() if rows.positionals]
+        if place is None or len(with_some) != 1 or with_some[0][1].subparsers:
             return []
-        known = list(positionals(with_some[0]))
-        last = known[min(place, len(known) - 1)]
-        if any(option.takes != 1 for option in known[:place]) or (place >= len(known) and last.takes == 1):
-            return []
-        return [(with_some[0], last)]
+        ((file, rows),) = with_some
+        last = rows.positionals[min(place, len(rows.positionals) - 1)]
+        beyond = place >= len(rows.positionals) and last.takes == 1
+        return (
+            [] if beyond or any(option.takes != 1 for option in rows.positionals[:place]) else [(file, last)]
+        )
 
     def position(self, content: Content, setting: Setting) -> Optional[int]:
         """How many positional arguments a program is given before this one; None where that is not known."""
@@ -97,7 +128,7 @@ class Parsers:
         if wanted is None:  # the value stands elsewhere, in a variable
             wanted = next((n for n, word in enumerate(own) if word.span == setting.name_span), None)
         texts = [word.text for word in own]
-        return None if wanted is None else place_of(texts, wanted, (option for _, option in self.options))
+        return None if wanted is None else place_of(texts, wanted, self.options())
 
 
 @dataclass(frozen=True)
@@ -106,12 +137,11 @@ class Programs:
 
     files: Mapping[str, Path]
     configurations: frozenset[str] = frozenset()
-    _read: dict[str, Optional[Parsers]] = field(default_factory=dict, compare=False, repr=False)
-    _looked_up: dict[tuple[str, bool, bool], frozenset[str]] = field(
+    _texts: dict[str, Optional[str]] = field(default_factory=dict, compare=False, repr=False)
+    _parsers: dict[str, Optional[Parsers]] = field(default_factory=dict, compare=False, repr=False)
+    _verdicts: dict[tuple[str, str, bool, bool], frozenset[str]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    # The files that programs import: many import the same ones.
-    _parsed: dict[str, Optional[ModuleIndex]] = field(default_factory=dict, compare=False, repr=False)
 
     def started(self, script: str, content: Content, program: Program) -> str:
         """The file that a program of a script's command is; empty where it is none of the project's."""
@@ -137,11 +167,16 @@ class Programs:
         found = [file for file in self.files if any(f"/{file}".endswith(end) for end in ends)]
         return found[0] if len(found) == 1 else ""
 
+    @cached_property
+    def _every(self) -> ProgramFiles:
+        return ProgramFiles(self.text)
+
     def parsers(self, file: str) -> Optional[Parsers]:
         """What the parsers of a program take; None where its file cannot be read."""
-        if file not in self._read:
-            self._read[file] = parsers(file, self.text, self._parsed)
-        return self._read[file]
+        if file not in self._parsers:
+            files = self._every.reached(file)
+            self._parsers[file] = Parsers(self, [_Table(files)]) if file in files else None
+        return self._parsers[file]
 
     def asked(self, script: str, content: Content, setting: Setting) -> Optional[Parsers]:
         """The parsers that get an option which a script's command is given.
@@ -161,15 +196,25 @@ class Programs:
         return None
 
     def _with_option(self, name: str) -> Optional[Parsers]:
-        if name not in self._read:
-            written = (f'"{name}"', f"'{name}'")
-            texts = ((file, self.text(file) or "") for file in self.files)
-            named = [file for file, text in texts if any(each in text for each in written)]
+        if name not in self._parsers:
+            if _PLAIN_OPTION.fullmatch(name):
+                named: Iterable[str] = self._mentions.get(name, ())
+            else:
+                texts = ((file, self.text(file) or "") for file in self.files)
+                named = [file for file, text in texts if f'"{name}"' in text or f"'{name}'" in text]
             found = [each for each in map(self.parsers, named) if each is not None and each.named(name)]
-            files = {file: index for each in found for file, index in each.files.items()}
-            options = [option for each in found for option in each.options]
-            self._read[name] = Parsers(files, options) if found else None
-        return self._read[name]
+            tables = [table for each in found for table in each.tables]
+            self._parsers[name] = Parsers(self, tables) if found else None
+        return self._parsers[name]
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, list[str]]:
+        """The files that hold each plain option as a string."""
+        found: dict[str, list[str]] = {}
+        for file in self.files:
+            for name in dict.fromkeys(_QUOTED_OPTION.findall(self.text(file) or "")):
+                found.setdefault(name, []).append(file)
+        return found
 
     def is_choice(self, name: str, value: str) -> bool:
         """Whether a key's value is the name of a file, as Hydra's groups have it: ``device/cuda.yaml``."""
@@ -190,41 +235,47 @@ class Programs:
     ) -> frozenset[str]:
         """Where what Python looks up by a name goes: the verdicts on it as a device, or as a backend.
 
-        A variable of the environment, or a key or member of anything.
+        A variable of the environment, or a key or member of anything. Nothing is looked up by an empty name:
+        that of an item of a list that is the whole file.
         """
-        key = (name, is_backend, in_environment)
-        if key not in self._looked_up:
-            texts = (text for file in self.files if name in (text := self.text(file) or ""))
-            found = (verdicts_on(text, name, in_environment, vocabularies[is_backend]) for text in texts)
-            self._looked_up[key] = frozenset(chain.from_iterable(found))
-        return self._looked_up[key]
+        if not name:
+            return frozenset()
+        key = ("", name, is_backend, in_environment)
+        if key not in self._verdicts:
+            found = (
+                self.verdicts(file, name, is_backend, in_environment, vocabularies) for file in self.files
+            )
+            self._verdicts[key] = frozenset().union(*found)
+        return self._verdicts[key]
+
+    def verdicts(
+        self, file: str, name: str, is_backend: bool, in_environment: bool, vocabularies: Vocabularies
+    ) -> frozenset[str]:
+        """The same for one file."""
+        text = self.text(file) or ""
+        if name not in text:
+            return frozenset()
+        key = (file, name, is_backend, in_environment)
+        if key not in self._verdicts:
+            found = verdicts_on(text, name, in_environment, vocabularies[is_backend])
+            self._verdicts[key] = frozenset(found)
+        return self._verdicts[key]
 
     def text(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none that can be read."""
-        known = self._parsed.get(name)
-        if known is not None:
-            return known.text
-        path = self.files.get(name)
-        try:
-            return None if path is None else read(path, name).text
-        except Unreadable:
+        if name not in self.files:
             return None
+        if name not in self._texts:
+            try:
+                self._texts[name] = read(self.files[name], name).text
+            except Unreadable:
+                self._texts[name] = None
+        return self._texts[name]
 
 
 def of_text(name: str, text: str) -> Programs:
     """A project of one Python file, which need not be on the disk."""
-    return Programs({name: Path(name)}, _parsed={name: ModuleIndex(text, WORDS)})
-
-
-def parsers(file: str, text_of: Read, known: dict[str, Optional[ModuleIndex]]) -> Optional[Parsers]:
-    """What the parsers of the program ``file`` take; None where it cannot be read.
-
-    ``known`` are the files that were parsed before; those that are parsed now are added.
-    """
-    files = dict(files_of(file, text_of, known, WORDS))
-    if file not in files:
-        return None
-    return Parsers(files, [(index, option) for index in files.values() for option in options(index)])
+    return Programs({name: Path(name)}, _texts={name: text})
 
 
 def _folders(script: str, content: Content) -> Iterator[str]:
@@ -284,9 +335,10 @@ def taken(
     vocabulary = vocabularies[is_backend]
     verdicts: set[str] = set()
     choices: tuple[str, ...] = ()
-    for index, option in found:
+    for file, option in found:
         choices = choices or tuple(map(str, option.choices))
-        for node in _strings(option):
+        index = ModuleIndex(program.of.text(file) or "", WORDS)
+        for node in _strings(index, option):
             if is_backend and names_backend(written(index, node)):
                 verdicts.add(context_of_backend(index, vocabulary, node).verdict)
             elif not is_backend and names_device(index, node):
@@ -296,8 +348,8 @@ def taken(
     if choices:
         return Taken(False, choices=choices)
     dest = found[0][1].dest
-    for known in program.files.values():
-        verdicts.update(verdicts_on(known.text, dest, False, vocabulary))
+    for file in program.files:
+        verdicts |= program.of.verdicts(file, dest, is_backend, False, vocabularies)
     if CERTAIN in verdicts:
         return Taken(True, True)
     return Taken(LIKELY in verdicts or vocabulary.says(dest))
@@ -308,13 +360,13 @@ def _from_argv(
 ) -> Optional[Taken]:
     """The same of ``sys.argv[1]``, in a program without a parser."""
     place = program.position(content, setting) if setting.kind == "argument" else None
-    if place is None or program.options:
+    if place is None or any(program.options()):
         return None
     vocabulary = vocabularies[names_backend(setting.value or setting.begins)]
     verdicts: set[str] = set()
-    for known in program.files.values():
-        if "argv" in known.text:
-            index = ModuleIndex(known.text, {"argv"})
+    for file in program.files:
+        if "argv" in (text := program.of.text(file) or ""):
+            index = ModuleIndex(text, {"argv"})
             argv = (index.parent(ref) for ref in index.refs if index.qualified_name(ref) == "sys.argv")
             verdicts |= {
                 device_context(index, vocabulary, node).verdict
@@ -326,9 +378,10 @@ def _from_argv(
     return Taken(verdicts <= {CERTAIN, LIKELY}, verdicts == {CERTAIN}) if verdicts else None
 
 
-def _strings(option: Option) -> Iterator[ast.Constant]:
-    """The texts that an option names: its default, its choices."""
-    for keyword in option.call.keywords if option.call is not None else ():
+def _strings(index: ModuleIndex, option: Option) -> Iterator[ast.Constant]:
+    """The strings that an option of a file names: its default, its choices."""
+    calls = (call for call in index.calls if span_of(call) == option.span)
+    for keyword in (keyword for call in calls for keyword in call.keywords):
         if keyword.arg in ("default", "choices", "const", "type"):
             for node in walk(keyword.value):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -10,24 +10,37 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from migrator.names.qualified import Neighbours
-from migrator.project.facts import ClassFacts, FileFacts
 from migrator.project.frameworks import of_project
 from migrator.project.module_names import (
     absolute_name,
     folders_around,
     module_name,
-    names_elsewhere,
     npu_twins,
     packages_of,
 )
-from migrator.project.operators import Catalog
-from migrator.project.program import FORWARD, NOTHING, SCRIPT, ProgramFacts, merged
+from migrator.project.offers import (
+    CALLED,
+    CUDA_DEFAULT,
+    DOUBLE,
+    DOUBLE_ATTRIBUTE,
+    FLAG,
+    FOREIGN,
+    MODULE,
+    REDUCER,
+    SCRIPT,
+    SCRIPTS_MODULES,
+    TAKER,
+    Offer,
+    Offers,
+)
+from migrator.project.operators import Catalog, catalog
 
 if TYPE_CHECKING:
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
     from migrator.project.definitions import Definitions
     from migrator.project.entry import StartFacts
+    from migrator.project.facts import ClassFacts, FileFacts
     from migrator.project.library_functions import LibraryFunction
     from migrator.project.programs import Programs
 
@@ -50,7 +63,7 @@ class Project:
     for NPUs. ``definitions`` finds what a name means in other files; without it nobody looks there.
     ``starts`` are the files that show how programs are started, where that was asked for. ``failed`` are the
     files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
-    what is told of them. ``program`` is what some file does to all of the program. ``requirements`` are the
+    what is told of them. ``offers`` is what its files offer to each other. ``requirements`` are the
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
     looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
     the result gets, by the file's name; empty where it gets none. ``shared_device``: the same of the module
@@ -67,7 +80,7 @@ class Project:
     definitions: Definitions | None = None
     starts: tuple[StartFacts, ...] = ()
     failed: Mapping[str, Result] = field(default_factory=dict)
-    program: ProgramFacts = NOTHING
+    offers: Offers = field(default_factory=Offers)
     requirements: tuple[str, ...] = ()
     programs: Programs | None = None
     equivalents: Mapping[str, str] = field(default_factory=dict)
@@ -81,11 +94,9 @@ class Project:
         if source == "cuda_operators":
             return self.operators.words()
         if source == "legacy_constructors":
-            return frozenset({"Tensor"} if self.program.cuda_default else ())
+            return frozenset({"Tensor"} if self.offers.of(CUDA_DEFAULT) else ())
         if source == "reducers":
-            kept = (each.partition(".")[2] for each in self.program.double_attributes)
-            reducers = (each.partition(":")[0] for each in self.program.reducers)
-            return self.program.doubles.union(reducers, kept)
+            return frozenset().union(*map(self.offers.names, (DOUBLE, DOUBLE_ATTRIBUTE, REDUCER)))
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
     @property
@@ -115,30 +126,28 @@ class Project:
 
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""
-        program = self.program
-        if not program.modules and not program.flags and not program.takers:
+        if not any(map(self.offers.of, (MODULE, FLAG, TAKER))):
             return None
 
-        def known(facts: frozenset[str], name: str) -> str:
-            return names_elsewhere(facts).find(absolute_name(name, file))
+        def known(kind: str, name: str) -> Offer:
+            return self.offers.elsewhere(kind, absolute_name(name, file)) or Offer(kind)
 
         return Neighbours(
-            module=lambda name: known(program.modules, name),
-            asked=lambda name: frozenset(known(program.flags, name).split()),
-            taker=lambda name: int(place) if (place := known(program.takers, name)) else None,
+            module=lambda name: "".join(known(MODULE, name).detail),
+            asked=lambda name: frozenset(known(FLAG, name).detail),
+            taker=lambda name: place if (place := known(TAKER, name).place) >= 0 else None,
         )
 
     def framework_of(self, words: Iterable[str]) -> str:
         """The framework of the script that a command with these words starts; else the project's."""
         names = {word.rpartition("/")[2] for word in words}
-        known = (each.partition(":") for each in sorted(self.program.foreign))
-        other = next((framework for name, _, framework in known if name in names), "")
+        other = next(("".join(each.detail) for each in self.offers.of(FOREIGN) if each.name in names), "")
         return other or min(of_project(self.frameworks))
 
     def is_scripted(self, function: str, file: str) -> bool:
         """Whether TorchScript may compile a function of a file, because another file calls it."""
-        why = names_elsewhere(self.program.called).find_here(f"{module_name(file)}.{function}")
-        return why == SCRIPT or (why == FORWARD and self.program.scripts_modules)
+        called = self.offers.here(CALLED, f"{module_name(file)}.{function}")
+        return called is not None and (SCRIPT in called.detail or bool(self.offers.of(SCRIPTS_MODULES)))
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
@@ -176,8 +185,6 @@ def merge_facts(
 
     ``files`` are the names of the Python files.
     """
-    from migrator.project.gathering import catalog
-
     known = list(parts)
     extensions = [extension for part in known for extension in part.extensions]
     try:
@@ -189,13 +196,13 @@ def merge_facts(
             "internal error, the project's CUDA operators are not known", exc_info=True
         )
         operators = Catalog()
-    program, names = merged(part.program for part in known), list(files)
+    offers, names = Offers.of_all(part.offers for part in known), list(files)
     return Project(
         *(classes_of(known), operators),
         packages=packages_of(names),
         twins=npu_twins(names),
-        program=program,
-        frameworks=Counter(each.partition(":")[2] for each in program.foreign),
+        offers=offers,
+        frameworks=Counter("".join(each.detail) for each in offers.of(FOREIGN)),
         files=sum(name.endswith((".py", ".ipynb")) for name in names),
     )
 

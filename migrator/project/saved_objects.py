@@ -15,9 +15,9 @@ from migrator.language import N_
 from migrator.names.outline import Outline, outline
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, last_name, string_value
 
-# torch.save, and what programs put around it.
-_SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
-_SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:[\w.]+\.(?=save_))?(?:{'|'.join(map(re.escape, _SAVING))})")
+# torch.save, and what programs put around it: a text that saves has one of these.
+SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
+_SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:[\w.]+\.(?=save_))?(?:{'|'.join(map(re.escape, SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 # Objects of yacs, OmegaConf, MMEngine or of a class of the program; plain dictionaries in others.
 _SETTINGS = re.compile(r"cfg|configs?|conf|hparams|hps")
@@ -36,28 +36,17 @@ class Saved(NamedTuple):
 
     what: str
     key: str = ""
-    keys: frozenset[str] = frozenset()
-
-    def as_text(self) -> str:
-        """One string that says all of it."""
-        return "|".join((self.what, self.key, ",".join(sorted(self.keys))))
-
-    @classmethod
-    def from_text(cls, text: str) -> Saved:
-        """What ``as_text`` was made from."""
-        what, key, keys = text.split("|")
-        return cls(what, key, frozenset(keys.split(",")) if keys else frozenset())
+    keys: tuple[str, ...] = ()
 
 
-def scan_saved(text: str) -> frozenset[str]:
-    """The objects in the files that a Python file saves, each as ``Saved.as_text`` writes it."""
-    if not any(word in text for word in _SAVING) or not _SAVES.search(text):
+def saved_objects(text: str) -> frozenset[Saved]:
+    """The objects in the files that a Python file saves."""
+    if not _SAVES.search(text):
         return frozenset()
     try:
-        shared = outline(text)
+        return frozenset(_saved(outline(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    return frozenset(item.as_text() for item in _saved(shared))
 
 
 def _saved(shared: Outline) -> Iterator[Saved]:
@@ -79,7 +68,7 @@ def _saved(shared: Outline) -> Iterator[Saved]:
                 # Who saves a model by a function of its own may take its state there.
                 if what and ast.unparse(call.func) == "torch.save":
                     yield Saved(what)
-            keys = frozenset(key for key, _ in parts)
+            keys = tuple(sorted({key for key, _ in parts}))
             yield from (
                 Saved(what, key, keys) for key, value in parts if (what := assigned.what(value) or _said(key))
             )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Optional
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Optional
 
-from migrator.data_folders import reports_yaml
-from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
-from migrator.names.tree import imported as imported_in_full
-from migrator.project.distributed_use import distributed_words, imports_distributed, listed
-from migrator.project.imports import Read, files_of
-from migrator.project.parser_options import Option, options
-
-_WORDS = frozenset({"spawn", "start_processes", "Process", "launch", "add_argument", "option"})
-_DEPTH = 4
+from migrator.names.tree import parse
+from migrator.project.distributed_use import listed
+from migrator.project.imports import Read
+from migrator.project.parser_options import Option
+from migrator.project.program_files import FileRows, KnownCall, ProgramFiles, Values, table
 
 
 @dataclass(frozen=True)
@@ -37,227 +33,160 @@ class StartWay:
 
 @dataclass(frozen=True)
 class _Program:
-    """The files of a program by name, the options of its parsers by the names of their values."""
+    """The files of a program, the options of its parsers by the names of their values, its calls of ranks."""
 
-    files: Mapping[str, ModuleIndex]
-    options: dict[str, Option] = field(default_factory=dict)
+    every: ProgramFiles
+    files: Mapping[str, FileRows]
+    options: Mapping[str, Option]
+    calls: tuple[KnownCall, ...]
 
-    def calls(self) -> Iterator[tuple[ModuleIndex, ast.Call, str]]:
-        """The calls that may be of a known API, each with its full name."""
-        for index in self.files.values():
-            for call in index.calls:
-                name = index.qualified_name(call.func) or _of_context(index, call.func)
-                if name:
-                    yield index, call, name
+    @cached_property
+    def order(self) -> Mapping[str, int]:
+        """The places of the files, which are nearer to the program the earlier they come."""
+        return {name: place for place, name in enumerate(self.files)}
+
+    def reads(self, variables: Iterable[str]) -> bool:
+        """Whether it holds the name of one of some variables as a string."""
+        return any(not rows.starts.variables.isdisjoint(variables) for rows in self.files.values())
+
+    def option_of(self, values: Values) -> str:
+        """The option that gives a value; empty without."""
+        for value in values:
+            if isinstance(value, str):
+                found = value if value in self.options else ""
+            else:
+                callers = self.order.keys() & self.every.callers.get(value.function, ())
+                in_order = sorted(callers, key=self.order.__getitem__)
+                given = (self.every.given(name, value) for name in in_order)
+                found = next(filter(None, map(self.option_of, given)), "")
+            if found:
+                return found
+        return ""
 
 
-def _of_context(index: ModuleIndex, function: ast.expr) -> str:
-    """The full name of ``mp.Process`` where ``mp`` is ``get_context(…)``; empty for anything else."""
-    made = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
-    values = index.assigned(function.value) if made else []  # type: ignore[attr-defined]  # it is an attribute
-    from_context = any(called_name(value) == "get_context" for value in values)
-    return f"multiprocessing.{bare_name(function)}" if from_context else ""
-
-
-def start_ways(entries: Iterable[str], read: Read, mended: bool) -> dict[str, StartWay]:
+def start_ways(
+    entries: Iterable[str], read: Read, mended: bool, seen: Callable[[int], object] = lambda count: None
+) -> dict[str, StartWay]:
     """How each of some scripts is started; ``read`` gives a file's text, None where there is none.
 
     ``mended``: the parsers' defaults of ``--local_rank`` come to read the environment. A script that cannot
-    be parsed is left out.
+    be parsed is left out. ``seen`` is called with the number of files that were read.
     """
-    known: dict[str, Optional[ModuleIndex]] = {}
-    found = {}
-    for entry in entries:
-        program = _Program(dict(files_of(entry, read, known, _WORDS | distributed_words())))
-        if entry in program.files:
-            for index in program.files.values():
-                program.options.update(_options(index))
-            found[entry] = _way(program, mended)
+    every = ProgramFiles(read, seen)
+    reached = {entry: every.reached(entry) for entry in entries if _parses(read(entry))}
+    named = _named_elsewhere({name: rows for files in reached.values() for name, rows in files.items()}, read)
+    return {entry: _way(_program(every, files, named), mended) for entry, files in reached.items()}
+
+
+def _parses(text: Optional[str]) -> bool:
+    try:
+        return text is not None and parse(text) is not None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _named_elsewhere(files: Mapping[str, FileRows], read: Read) -> dict[str, Counter[str]]:
+    """How often each file names each function that holds a call of interest, by function."""
+    found: dict[str, Counter[str]] = {
+        call.function: Counter() for rows in files.values() for call in rows.starts.calls if call.function
+    }
+    for name in files if found else ():
+        text = read(name) or ""
+        for word in (each for each in found if each in text):
+            count = len(re.findall(rf"\b{word}\b", text))
+            if count:
+                found[word][name] = count
     return found
 
 
+def _program(every: ProgramFiles, files: Mapping[str, FileRows], named: dict[str, Counter[str]]) -> _Program:
+    """The program of some files, with its calls at module level, or in a function that is named twice."""
+    options: dict[str, Option] = {}
+    for rows in files.values():
+        options.update({option.dest: option for option in (*rows.options, *_of_libraries(rows))})
+    calls = [call for rows in files.values() for call in rows.starts.calls]
+    around = {call.function for call in calls if call.function}
+    used = {
+        each for each in around if sum(named[each][name] for name in named[each].keys() & files.keys()) > 1
+    }
+    kept = (call for call in calls if not call.function or call.function in used)
+    return _Program(every, files, options, tuple(kept))
+
+
+def _of_libraries(rows: FileRows) -> Iterator[Option]:
+    """The options of parsers that libraries make."""
+    for name in (name for full in rows.names for name in table("parsers").get(full, ())):
+        yield Option(name, (name,), name.lstrip("-").replace("-", "_"))
+
+
 def _way(program: _Program, mended: bool) -> StartWay:
-    joins = [
-        (index, call)
-        for index, call, name in program.calls()
-        if name in _table("joins") and _is_used(program, index, call)
-    ]
+    joins = [call for call in program.calls if call.name in table("joins")]
     starter = _starter(program, bool(joins))
     if starter is not None:
-        return StartWay("program", tuple(_own_options(program, *starter)))
-    uses = any(
-        listed("distributed_calls", name) and _is_used(program, index, call)
-        for index, call, name in program.calls()
-    )
-    of_library = [
-        words
-        for index in program.files.values()
-        for imported in index.imports
-        for words in map(_table("libraries").get, imported_in_full(imported))
-        if words
-    ]
-    if not uses and not of_library and not any(map(imports_distributed, program.files.values())):
-        trains = any(".backward(" in index.text for index in program.files.values())
-        return StartWay("none" if trains else "unseen")
-    read = [name for name, variables in _table("variables").items() if _reads(program, variables)]
-    options = [*(word for words in of_library for word in words), *_rank_options(program, joins, mended)]
+        return StartWay("program", tuple(_own_options(program, starter)))
+    starts = [rows.starts for rows in program.files.values()]
+    names = (name for rows in program.files.values() for name in rows.names)
+    of_library = [word for name in names for word in table("libraries").get(name, ())]
+    uses = any(listed("distributed_calls", call.name) for call in program.calls)
+    if not uses and not of_library and not any(each.distributed for each in starts):
+        return StartWay("none" if any(each.trains for each in starts) else "unseen")
+    read = [name for name, variables in table("variables").items() if program.reads(variables)]
+    options = [*of_library, *_rank_options(program, joins, mended)]
     return StartWay("launcher", tuple(options), read[0] if read and "torchrun" not in read else "")
-
-
-def _is_used(program: _Program, index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether something is at the margin of a file, or in a function whose name stands elsewhere, too."""
-    function = index.function_of(node)
-    if function is None or function.name.startswith("__"):
-        return True
-    word = re.compile(rf"\b{re.escape(function.name)}\b")
-    return sum(len(word.findall(each.text)) for each in program.files.values()) > 1
-
-
-def _reads(program: _Program, variables: Iterable[str]) -> bool:
-    """Whether a program holds the name of one of some variables as a string."""
-    pattern = re.compile(rf"""(["'])(?:{"|".join(variables)})\1""")
-    return any(pattern.search(index.text) for index in program.files.values())
 
 
 # -- a program that starts its ranks ----------------------------------------
 
 
-def _starter(program: _Program, joins: bool) -> tuple[ModuleIndex, ast.Call, ast.expr | None] | None:
-    """The call that starts a program's ranks, and how many it starts."""
-    for index, call, name in program.calls():
-        known = name in _table("starters") or name in _table("processes")
-        if not known or not _is_used(program, index, call):
-            continue
-        if name in _table("starters") and (joins or not name.startswith("torch.")):
-            place, keyword = _table("starters")[name]
-            return index, call, argument_of(call, keyword, place)
-        if name in _table("processes") and joins:
-            loops = (up for up in index.above(call) if isinstance(up, ast.For))
-            loop = next((up for up in loops if called_name(up.iter) == "range"), None)
-            if loop is not None and isinstance(loop.iter, ast.Call):
-                return index, call, loop.iter.args[1 if len(loop.iter.args) > 1 else 0]
+def _starter(program: _Program, joins: bool) -> Optional[KnownCall]:
+    """The call that starts a program's ranks."""
+    for call in program.calls:
+        if call.name in table("starters") and (joins or not call.name.startswith("torch.")):
+            return call
+        if call.name in table("processes") and joins and call.loops:
+            return call
     return None
 
 
-def _own_options(
-    program: _Program, index: ModuleIndex, call: ast.Call, count: ast.expr | None
-) -> Iterator[str]:
-    given: set[str] = set()
-    for dest, option in _flags_above(program, index, call):
-        given.add(dest)
-        yield option.name
-    dest = _option_in(program, index, count, _DEPTH)
-    if dest and dest not in given:
-        given.add(dest)
-        yield from (program.options[dest].name, "%NPROC%")
-    multiplied = {name: mark for name, mark in _table("multiplied").items() if _multiplies(program, name)}
-    for name, mark in (_table("own") | multiplied).items():
-        own = program.options.get(name)
+def _own_options(program: _Program, starter: KnownCall) -> Iterator[str]:
+    options = program.options
+    given = dict.fromkeys(name for name in starter.flags if name in options and options[name].flag)
+    yield from (options[name].name for name in given)
+    count = program.option_of(starter.values["count"])
+    if count and count not in given:
+        given[count] = None
+        yield from (options[count].name, "%NPROC%")
+    multiplied = {
+        name: mark
+        for name, mark in table("multiplied").items()
+        if any(name in rows.starts.multiplies for rows in program.files.values())
+    }
+    for name, mark in (table("own") | multiplied).items():
+        own = options.get(name)
         if own is not None and name not in given and own.default != "env://":
             yield own.name
             if not own.flag:
                 yield mark
 
 
-def _flags_above(program: _Program, index: ModuleIndex, call: ast.Call) -> Iterator[tuple[str, Option]]:
-    """The options without a value that have to be given for a call to be made."""
-    for child, up in index.way_up(call):
-        if isinstance(up, ast.If) and any(child is each for each in up.body):
-            wanted = up.test.values if isinstance(up.test, ast.BoolOp) else [up.test]
-            either = isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.Or)
-            for test in wanted[:1] if either else wanted:
-                name = bare_name(test)
-                if name in program.options and program.options[name].flag:
-                    yield name, program.options[name]
-
-
-def _option_in(program: _Program, index: ModuleIndex, node: ast.AST | None, depth: int) -> str:
-    """The option that gives a value, through names, parameters and conditions; empty without."""
-    if node is None or not depth:
-        return ""
-    if isinstance(node, ast.Attribute):
-        return node.attr if node.attr in program.options else ""
-    if isinstance(node, ast.Call) and called_name(node) == "int" and node.args:
-        return _option_in(program, index, node.args[0], depth)
-    if isinstance(node, (ast.IfExp, ast.BoolOp)):
-        parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
-        return next(filter(None, (_option_in(program, index, part, depth) for part in parts)), "")
-    if not isinstance(node, ast.Name):
-        return ""
-    for value in index.assigned(node):
-        found = _option_in(program, index, value, depth - 1)
-        if found:
-            return found
-    function = index.function_of(node)
-    if function is None or all(binding.kind != "param" for binding in index.bindings(node)):
-        return ""
-    names = [one.arg for one in [*function.args.posonlyargs, *function.args.args]]
-    place = names.index(node.id) if node.id in names else -1
-    for other in program.files.values():
-        for call in walk(other.tree):
-            if isinstance(call, ast.Call) and called_name(call) == function.name:
-                found = _option_in(program, other, argument_of(call, node.id, place), depth - 1)
-                if found:
-                    return found
-    return ""
-
-
-def _multiplies(program: _Program, name: str) -> bool:
-    """Whether a program has ``args.rank = args.rank * n + i``, or the same for ``global_rank``."""
-    for index in program.files.values():
-        for statement in index.statements:
-            target, value = only_target(statement), getattr(statement, "value", None)
-            if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
-                target, value = statement.target, ast.BinOp(statement.target, ast.Mult(), statement.value)
-            same = isinstance(target, ast.Attribute) and target.attr == name
-            of_all = isinstance(target, ast.Name) and name in target.id
-            if (same or of_all) and isinstance(value, ast.BinOp):
-                inside = (each for each in walk(value) if isinstance(each, ast.BinOp))
-                products = (each for each in inside if isinstance(each.op, ast.Mult))
-                for factor in (side for each in products for side in (each.left, each.right)):
-                    if bare_name(factor) == name and (same or isinstance(factor, ast.Attribute)):
-                        return True
-    return False
-
-
 # -- a program whose ranks a launcher starts ----------------------------------
 
 
-def _rank_options(
-    program: _Program, joins: list[tuple[ModuleIndex, ast.Call]], mended: bool
-) -> Iterator[str]:
-    launcher, kind = program.options.get("launcher"), _table("launcher")
+def _rank_options(program: _Program, joins: Iterable[KnownCall], mended: bool) -> Iterator[str]:
+    launcher, kind = program.options.get("launcher"), table("launcher")
     if launcher is not None and kind in launcher.choices and launcher.default != kind:
         yield from (launcher.name, kind)
     own = program.options.get("local_rank")
     if own is not None and not (mended and own.argparse and type(own.default) is int):
-        if not _reads(program, ["LOCAL_RANK"]):
-            yield from (own.name, _table("local_rank"))
-    if _reads(program, ["RANK"]):
+        if not program.reads(["LOCAL_RANK"]):
+            yield from (own.name, table("local_rank"))
+    if program.reads(["RANK"]):
         return
     given: set[str] = set()
-    for index, call in joins:
-        for keyword, mark in _table("joined").items():
-            dest = _option_in(program, index, argument_of(call, keyword), _DEPTH)
+    for call in joins:
+        for keyword, mark in table("joined").items():
+            dest = program.option_of(call.values[keyword])
             option = program.options.get(dest)
             if option is not None and dest not in given and option.default != "env://":
                 given.add(dest)
                 yield from (option.name, mark)
-
-
-# -- options ----------------------------------------------------------------
-
-
-def _options(index: ModuleIndex) -> Iterator[tuple[str, Option]]:
-    """The options that a file's parsers take, by the names of their values."""
-    for option in options(index):
-        yield option.dest, option
-    for imported in index.imports:
-        for full in imported_in_full(imported):
-            for name in _table("parsers").get(full, ()):
-                dest = name.lstrip("-").replace("-", "_")
-                yield dest, Option(name, (name,), dest)
-
-
-def _table(name: str) -> Any:
-    return reports_yaml("launcher/starts.yaml")[name]

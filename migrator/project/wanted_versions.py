@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.api_support.tables import as_tuple
-from migrator.api_support.versions import TorchVersion, in_range, known
+from migrator.api_support.versions import in_range, known, meets
 from migrator.files.errors import shown
 from migrator.language import _
-from migrator.project.requirement_files import requirement_lines
 
 if TYPE_CHECKING:
     from migrator.api_support.library_defaults import Limits
 
+# In this order: what comes first counts most.
+FILES = (
+    *("requirements*.txt", "requirements/*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
+    *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile"),
+)
+# What people are told to type: "pip install timm==0.4.12".
+GUIDES = ("INSTALL*.md", "README*.md", "*.md")
+_LARGEST = 1 << 20
+_SIGNS = ("=", "<", ">")
+
+# Compiled for the first line that names torch: most runs read none.
 # torch==2.1.0, 'torch >=1.8, <2', torch = "^2.1", pytorch=1.12.1=py3.9_cuda, torch @ https://…/torch-2.1.0-cp39….whl
 _NAME = r"(?<![\w.-])(?:py)?torch(?:\[[\w, -]*\])?"
 _SIGN = r"(?:===|==|~=|>=|<=|!=|=|<|>)"
 # What stands behind a library's name.
-SPECIFIED = rf"\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)"
-_SPECIFIED = re.compile(_NAME + SPECIFIED)
-_TABLE = re.compile(r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']""")
-_ADDRESS = re.compile(rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)")
-_PART = re.compile(r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)")
+_SPECIFIED = rf"\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)"
+_TABLE = r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']"""
+_ADDRESS = rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)"
+_PART = r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)"
 PINS = ("==", "===", "=", "~=", "^", "~", "")  # the signs that name one release
-_MARKER = re.compile(r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)")
-
-
-class Requirement(NamedTuple):
-    """What a line asks for: its words, and the limits in them, such as ``("==", (2, 1, 0))``."""
-
-    place: str
-    words: str
-    limits: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @property
-    def pin(self) -> tuple[int, ...]:
-        """The one version that it names, empty where it names a range."""
-        return next((number for sign, number in self.limits if sign in PINS), ())
+_MARKER = r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)"
 
 
 class Choice(NamedTuple):
@@ -48,6 +46,40 @@ class Choice(NamedTuple):
 
     version: str
     why: str
+
+
+def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[tuple[str, int, str]]:
+    """Each line of the files that fit a pattern, with the name of its file and its number.
+
+    What cannot be read is left out. ``fnmatch`` would compile each pattern.
+    """
+    names: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for pattern in files:
+        inside, _, last = pattern.rpartition("/")
+        begin, star, end = last.partition("*")
+        if inside not in names:
+            names[inside] = []
+            with suppress(OSError):
+                names[inside] = sorted(os.listdir(folder / inside))
+        for base in names[inside]:
+            name = f"{inside}/{base}" if inside else base
+            fits = len(base) >= len(begin + end) and base.startswith(begin) and base.endswith(end)
+            if name in seen or not (fits if star else base == last):
+                continue
+            seen.add(name)
+            with suppress(OSError):
+                path = folder / name
+                if path.is_file() and path.stat().st_size <= _LARGEST:
+                    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+                        yield name, number, line
+
+
+def lines_with_versions(folder: Path) -> Iterator[str]:
+    """The lines that may ask for a version of something, of requirements and of guides."""
+    for name, _number, line in requirement_lines(folder, (*FILES, *GUIDES)):
+        if any(sign in line for sign in _SIGNS) and (not name.endswith(".md") or " install " in line):
+            yield line
 
 
 def chosen_version(source: Path) -> Choice:
@@ -61,62 +93,49 @@ def chosen_version(source: Path) -> Choice:
 
 def wanted_version(folder: Path) -> Optional[Choice]:
     """The version that the requirements in a folder ask for; None where they name none."""
-    found = tuple(_requirements(folder))
-    pinned = next((one for one in found if one.pin), None)
-    if pinned is not None:
-        version = _nearest(pinned.pin)
-        why = f"{pinned.place} has {pinned.words}"
-        if version.tuple[:2] != pinned.pin[:2]:
-            why += _(", for which no torch_npu is known; this is the nearest version")
-        return Choice(version.text, why)
-    for one in found:
-        fitting = [version for version in known() if all(_fits(version.tuple, limit) for limit in one.limits)]
-        if fitting:
-            return Choice(
-                fitting[-1].text,
-                _("the newest that fits {words} in {place}", words=one.words, place=one.place),
-            )
-    return None
-
-
-def _nearest(pin: Sequence[int]) -> TorchVersion:
-    """The known version of the same minor release, or the next newer one, which has what the project uses."""
-    return next((one for one in known() if list(one.tuple[:2]) >= [*pin, 0][:2]), known()[-1])
-
-
-def _fits(version: tuple[int, ...], limit: tuple[str, tuple[int, ...]]) -> bool:
-    sign, number = limit
-    short = version[: len(number)]
-    holds = {">=": short >= number, "<=": short <= number, ">": version > number, "<": version < number}
-    return holds.get(sign, True)  # != excludes one micro release
-
-
-def _requirements(folder: Path) -> Iterator[Requirement]:
+    newest: Optional[Choice] = None
     for name, number, line in requirement_lines(folder):
-        found = _requirement(line)
-        if found:
-            words, limits = found
-            yield Requirement(f"{shown(name)}:{number}", words, limits)
+        words, limits = _requirement(line)
+        place = f"{shown(name)}:{number}"
+        if pin := _pin_of(limits):
+            # That of the same minor release, or the next newer one, which has what the project uses.
+            version = next((one for one in known() if list(one.tuple[:2]) >= [*pin, 0][:2]), known()[-1])
+            why = f"{place} has {words}"
+            if version.tuple[:2] != pin[:2]:
+                why += _(", for which no torch_npu is known; this is the nearest version")
+            return Choice(version.text, why)
+        # != excludes one micro release.
+        orders = [limit for limit in limits if limit[0] != "!="]
+        fitting = [each.text for each in known() if all(meets(each.tuple, *limit) for limit in orders)]
+        if limits and newest is None and fitting:
+            why = _("the newest that fits {words} in {place}", words=words, place=place)
+            newest = Choice(fitting[-1], why)
+    return newest
 
 
-def _requirement(line: str) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...]] | None:
-    """The words and the limits of a line that asks for some torch on every machine."""
+def _requirement(line: str) -> tuple[str, Limits]:
+    """The words and the limits of a line that asks for some torch on every machine; empty for another."""
     code = line.partition("#")[0]
-    if _MARKER.search(code):
-        return None
-    address = _ADDRESS.search(code)
+    if "torch" not in code or re.search(_MARKER, code):
+        return "", ()
+    address = re.search(_ADDRESS, code)
     if address:
         return f"torch {address[1]}", (("==", as_tuple(address[1])),)
-    match = _TABLE.search(code) or _SPECIFIED.search(code)
+    match = re.search(_TABLE, code) or re.search(_NAME + _SPECIFIED, code)
     if match is None:
-        return None
+        return "", ()
     return " ".join(match[0].split()).strip("\"' ("), limits_of(match[1])
 
 
-def limits_of(specified: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The limits in ``>=0.4, <2``, which ``SPECIFIED`` finds."""
-    parts = _PART.findall(specified.split("=py")[0])
+def limits_of(specified: str) -> Limits:
+    """The limits in ``>=0.4, <2``, which ``_SPECIFIED`` finds, such as ``(">=", (0, 4))``."""
+    parts = re.findall(_PART, specified.split("=py")[0])
     return tuple((sign, as_tuple(number)) for sign, number in parts[:4])
+
+
+def _pin_of(limits: Limits) -> tuple[int, ...]:
+    """The one version that limits name, empty where they name a range."""
+    return next((number for sign, number in limits if sign in PINS), ())
 
 
 def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
@@ -129,7 +148,8 @@ def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
 @cache
 def wanted_of(requirements: tuple[str, ...], names: frozenset[str]) -> Mapping[str, Limits]:
     """The limits for each library that a line of requirements, or of guides, asks for by a version."""
-    named = re.compile(rf"(?<![\w.-])({_either(names)})(?:\[[\w, -]*\])?{SPECIFIED}", re.IGNORECASE)
+    either = "|".join(sorted(re.escape(name).replace(r"\-", "[-_]") for name in names))
+    named = re.compile(rf"(?<![\w.-])({either})(?:\[[\w, -]*\])?{_SPECIFIED}", re.IGNORECASE)
     found: dict[str, Limits] = {}
     for line in requirements:
         for match in named.finditer(line.partition("#")[0]):
@@ -142,8 +162,7 @@ def limits_hold(conditions: str, limits: Limits) -> Optional[bool]:
 
     None where some versions within the limits meet them and others do not.
     """
-    pin = next((number for sign, number in limits if sign in PINS), None)
-    if pin is not None:
+    if pin := _pin_of(limits):
         return in_range(conditions, pin)
     lowest = max((number for sign, number in limits if sign in (">=", ">")), default=())
     highest = min((number for sign, number in limits if sign in ("<=", "<")), default=None)
@@ -154,7 +173,3 @@ def limits_hold(conditions: str, limits: Limits) -> Optional[bool]:
             return False
         sure = sure and ((highest is not None and highest <= number) if below else lowest >= number)
     return sure or None
-
-
-def _either(names: Collection[str]) -> str:
-    return "|".join(sorted(re.escape(name).replace(r"\-", "[-_]") for name in names))

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from migrator.api_support.answer import Answer, AtVersion, Form, Own, Range, Registered, at_version
-from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.support import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
@@ -30,6 +29,16 @@ _UNCHANGED = {
     "works": N_("the CUDA name works unchanged"),
     "no_effect": N_("the CUDA name has no effect and does no harm"),
     "raises": N_("the CUDA name raises"),
+}
+_BASIS = {
+    "documents": N_("the torch_npu documents"),
+    "operators": N_("the operator of that name"),
+    "executed": N_("its operators, seen on an emulated NPU"),
+    "source": N_("its Python source"),
+    "core": N_("the compiled part of torch, without operators"),
+    "value": N_("what it is"),
+    "area": N_("the purpose of that part of torch"),
+    "names": N_("the NPU equivalents of CUDA names"),
 }
 _KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
 _LABEL = 13
@@ -54,10 +63,15 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     perhaps = [_("{name} (its name suggests it)", name=name) for name in answer.perhaps]
     lines += _entry(_("Stands for"), ", ".join(answer.stands_for))
     lines += _entry(_("Suits NPUs"), ", ".join([*answer.affine, *perhaps]))
-    if answer.environment:
-        lines += _environment(answer.environment)
-    if answer.variable:
-        lines += _variable(answer.variable)
+    if cuda := answer.environment:
+        values = _("its values can stay") if cuda.same_values else _("its values need a look")
+        notes = [values if cuda.npu else "", cuda.advice]
+        lines += _entry(_("On NPUs"), cuda.npu or _("no NPU equivalent"), notes)
+    if npu := answer.variable:
+        default = _(" (default {default})", default=npu.default) if npu.default else ""
+        lines += _entry(_("Meaning"), npu.meaning)
+        lines += _entry(_("Values"), npu.values + default)
+        lines += _entry(_("Read on"), " ".join(npu.hardware), [npu.note])
     return lines + _entry(_("Sources"), "; ".join(_sources(answer)))
 
 
@@ -94,12 +108,11 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
 def _history(answer: Answer) -> Iterator[str]:
     # A name that every version has needs no line.
     partly = any(row.first or row.last for row in answer.in_torch)
+    without = _("no NPU equivalent")
     blocks: dict[str, list[tuple[Range, str, str, list[str]]]] = {
         _("In torch"): [(row, "", "", []) for row in answer.in_torch if partly],
         _("Verdict"): [(row, row.verdict, "", []) for row in answer.verdicts],
-        _("On NPUs"): [
-            (row, row.npu_name or _("no NPU equivalent"), "", _on_an_npu(row)) for row in answer.forms
-        ],
+        _("On NPUs"): [(row, row.npu_name or without, "", _on_an_npu(row)) for row in answer.forms],
         _("In torch_npu"): [(row, "", "", _about(row)) for row in answer.own],
         _("Documents"): [
             (row, row.status, " ".join(row.hardware), _limits(row.dtypes, row.limits, row.npu_name))
@@ -131,48 +144,9 @@ def _at(found: AtVersion) -> Iterator[str]:
     yield from _entry(_("Verdict"), _colored(found.verdict) + (f": {found.absence}" if found.absence else ""))
     if found.absence:
         return
-    yield from _entry(_("Known from"), _basis(found))
-    yield from _notes(_reached(found))
-    if found.is_cuda:
-        yield from _entry(_("On NPUs"), _colored(found.npu_name or _("no NPU equivalent")))
-        yield from _notes(_on_an_npu(found))
-    if found.own:
-        yield from _entry(_("In torch_npu"), _("yes") if found.exists else _("no"))
-        yield from _notes(_about(found.own))
-    if found.status:
-        words = _colored(found.status) + ("  " + " ".join(found.hardware) if found.hardware else "")
-        if found.neighbour:
-            words += _("  (the documents of torch {neighbour})", neighbour=found.neighbour)
-        yield from _entry(_("Documents"), words)
-        yield from _notes(_limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name))
-        yield from _notes(f"{line}: {words}" for line, words in found.product_lines)
-    if found.registered:
-        meaning = _(_REGISTERED[found.registered])
-        yield from _entry(_("Registered"), f"{_colored(found.registered)}  {meaning}")
-        yield from _notes([", ".join(found.overloads)])
-
-
-_BASIS = {
-    "documents": N_("the torch_npu documents"),
-    "operators": N_("the operator of that name"),
-    "executed": N_("its operators, seen on an emulated NPU"),
-    "source": N_("its Python source"),
-    "core": N_("the compiled part of torch, without operators"),
-    "value": N_("what it is"),
-    "area": N_("the purpose of that part of torch"),
-    "names": N_("the NPU equivalents of CUDA names"),
-}
-
-
-def _basis(found: AtVersion) -> str:
-    if not found.basis:
-        return ""
-    return _(_BASIS[found.basis]) + ("" if found.certain else _(" (likely: it was read, not run)"))
-
-
-def _reached(found: AtVersion) -> list[str]:
-    """The operators without a kernel that it comes to."""
-    return [
+    basis = _(_BASIS[found.basis]) if found.basis else ""
+    likely = "" if found.certain or not basis else _(" (likely: it was read, not run)")
+    lacking = [
         _("no kernel{when}: {operators}", when=when, operators=", ".join(operators))
         for when, operators in (
             ("", found.lacking),
@@ -181,6 +155,22 @@ def _reached(found: AtVersion) -> list[str]:
         )
         if operators
     ]
+    yield from _entry(_("Known from"), basis + likely, lacking)
+    if found.is_cuda:
+        name = _colored(found.npu_name or _("no NPU equivalent"))
+        yield from _entry(_("On NPUs"), name, _on_an_npu(found))
+    if found.own:
+        yield from _entry(_("In torch_npu"), _("yes") if found.exists else _("no"), _about(found.own))
+    if found.status:
+        words = _colored(found.status) + ("  " + " ".join(found.hardware) if found.hardware else "")
+        if found.neighbour:
+            words += _("  (the documents of torch {neighbour})", neighbour=found.neighbour)
+        notes = _limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name)
+        notes += [f"{line}: {limit}" for line, limit in found.product_lines]
+        yield from _entry(_("Documents"), words, notes)
+    if found.registered:
+        meaning = f"{_colored(found.registered)}  {_(_REGISTERED[found.registered])}"
+        yield from _entry(_("Registered"), meaning, [", ".join(found.overloads)])
 
 
 def _on_an_npu(form: Form | AtVersion) -> list[str]:
@@ -211,30 +201,16 @@ def _dtype_words(group: str) -> str:
 
 
 def _about(own: Own) -> list[str]:
-    named = _("the names suggest") if own.replaces_source == "name" else _("the documents say")
-    return [
-        _("it does the work of {split} ({named})", split=" or ".join(own.replaces.split()), named=named)
-        if own.replaces
-        else "",
-        _("deprecated, without a successor") if own.use_instead == "none" else "",
-        _("deprecated: use {use_instead}", use_instead=own.use_instead)
-        if own.use_instead not in ("", "none")
-        else "",
-    ]
-
-
-def _environment(found: EnvVar) -> Iterator[str]:
-    yield from _entry(_("On NPUs"), found.npu or _("no NPU equivalent"))
-    values = _("its values can stay") if found.same_values else _("its values need a look")
-    yield from _notes([values if found.npu else "", found.advice])
-
-
-def _variable(found: NpuVariable) -> Iterator[str]:
-    yield from _entry(_("Meaning"), found.meaning)
-    default = _(" (default {default})", default=found.default) if found.default else ""
-    yield from _entry(_("Values"), found.values + default)
-    yield from _entry(_("Read on"), " ".join(found.hardware))
-    yield from _notes([found.note])
+    said = []
+    if own.replaces:
+        named = _("the names suggest") if own.replaces_source == "name" else _("the documents say")
+        split = " or ".join(own.replaces.split())
+        said.append(_("it does the work of {split} ({named})", split=split, named=named))
+    if own.use_instead == "none":
+        said.append(_("deprecated, without a successor"))
+    elif own.use_instead:
+        said.append(_("deprecated: use {use_instead}", use_instead=own.use_instead))
+    return said
 
 
 def _sources(answer: Answer) -> list[str]:
@@ -249,11 +225,12 @@ def _sources(answer: Answer) -> list[str]:
     return list(dict.fromkeys(source for source in found if source))
 
 
-def _entry(label: str, text: str) -> list[str]:
-    return _wrapped(text, padded(label, _LABEL), " " * _LABEL)
+def _entry(label: str, text: str, notes: Iterable[str] = ()) -> list[str]:
+    """A labelled text, with what is to be said of it below; nothing of what is empty."""
+    return [*_wrapped(text, padded(label, _LABEL), " " * _LABEL), *_notes(notes, _LABEL)]
 
 
-def _notes(notes: Iterable[str], indent: int = _LABEL) -> Iterator[str]:
+def _notes(notes: Iterable[str], indent: int) -> Iterator[str]:
     for note in notes:
         yield from _wrapped(note, " " * indent, " " * indent)
 

@@ -1,7 +1,7 @@
-"""The CSV reports, written while the files come in.
+"""The CSV reports: their columns, which one a finding goes to, and writing them while the files come in.
 
-The csv module does it a row at a time: a project's findings are never all in
-memory, and after Ctrl-C the reports list what was finished.
+The csv module writes a row at a time: a project's findings are never all in memory, and after Ctrl-C the
+reports list what was finished.
 """
 
 from __future__ import annotations
@@ -13,20 +13,118 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Optional
 
 from migrator import __version__
+from migrator.data_folders import reports_yaml
+from migrator.field_types import built
 from migrator.files.errors import cannot_write, harmless, shown
-from migrator.findings.finding import Result
+from migrator.findings.finding import Finding, Result
 from migrator.report.log_file import log_to
-from migrator.report.rows import SKIPPED, Table, report_of, row_of, tables_of
 
+CHANGES = "change_list.csv"
+UNSUPPORTED = "unsupported_api.csv"
+UNKNOWN = "unknown_api.csv"
+REVIEW = "manual_review.csv"
+SKIPPED = "skipped_files.csv"
+
+_BY_STATUS = {
+    **dict.fromkeys(("absent", "unsupported", "fallback", "partial"), UNSUPPORTED),
+    "unknown": UNKNOWN,
+}
 # What a spreadsheet takes for the beginning of a formula, and the values that are source text: a decorator is
 # none, and programs compare it with the files.
 _FORMULA = ("=", "+", "-", "@", "\t")
 _SOURCE = ("before", "after")
 ENCODING = "utf-8-sig"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its heading, the name of the value below it, and what that is."""
+
+    name: str
+    value: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One CSV report: its file name, what a row is, and its columns from left to right.
+
+    ``runs`` are the commands and analysis modes that write it. ``codes`` are beginnings of rule
+    codes: where there are some, the table lists what these rules find and do not change.
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    runs: tuple[str, ...]
+    codes: tuple[str, ...] = ()
+
+
+@cache
+def tables_of(runs: tuple[str, ...]) -> dict[str, Table]:
+    """The CSV reports that these commands or analysis modes write."""
+    return {name: table for name, table in load_tables().items() if set(runs).intersection(table.runs)}
+
+
+@cache
+def load_tables() -> dict[str, Table]:
+    """Every CSV report by its file name."""
+    return {
+        name: built(Table, {"name": name, **entry}) for name, entry in reports_yaml("columns.yaml").items()
+    }
+
+
+def report_of(finding: Finding, runs: tuple[str, ...] = ("migrate",)) -> str:
+    """The one CSV file in which a finding is listed, of those that these runs write."""
+    tables = load_tables().values()
+    own = ((c, table.name) for table in tables for c in table.codes if finding.code.startswith(c))
+    # Of the beginnings of a code that have a table of their own the longest one is the last in order.
+    _, report = max(own, default=("", _BY_STATUS.get(finding.status, REVIEW)))
+    report = CHANGES if finding.fixed else report
+    return report if report in tables_of(runs) else REVIEW
+
+
+def file_of(file: str, finding: Finding) -> str:
+    """The file of a finding as the reports name it: in a notebook with the cell."""
+    return file if finding.cell is None else f"{file}:cell {finding.cell}"
+
+
+def cell_in(file: str) -> tuple[str, Optional[int]]:
+    """The file and the cell that a name of ``file_of`` has."""
+    name, _, cell = file.rpartition(":cell ")
+    return (name, int(cell)) if name and cell.isdigit() else (file, None)
+
+
+def row_of(file: str, finding: Finding) -> dict[str, Any]:
+    """The values of a finding under the names that ``reports/columns.yaml`` uses: its own, and some more."""
+    fix = finding.fix
+    first, last = finding.lines
+    message, advice = finding.message, finding.advice
+    tips = message or advice
+    if message and advice and advice not in message:
+        tips = f"{message.rstrip('.')}. {advice}"
+    verdict = finding.verdict
+    return {
+        **finding._asdict(),
+        "status": finding.status,
+        "documents": verdict.documented if verdict else "",
+        "kernel": verdict.kernel if verdict else "",
+        "file": file_of(file, finding),
+        "line": first,
+        "end_line": last,
+        "operation": fix.operation if fix and fix.made else "",
+        "before": fix.before if fix else "",
+        "after": fix.after if fix else "",
+        "safety": finding.safety,
+        "tips": tips,
+        "certainty": finding.certainty or "certain",
+    }
 
 
 class CsvTables:

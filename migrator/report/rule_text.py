@@ -63,25 +63,23 @@ def tables_as_markdown(rules: Sequence[Rule], link: str) -> str:
 
 def as_json(rules: Iterable[Rule]) -> str:
     """The rules as a JSON array, in their order."""
-    return json.dumps([_content(rule) for rule in rules], indent=2, ensure_ascii=False) + "\n"
-
-
-def _content(rule: Rule) -> dict[str, Any]:
-    content = {name: getattr(rule, name) for name in _IN_JSON}
-    content.update((name, None) for name in ("status", "versions", "advice") if not content[name])
-    shown = ("before", "after", "reported", "unchanged", "version")
-    examples = [{key: str(each[key]) for key in shown if key in each} for each in rule.examples]
-    return {**content, "examples": examples, "references": list(rule.references)}
+    found = []
+    for rule in rules:
+        content: dict[str, Any] = {name: getattr(rule, name) for name in _IN_JSON}
+        content.update((name, None) for name in ("status", "versions", "advice") if not content[name])
+        shown = ("before", "after", "reported", "unchanged", "version")
+        examples = [{key: str(each[key]) for key in shown if key in each} for each in rule.examples]
+        found.append({**content, "examples": examples, "references": list(rule.references)})
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
 def _example(example: Mapping[str, Any]) -> str:
     version = _(", torch {example}", example=example["version"]) if "version" in example else ""
-    if "reported" in example:
-        return f"{_('Reported')}{version}:\n\n{_code(example['reported'])}"
-    if "unchanged" in example:
-        return f"{_('Left unchanged')}{version}:\n\n{_code(example['unchanged'])}"
-    if example["before"] == example["after"]:
-        return f"{_('Reported')}{version}:\n\n{_code(example['before'])}"
+    parts = {"reported": N_("Reported"), "unchanged": N_("Left unchanged"), "before": N_("Before")}
+    key = next(key for key in parts if key in example)
+    if key != "before" or example["before"] == example["after"]:
+        head = parts["reported"] if key == "before" else parts[key]
+        return f"{_(head)}{version}:\n\n{_code(example[key])}"
     before, after = _code(example["before"]), _code(example["after"])
     return f"{_('Before')}{version}:\n\n{before}\n\n{_('After')}:\n\n{after}"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from migrator import __version__
 from migrator.files.document import is_notebook
-from migrator.findings.finding import SEVERITIES, Finding, Result, Severity
+from migrator.findings.finding import SEVERITIES, Result, Severity
 from migrator.matchers.packs import Rule
-from migrator.report.rows import file_of, report_of, tables_of
+from migrator.report.csv_tables import file_of, report_of, tables_of
 
 _PLACES_KEPT = 3
 SCHEMA = 1  # of summary.json
@@ -73,19 +73,16 @@ class Tally:
                 self.made[finding.code] += 1
                 if finding.safety == "unsafe":
                     self.unsafe[finding.code] += 1
-            else:
-                self._leave_open(result.name, finding)
-
-    def _leave_open(self, file: str, finding: Finding) -> None:
-        key = (finding.severity, finding.code)
-        message = finding.message.replace(finding.api, "…") if finding.api else finding.message
-        group = self.groups.setdefault(key, OpenGroup(*key, finding.api, message))
-        group.count += 1
-        group.message = group.message if group.message == message else ""
-        group.api = group.api if group.api == finding.api else ""
-        group.reports.add(report_of(finding, self.runs))
-        if len(group.places) < _PLACES_KEPT:
-            group.places.append((finding.api, f"{file_of(file, finding)}:{finding.line}"))
+                continue
+            key = (finding.severity, finding.code)
+            message = finding.message.replace(finding.api, "…") if finding.api else finding.message
+            group = self.groups.setdefault(key, OpenGroup(*key, finding.api, message))
+            group.count += 1
+            group.message = group.message if group.message == message else ""
+            group.api = group.api if group.api == finding.api else ""
+            group.reports.add(report_of(finding, self.runs))
+            if len(group.places) < _PLACES_KEPT:
+                group.places.append((finding.api, f"{file_of(result.name, finding)}:{finding.line}"))
 
     def rule_name(self, code: str) -> str:
         """The name of a rule; empty for a code that no rule has."""
@@ -112,12 +109,11 @@ def summary_text(
     tally: Tally, torch: str, options: Mapping[str, Any], exit_code: int, entry: str = ""
 ) -> str:
     """The text of ``summary.json``. It names no time, duration or machine: equal runs give equal bytes."""
-    severities = dict.fromkeys(reversed(SEVERITIES), 0)
-    open_by_rule: dict[str, dict[str, Any]] = {}
-    for group in sorted(tally.groups.values(), key=lambda group: group.code):
+    severities, by_rule = Counter(dict.fromkeys(reversed(SEVERITIES), 0)), Counter[str]()
+    for group in tally.groups.values():
         severities[group.severity] += group.count
-        open_rule = open_by_rule.setdefault(group.code, {"name": tally.rule_name(group.code), "total": 0})
-        open_rule["total"] += group.count
+        by_rule[group.code] += group.count
+    found = {code: {"name": tally.rule_name(code), "total": total} for code, total in sorted(by_rule.items())}
     content = {
         "schema": SCHEMA,
         "npumigrate": __version__,
@@ -144,7 +140,7 @@ def summary_text(
         "findings": {
             "total": sum(severities.values()),
             "by_severity": severities,
-            "by_rule": open_by_rule,
+            "by_rule": found,
         },
         "left_alone": tally.left_alone,
         "reports": {name: tally.rows[name] for name in tables_of(tally.runs)},

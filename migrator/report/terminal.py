@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from migrator.language import _, ngettext
+from migrator.language import N_, _, ngettext
 from migrator.project.frameworks import TORCH, described
+from migrator.report.csv_tables import CHANGES, SKIPPED
 from migrator.report.log_file import LOG_NAME
-from migrator.report.rows import CHANGES, SKIPPED
 from migrator.report.tally import OpenGroup, Tally
 from migrator.wrapping import columns, padded, wrap
 
@@ -50,28 +50,39 @@ def show_summary(
     if tally.groups or tally.unsafe:
         show_block(console, _open_lines(tally, width, reports is not None))
     if tally.skipped:
-        show_block(console, _skipped_lines(tally, reports is not None))
+        skipped = [Text(f"{name}: {reason}") for name, reason in tally.first_skipped]
+        rest = tally.skipped - len(skipped)
+        if rest:
+            where = f": {SKIPPED}" if reports else ""
+            skipped.append(Text(ngettext("and {n} more file", "and {n} more files", rest) + where))
+        show_block(console, skipped, _("Left unchanged"))
     if tally.other_files:
         where = f" ({SKIPPED})" if reports else ""
         console.print()
         console.print(Text(_("Other files that mention CUDA: {count}", count=tally.other_files) + where))
     if reports:
-        show_block(console, _place_lines(result, reports, files, launcher, not_copied))
+        lines = [f"{_('Result')}   {result}"] if result else []
+        lines += [f"{_('Reports')}  {reports}", *(f"         {file}" for file in files)]
+        lines += [f"{_('Launch')}   {launcher}"] if launcher else []
+        what = N_("Not copied: {n} of caches, environments, pipes (see {file})")
+        lines += [_(what, n=not_copied, file=LOG_NAME)] if not_copied else []
+        show_block(console, map(Text, lines))
 
 
-def show_block(console: Console, lines: Iterable[Text]) -> None:
-    """Print lines below an empty one."""
+def show_block(console: Console, lines: Iterable[Text], head: str = "") -> None:
+    """Print lines below an empty one, and below a heading; nothing where there are none."""
+    lines = list(lines)
+    if not lines:
+        return
     console.print()
-    for line in lines:
+    for line in [Text(head, style="bold"), *lines] if head else lines:
         # The lines are cut to the width where that makes sense; paths are for copying, and stay whole.
         console.print(line, soft_wrap=True)
 
 
 def show_next(console: Console, commands: Iterable[str]) -> None:
     """Print the commands that come next, whole: they are for pasting."""
-    lines = [Text(f"  {line}") for line in commands]
-    if lines:
-        show_block(console, [Text(_("Next"), style="bold"), *lines])
+    show_block(console, (Text(f"  {line}") for line in commands), _("Next"))
 
 
 def _files_line(tally: Tally) -> Text:
@@ -99,9 +110,7 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
     for code, text, count, unsafe in [*rows, total]:
         first, *others = wrap(text, middle) or [""]
         line = Text(padded(code, codes), style="bold" if code == total[0] else "cyan")
-        line.append("  ").append(padded(first, middle), style="default").append(
-            f"{count:>8}", style="default"
-        )
+        line.append(f"  {padded(first, middle)}{count:>8}", style="default")
         yield line.append(f"{unsafe:>8}" if unsafe else "", style="yellow")
         for other in others:
             yield Text(f"{'':<{codes}}  {other}")
@@ -157,28 +166,3 @@ def _places(group: OpenGroup, text: str, width: int) -> list[str]:
         places = [f"{group.api}: {plain[0]}", *plain[1:]]
     more = group.count - len(places)
     return wrap(", ".join(places) + (_(", and {more} more", more=more) if more else ""), width)
-
-
-def _skipped_lines(tally: Tally, reports: bool) -> Iterator[Text]:
-    yield Text(_("Left unchanged"), style="bold")
-    for name, reason in tally.first_skipped:
-        yield Text(f"{name}: {reason}")
-    rest = tally.skipped - len(tally.first_skipped)
-    if rest:
-        where = f": {SKIPPED}" if reports else ""
-        yield Text(ngettext("and {n} more file", "and {n} more files", rest) + where)
-
-
-def _place_lines(
-    result: Path | None, reports: Path, files: Iterable[Path], launcher: str, not_copied: int
-) -> Iterator[Text]:
-    if result:
-        yield Text(f"{_('Result')}   {result}")
-    yield Text(f"{_('Reports')}  {reports}")
-    for file in files:
-        yield Text(f"         {file}")
-    if launcher:
-        yield Text(f"{_('Launch')}   {launcher}")
-    if not_copied:
-        what = _("Not copied: {n} of caches, environments, pipes (see {file})", n=not_copied, file=LOG_NAME)
-        yield Text(what)

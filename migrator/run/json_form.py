@@ -22,7 +22,7 @@ def to_json(value: Any) -> Any:
             return {key: to_json(item) for key, item in value.items()}
         return [[to_json(key), to_json(item)] for key, item in value.items()]
     if isinstance(value, frozenset):
-        return sorted(value)
+        return [to_json(item) for item in sorted(value)]
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     return value
@@ -59,12 +59,13 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         types = field_types(kind)
         kinds = [types[name] for name in names]
         # Most fields are plain: to look at their types here takes half the time of a call for each.
-        plain = [(place, each) for place, each in enumerate(kinds) if each in _PLAIN]
+        plain = [place for place, each in enumerate(kinds) if each in _PLAIN]
+        wanted = [kinds[place] for place in plain]
         others = [(place, _reader(each)) for place, each in enumerate(kinds) if each not in (*_PLAIN, Any)]
 
         def made(data: Any) -> Any:
             values = [*_of(_LISTS, data)]
-            if len(values) != len(kinds) or any(type(values[place]) is not each for place, each in plain):
+            if len(values) != len(kinds) or [type(values[place]) for place in plain] != wanted:
                 raise _OtherFormError
             for place, read in others:
                 values[place] = read(values[place])
@@ -76,6 +77,15 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return lambda data: None if data is None else some(data)
     if origin is tuple and inner[-1] is not ...:
         return _row([_reader(item) for item in inner])
+    if (origin is tuple or origin is frozenset) and inner[0] in _PLAIN:
+        only = frozenset({inner[0]})
+
+        def plain_items(data: Any) -> Any:
+            if type(data) not in _LISTS or not only.issuperset(map(type, data)):
+                raise _OtherFormError
+            return origin(data)
+
+        return plain_items
     if origin is tuple or origin is frozenset:
         each = _reader(inner[0])
         return lambda data: origin(map(each, _of(_LISTS, data)))

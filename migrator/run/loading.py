@@ -20,10 +20,10 @@ from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
 from migrator.project.frameworks import SHOWING, of_project, shown_framework
 from migrator.project.module_names import npu_twins, packages_of
-from migrator.project.requirement_files import lines_with_versions
+from migrator.project.wanted_versions import lines_with_versions
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import from_json, to_json
-from migrator.run.processes import processes_for, spread
+from migrator.run.processes import Progress, processes_for, spread
 
 if TYPE_CHECKING:
     from migrator.files.discover import Entry
@@ -71,7 +71,11 @@ def may_tell(data: bytes) -> bool:
 
 
 def load_project(
-    entries: Iterable[Entry], jobs: Optional[int], starts: bool = False, meanwhile: Iterator[None] = iter(())
+    entries: Iterable[Entry],
+    jobs: Optional[int],
+    starts: bool = False,
+    meanwhile: Iterator[None] = iter(()),
+    progress: Progress = lambda stage, done, total: None,
 ) -> tuple[Project, int]:
     """The Project of all that is Python, C++ or CUDA, and how many bytes its Python files have.
 
@@ -89,6 +93,7 @@ def load_project(
     told = []
     for item in spread(python, processes_for(size, jobs), _read, starts):
         told.append(item)
+        progress("scanning", len(told), len(python))
         next(meanwhile, None)
     for _ in meanwhile:  # what is left
         pass
@@ -158,7 +163,7 @@ class Loader:
 
     def key(self) -> bytes:
         """A digest of all that one file can know of the others."""
-        told = [facts[::2] for facts in self._facts if facts[0] or any(facts[2])]
+        told = [facts[::2] for facts in self._facts if facts[0] or facts[2]]
         known = [told, self._operators, sorted(self._packages), sorted(self._twins), self._requirements]
         known.append(sorted(of_project(self.frameworks)))
         return digest(json.dumps(known).encode("ascii"))
@@ -167,20 +172,19 @@ class Loader:
     def project(self) -> Project:
         """What one file has to know of the others."""
         from migrator.project.facts import FileFacts
+        from migrator.project.offers import Offers
         from migrator.project.operators import Catalog
-        from migrator.project.program import merged
         from migrator.project.project import Project, classes_of
 
-        telling = (facts for facts in self._facts if facts[0] or any(facts[2]))
+        telling = (facts for facts in self._facts if facts[0] or facts[2])
         known = [*filter(None, (from_json(FileFacts, facts) for facts in telling))]
-        program = merged(facts.program for facts in known)
         operators = from_json(Catalog, self._operators) or Catalog()
         return Project(
             *(classes_of(known), operators),
             packages=self._packages,
             twins=self._twins,
             failed=self._failed,
-            program=program,
+            offers=Offers.of_all(facts.offers for facts in known),
             requirements=tuple(self._requirements),
             frameworks=self.frameworks,
         )

@@ -21,6 +21,7 @@ from migrator.findings.finding import Finding, Result, internal_error
 from migrator.language import N_, _
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
+from migrator.project.offers import FOREIGN
 from migrator.run.processes import Progress, spread
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _look_at(entry: Entry, project: Project) -> Optional[Result]:
 
 
 def _foreign(project: Project) -> Foreign:
-    return project.program.foreign if TORCH in of_project(project.frameworks) else None
+    return project.offers.names(FOREIGN) if TORCH in of_project(project.frameworks) else None
 
 
 def _check_file(work: _Work, *shared: Any) -> Done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -12,15 +12,14 @@ from migrator.files.notebook import Notebook, changed_cells
 from migrator.files.source import Source, lines_of
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.checking import Job
+from migrator.lint.checking import Job, RuleSet, rule_set
 from migrator.lint.file import SYNTAX, check_document
 from migrator.lint.files import Stamp, Target, stamp
 from migrator.lint.fixing import fix_document
 from migrator.lint.options import counting, ignored_codes, may_be_fixed
-from migrator.lint.rule_sets import RuleSet, rule_set
 from migrator.project.project import Project
+from migrator.server.documents import same_start
 from migrator.server.facts import parses
-from migrator.server.texts import same_start
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Question:
 class Analysis:
     """The findings of a text.
 
-    In a text that is ``broken``, no Python just now, they are those of the text before it
+    In a text that is ``broken``, not Python just now, they are those of the text before it
     whose lines are still there, without fixes; in a notebook the same is true of each broken
     cell. ``trouble`` says why there are none.
     """
@@ -69,8 +68,12 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     options = target.options
     checked = check_document(_job(asked), _document(asked), asked.project)
     found: Sequence[Finding] = counting(checked.found, options)
-    is_file = isinstance(asked.content, Source) and _is_broken(checked.found, asked.content)
-    if is_file and before is not None and before.found:
+    broken = any(item.code == SYNTAX for item in checked.found)
+    if isinstance(asked.content, Notebook) or asked.content.type:
+        broken = False
+    elif not checked.found:
+        broken = not parses(text)  # NPU999 may be off
+    if broken and before is not None and before.found:
         old = before.question.text
         return Analysis(asked, (*_carried(before.found, lines_of(old), lines_of(text)), *found), broken=True)
     if options.baseline and found:
@@ -107,19 +110,11 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
 
 def _document(asked: Question) -> Document:
     """The document that is linted: its name is that inside the project."""
-    return Document(b"", replace(asked.content, name=asked.target.name))
+    return Document(b"", asked.content._replace(name=asked.target.name))
 
 
 def _job(asked: Question) -> Job:
     return Job(asked.target, asked.rules, ignored_codes(asked.target.options, asked.target.place))
-
-
-def _is_broken(found: Sequence[Finding], content: Source) -> bool:
-    if content.type:
-        return False
-    if found:
-        return any(item.code == SYNTAX for item in found)
-    return not parses(content.text)  # NPU999 may be off
 
 
 def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[Finding]:
@@ -140,7 +135,7 @@ def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[F
 
 
 def _carried_in_cells(before: Analysis, notebook: Notebook) -> Iterator[Finding]:
-    """The earlier findings of cells that are no Python just now."""
+    """The earlier findings of cells that are not Python just now."""
     content = before.question.content
     known = {} if isinstance(content, Source) else {cell.number: cell for cell in content.cells}
     for cell in notebook.cells:

@@ -10,8 +10,7 @@ from pygls.lsp.server import LanguageServer
 
 from migrator.findings.finding import Finding
 from migrator.lint.suppressions import UNUSED
-from migrator.server.documents import Part
-from migrator.server.texts import Text
+from migrator.server.documents import Part, Text
 
 FIX_ALL = "source.fixAll.npumigrate"
 _SEVERITIES = {
@@ -42,7 +41,7 @@ class Editor:
             self._server.window_show_message(message)
 
     def forget_told(self) -> None:
-        """What was wrong may have been put right: tell it again if it was not."""
+        """What was wrong may have been corrected: show it again if it was not."""
         self._told.clear()
 
     def log(self, line: str) -> None:
@@ -50,7 +49,7 @@ class Editor:
         self._server.window_log_message(types.LogMessageParams(types.MessageType.Warning, line))
 
     async def watch(self, patterns: Iterable[str]) -> None:
-        """Ask the editor to tell of changes in files; not again for patterns that it was asked for."""
+        """Ask the editor to report changes in files, once for each pattern."""
         workspace = self._server.client_capabilities.workspace
         watching = workspace.did_change_watched_files if workspace else None
         new = [pattern for pattern in patterns if pattern not in self._watched]

@@ -14,9 +14,9 @@ from migrator.lint.files import Target, targets
 from migrator.names.tree import parse
 from migrator.project.facts import FileFacts, scan_file
 from migrator.project.module_names import npu_twins, packages_of
-from migrator.project.program import merged
+from migrator.project.offers import Offers
 from migrator.project.project import Project, classes_of
-from migrator.project.requirement_files import lines_with_versions
+from migrator.project.wanted_versions import lines_with_versions
 from migrator.run.loading import may_tell
 
 # More files are no project, but somebody's home folder.
@@ -40,7 +40,7 @@ class WorkspaceFacts:
         files = self._facts.get(folder, {})
         if folder is None:
             own = files.get(place, _NOTHING)
-            return Project(own.classes, program=own.program)
+            return Project(own.classes, offers=Offers(own.offers))
         known = [files[place] for place in sorted(files)]
         if folder not in self._requirements:
             self._requirements[folder] = tuple(lines_with_versions(folder))
@@ -49,7 +49,7 @@ class WorkspaceFacts:
             classes_of(known),
             packages=packages_of(names),
             twins=npu_twins(names),
-            program=merged(one.program for one in known),
+            offers=Offers.of_all(one.offers for one in known),
             requirements=self._requirements[folder],
         )
 
@@ -58,8 +58,8 @@ class WorkspaceFacts:
         files = self._facts.setdefault(folder, {})
         if folder is not None:
             self._names.setdefault(folder, set()).add(target.name)
-        told = scan_file(target.name, text) if text is not None else _NOTHING
-        new = FileFacts(told.classes, program=told.program)
+        scanned = scan_file(target.name, text) if text is not None else _NOTHING
+        new = FileFacts(scanned.classes, offers=scanned.offers)
         old = files.pop(target.place, _NOTHING)
         if old != _NOTHING and new == _NOTHING and text is not None and not parses(text):
             new = old  # somebody types just now

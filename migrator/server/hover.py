@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Optional
@@ -14,16 +13,13 @@ from lsprotocol import types
 from migrator.api_support.answer import look_up
 from migrator.api_support.versions import resolve
 from migrator.files.source import Source
-from migrator.findings.finding import Finding
-from migrator.lint.rule_sets import rules_of
-from migrator.matchers.packs import Rule
+from migrator.lint.checking import rules_of
 from migrator.names.index import ModuleIndex
-from migrator.names.values import MODULE, TENSOR, value_of
+from migrator.names.what_is import MODULE, TENSOR, what_is
 from migrator.report.rule_text import as_markdown
 from migrator.server.analysis import Analysis
-from migrator.server.documents import whole_offset
+from migrator.server.documents import Text, whole_offset
 from migrator.server.editor import touching
-from migrator.server.texts import Text
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DOTTED = re.compile(r"(?<![\w.])[^\W\d][\w.]*\Z")
@@ -46,7 +42,10 @@ def shown(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> O
     if not status:
         for item in here:
             status = status or _api_status(item.api, rules.settings.version)
-    parts = [part for part in (status, _explanation(here, rules_of(rules).every)) if part]
+    every = rules_of(rules).every
+    parts = [status] if status else []
+    for code in dict.fromkeys(item.code for item in here):  # each rule once, with an example
+        parts.append(as_markdown(replace(every[code], examples=every[code].examples[:1]), 4))
     if not parts:
         return None
     span = types.Range(text.place(offset + start - whole), text.place(offset + end - whole))
@@ -62,7 +61,7 @@ def explained(analysis: Analysis, code: str) -> Optional[str]:
 def _qualified_name(text: str, offset: int, python: bool) -> tuple[str, int, int]:
     """What the name at an index of a text stands for, and where its last word starts and ends.
 
-    Empty where that cannot be told. In a text that is no Python, a name that is written
+    Empty where that is not known. In a text that is not Python, a name that is written
     out in full is known all the same; so is a word inside a text, for environment variables.
     """
     word = next((m for m in _WORD.finditer(text, _line_start(text, offset)) if m.end() >= offset), None)
@@ -92,13 +91,6 @@ def _api_status(name: str, version: str) -> str:
     return f"**{head}**\n\n```text\n{body}\n```" if body else ""
 
 
-def _explanation(found: Iterable[Finding], rules: dict[str, Rule]) -> str:
-    """The rules of findings as Markdown, each once, with an example."""
-    codes = dict.fromkeys(item.code for item in found)
-    shown = (replace(rules[code], examples=rules[code].examples[:1]) for code in codes)
-    return "\n---\n\n".join(as_markdown(rule, 4) for rule in shown)
-
-
 def _line_start(text: str, offset: int) -> int:
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
@@ -125,7 +117,7 @@ def _of_object(index: ModuleIndex, node: Any) -> str:
     """A method of a tensor or a module, by what the object surely is."""
     if not isinstance(node, ast.Attribute):
         return ""
-    value = value_of(index, node.value)
+    value = what_is(index, node.value)
     if value.kind not in _CLASSES:
         return ""
     own = f"{value.name}.{node.attr}"

@@ -1,4 +1,4 @@
-"""One editor's session: its open documents, and what is told of them.
+"""One editor's session: its open documents, and what is reported of them.
 
 Linting is done in one thread of its own, one text at a time: the session answers meanwhile, and a
 text that was typed over before its turn is not linted at all.
@@ -24,16 +24,14 @@ from migrator.files.document import Document as FileDocument
 from migrator.files.notebook import Notebook
 from migrator.files.source import Source
 from migrator.findings.finding import Finding
-from migrator.lint.comments import added_to_text
 from migrator.lint.config_files import Configuration
-from migrator.lint.suppressions import UNUSED, added_noqa
+from migrator.lint.suppressions import UNUSED, added_noqa, added_to_text
 from migrator.server import hover
 from migrator.server.analysis import Analysis, answer, fixed, migrated, question
-from migrator.server.documents import Document, Part, change_part, place_of
+from migrator.server.documents import UTF16, Document, Part, Text, place_of
 from migrator.server.editor import FIX_ALL, Editor, diagnostic, touching, wanted
 from migrator.server.facts import LARGEST, WorkspaceFacts, text_of
 from migrator.server.settings import Settings
-from migrator.server.texts import UTF16, Text
 
 _PAUSE = 0.2  # seconds without a key before a text is linted
 _SOURCES = (".py", ".ipynb")
@@ -74,13 +72,13 @@ class Session:
         self.take_settings(params.initialization_options)
 
     def started(self, _: types.InitializedParams) -> None:
-        """Look at the workspace, and ask to be told of changes in it."""
+        """Look at the workspace, and ask the editor to report changes in it."""
         self._later(self._editor.watch(_WATCHED))
         for folder in self._settings.folders:
             self._later(self._scan(folder))
 
     def take_settings(self, given: Any) -> None:
-        """Use the editor's settings; what is wrong with them is told."""
+        """Use the editor's settings; what is wrong with them is shown."""
         try:
             self._settings.take(given)
         except ValueError as error:
@@ -130,7 +128,7 @@ class Session:
         """The text of a document was changed."""
         document = self._documents.get(params.text_document.uri)
         if document is not None:
-            change_part(document.parts[0], params.text_document.version, params.content_changes)
+            document.parts[0].change(params.text_document.version, params.content_changes)
             self._check_soon(document, _PAUSE)
 
     def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
@@ -157,7 +155,7 @@ class Session:
         for change in cells.text_content or ():
             for part in document.parts:
                 if part.uri == change.document.uri:
-                    change_part(part, change.document.version, change.changes)
+                    part.change(change.document.version, change.changes)
         self._check_soon(document, _PAUSE)
 
     def _arrange(
@@ -364,7 +362,7 @@ class Session:
         try:
             target = self._settings.target(place)
         except ValueError:
-            return False  # it is told where a document needs it
+            return False  # it is shown where a document needs it
         folder = self._settings.folder_of(place)
         return bool(target and folder and self._facts.learn(folder, target, text_of(target)))
 

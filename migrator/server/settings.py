@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
 from migrator.lint.config_files import CONFIG_NAMES, Configuration
 from migrator.lint.files import Stamp, Target, excluded, stamp
-from migrator.lint.option_table import KEYS
-from migrator.lint.options import Options, checked, for_file, unknown_key
+from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
 
 _WHERE = "the editor's settings for npumigrate"
 
@@ -54,7 +52,7 @@ class Settings:
         options = for_file(self._options(place.parent), place, self.of_editor)
         # Files that lint would not take from the project; of others, those of installed packages.
         strange = bool(self.folders) and self.folder_of(place) is None
-        seen = replace(options, root=Path(place.anchor)) if strange else options
+        seen = options._replace(root=Path(place.anchor)) if strange else options
         return None if excluded(place, seen) else Target(str(place), place, options)
 
     def folder_of(self, place: Path) -> Optional[Path]:
@@ -69,6 +67,6 @@ class Settings:
             root = self.folder_of(folder / "file") or folder
             options = Configuration(self.of_editor, projects=[root]).options_for(folder)
             if not options.origin:
-                options = replace(options, root=root)
+                options = options._replace(root=root)
             known = self._known[folder] = ((*state, *stamp(options.extended)), options)
         return known[1]

@@ -6,59 +6,71 @@ import json
 import linecache
 import os
 import re
+import signal
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from migrator.data_folders import reports_yaml
+from migrator.field_types import built
 from migrator.language import N_, _
-from migrator.verify.stacks import Call, Stack, is_installed, is_own, process_name
 
+_SIGNAL = signal.SIGRTMAX - 3  # as bootstrap/npumigrate_emulator/waiting.py has it
+_ANSWER = 2.0  # seconds for all to answer
+_FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
 _ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": N_("check the place where it waits")}
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One call on the way to a failure; lines are 1-based, columns in bytes, -1 where not known.
+    """One call of a stack; lines are 1-based, columns in bytes, -1 where not known.
 
     ``values`` are those of the names on its line: ``expression``, ``kind``, ``device``, …
     """
 
     file: str
     line: int
-    column: int
-    end_line: int
-    end_column: int
     function: str
-    source: str
+    source: str = ""
+    column: int = -1
+    end_line: int = -1
+    end_column: int = -1
     values: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
-class Failure:
-    """An exception that ended a process, or was being handled when the process gave up."""
+class Stack:
+    """Where the main thread of a process was; the innermost of its frames is the last one."""
 
     process: int
-    rank: str | None
-    type: str
-    kinds: tuple[str, ...]
-    text: str
-    frames: tuple[Frame, ...]  # the innermost last
+    rank: Optional[str]
+    frames: tuple[Frame, ...]
 
     @property
     def who(self) -> str:
         """The process for a person."""
         return process_name(self.process, self.rank)
 
+    def own(self, folder: Path) -> Frame | None:
+        """The innermost call of the project in ``folder``."""
+        return next((frame for frame in reversed(self.frames) if is_own(frame.file, folder)), None)
+
+
+@dataclass(frozen=True)
+class Failure(Stack):
+    """An exception that ended a process, or was being handled when the process gave up."""
+
+    type: str
+    kinds: tuple[str, ...]
+    text: str
+
     @property
     def line(self) -> str:
         """Type and message on one line."""
         return f"{self.type}: {' '.join(self.text.split())}"[:300]
-
-    def own(self, folder: Path) -> Frame | None:
-        """The innermost call of the project in ``folder``."""
-        return next((frame for frame in reversed(self.frames) if is_own(frame.file, folder)), None)
 
     @property
     def written(self) -> list[Frame]:
@@ -78,12 +90,7 @@ class Lack:
 def read_failures(notes: Path, kind: str = "failure") -> list[Failure]:
     """The failures that processes noted, in their order; of kind ``lost``, mixed precision that is off."""
     paths = sorted(notes.glob(f"{kind}-*.json"), key=lambda path: path.stat().st_mtime_ns)
-    return [_failure(json.loads(path.read_text(encoding="utf-8"))) for path in paths]
-
-
-def _failure(data: dict[str, Any]) -> Failure:
-    frames = tuple(Frame(**{**frame, "values": tuple(frame["values"])}) for frame in data["frames"])
-    return Failure(**{**data, "kinds": tuple(data["kinds"]), "frames": frames})
+    return [built(Failure, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
@@ -102,42 +109,73 @@ def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
 
 def what_waits(stacks: Sequence[Stack], folder: Path) -> Lack | None:
     """For what a program waits; None where its processes did not say where they are."""
-    found = [(entry, stack) for stack in stacks if (entry := _wait_of(stack, folder)) is not None]
+    waits = reports_yaml("waiting.yaml")["waits"]
+    found, lines = [], []
+    for stack in stacks:
+        own = stack.own(folder)
+        if own is not None:
+            inside = stack.frames[[frame is own for frame in stack.frames].index(True) + 1 :]
+            found.append(next((entry for entry in waits if _fits(entry, own, inside)), _ELSEWHERE))
+            where = f"in {inside[0].function} at" if inside else "at"
+            lines.append(_("{who} waits {stack}", who=stack.who, stack=f"{where} {_shown(own, folder)}"))
     if not found:
         return None
-    order = [*reports_yaml("waiting.yaml")["waits"], _ELSEWHERE]
     # A process that waits for those below it does so because of what they wait for.
-    entry = min((entry for entry, _stack in found), key=order.index)
-    lines = [_("{who} waits {stack}", who=stack.who, stack=_where(stack, folder)) for _entry, stack in found]
+    entry = min(found, key=[*waits, _ELSEWHERE].index)
     return Lack(_(entry["name"]), tuple(lines), _(entry["advice"]))
 
 
-def _wait_of(stack: Stack, folder: Path) -> Mapping[str, Any] | None:
-    own = stack.own(folder)
-    if own is None:
-        return None
-    place, call = own
-    inside = stack.calls[:place]
+def _fits(entry: Mapping[str, Any], call: Frame, inside: Sequence[Frame]) -> bool:
+    """Whether a sign of ``waiting.yaml`` is that of a program's call, with those that it led to."""
     source = linecache.getline(call.file, call.line)
-
-    def fits(entry: Mapping[str, Any]) -> bool:
-        return bool(
-            ("source" in entry and not inside and re.search(entry["source"], source))
-            or {one.function for one in inside}.intersection(entry.get("calls", ()))
-            or ("files" in entry and any(re.search(entry["files"], one.file) for one in inside))
-        )
-
-    return next(filter(fits, reports_yaml("waiting.yaml")["waits"]), _ELSEWHERE)
+    return bool(
+        ("source" in entry and not inside and re.search(entry["source"], source))
+        or {one.function for one in inside}.intersection(entry.get("calls", ()))
+        or ("files" in entry and any(re.search(entry["files"], one.file) for one in inside))
+    )
 
 
-def _where(stack: Stack, folder: Path) -> str:
-    own = stack.own(folder)
-    if own is None:
-        return _("outside of the project")
-    place, call = own
-    through = f"in {stack.calls[place - 1].function} " if place else ""
-    return f"{through}at {_shown(call, folder)}"
-
-
-def _shown(place: Frame | Call, folder: Path) -> str:
+def _shown(place: Frame, folder: Path) -> str:
     return f"{os.path.relpath(os.path.realpath(place.file), folder.resolve())}:{place.line}"
+
+
+def process_name(pid: int, rank: str | None) -> str:
+    """The name of a process for a person."""
+    return f"process {pid}" if rank is None else f"rank {rank}"
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is an installed package's, also of an environment in the project's folder."""
+    return f"{os.sep}site-packages{os.sep}" in file
+
+
+def is_own(file: str, folder: Path) -> bool:
+    """Whether a file is the program's own: the project's in ``folder``."""
+    root = os.path.join(os.path.realpath(folder), "")
+    return os.path.realpath(file).startswith(root) and not is_installed(file)
+
+
+def ask_where(notes: Path) -> None:
+    """Let the processes that have a file in ``notes`` write their stacks, and wait a little for that."""
+    asked = []
+    for path in notes.glob("stacks-*.txt"):
+        with suppress(OSError, ValueError):
+            os.kill(int(path.stem.partition("-")[2]), _SIGNAL)
+            asked.append(path)
+    end = time.monotonic() + _ANSWER
+    while time.monotonic() < end and any(path.exists() and not path.stat().st_size for path in asked):
+        time.sleep(0.05)
+
+
+def read_stacks(notes: Path) -> list[Stack]:
+    """The stacks that were written, by rank and number; of DataLoader workers and the like too."""
+    found = []
+    for path in notes.glob("stacks-*.txt"):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        # The main thread is the oldest one, which is written last; its innermost call first.
+        thread = re.split(r"^(?=(?:Current thread|Thread) 0x)", text, flags=re.M)[-1]
+        frames = [Frame(file, int(line), function) for file, line, function in _FRAME.findall(thread)]
+        if frames:
+            rank = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["rank"]
+            found.append(Stack(int(path.stem.partition("-")[2]), rank, tuple(reversed(frames))))
+    return sorted(found, key=lambda stack: (stack.rank is None, stack.rank or "", stack.process))

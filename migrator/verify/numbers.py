@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
@@ -101,16 +100,15 @@ def compare(original: str, migrated: str, tolerance: float) -> Comparison:
     differ by at most ``tolerance``, relative to the larger one, or by one unit of the last place
     that was printed (rounding), where at least three digits were.
     """
-    ours: dict[str, list[Line]] = defaultdict(list)
-    theirs: dict[str, list[Line]] = defaultdict(list)
-    for output, groups in ((original, ours), (migrated, theirs)):
+    groups: defaultdict[str, tuple[list[Line], list[Line]]] = defaultdict(lambda: ([], []))
+    for side, output in enumerate((original, migrated)):
         for line in lines(output):
-            groups[line.key].append(line)
+            groups[line.key][side].append(line)
     pairs: list[Pair] = []
     numbers = 0
     only: tuple[list[str], list[str]] = ([], [])
-    for key in dict.fromkeys([*ours, *theirs]):
-        together, left, right = _together(ours[key], theirs[key])
+    for ours, theirs in groups.values():
+        together, left, right = _together(ours, theirs)
         only[0].extend(line.text for line in left)
         only[1].extend(line.text for line in right)
         for first, second in together:
@@ -145,15 +143,11 @@ def lines(output: str) -> list[Line]:
         key.append(clean[position:])
         if numbers:
             whole = tuple(number for number in numbers if number.lstrip("+-").isdigit())
-            found.append(Line(text.strip(), _key(key), tuple(numbers), whole))
+            same = " ".join("#".join(key).lower().split())
+            for before, after in _SAME_WORDS:
+                same = same.replace(before, after)
+            found.append(Line(text.strip(), same, tuple(numbers), whole))
     return found
-
-
-def _key(parts: Sequence[str]) -> str:
-    text = " ".join("#".join(parts).lower().split())
-    for before, after in _SAME_WORDS:
-        text = text.replace(before, after)
-    return text
 
 
 def _together(ours: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
@@ -161,37 +155,26 @@ def _together(ours: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Li
     waiting: dict[tuple[str, ...], list[Line]] = defaultdict(list)
     for line in theirs:
         waiting[line.whole].append(line)
-    pairs, left = [], []
-    for line in ours:
-        if waiting[line.whole]:
-            pairs.append((line, waiting[line.whole].pop(0)))
-        else:
-            left.append(line)
-    taken = {id(second) for _, second in pairs}
-    right = [line for line in theirs if id(line) not in taken]
+    pairs = [(line, waiting[line.whole].pop(0)) for line in ours if waiting[line.whole]]
+    taken = {id(line) for pair in pairs for line in pair}
+    left, right = ([line for line in side if id(line) not in taken] for side in (ours, theirs))
     both = min(len(left), len(right))
-    pairs += zip(left[:both], right[:both])
-    return pairs, left[both:], right[both:]
+    return [*pairs, *zip(left, right)], left[both:], right[both:]
 
 
 def _pair(first: Line, second: Line, tolerance: float) -> Pair:
-    if len(first.numbers) != len(second.numbers):
-        return Pair(first.text, second.text, math.inf, False)
-    differences = [_difference(a, b, tolerance) for a, b in zip(first.numbers, second.numbers)]
-    agrees = all(allowed for _, allowed in differences)
-    return Pair(first.text, second.text, max(difference for difference, _ in differences), agrees)
-
-
-def _difference(first: str, second: str, tolerance: float) -> tuple[float, bool]:
-    """The relative difference, and whether it is allowed."""
-    a, b = float(first), float(second)
-    if a == b or (math.isnan(a) and math.isnan(b)):
-        return 0.0, True
-    if not (math.isfinite(a) and math.isfinite(b)):
-        return math.inf, False
-    relative = abs(a - b) / max(abs(a), abs(b))
-    place = max(_last_place(first), _last_place(second))
-    return relative, relative <= tolerance or abs(a - b) <= place * (1 + 1e-9)
+    """Two lines with the relative difference of their numbers, and whether it is allowed."""
+    agrees = len(first.numbers) == len(second.numbers)
+    largest = 0.0 if agrees else math.inf
+    for ours, theirs in zip(first.numbers, second.numbers):
+        a, b = float(ours), float(theirs)
+        if a == b or (math.isnan(a) and math.isnan(b)):
+            continue
+        relative = abs(a - b) / max(abs(a), abs(b)) if math.isfinite(a) and math.isfinite(b) else math.inf
+        rounded = max(_last_place(ours), _last_place(theirs)) * (1 + 1e-9)
+        largest = max(largest, relative)
+        agrees &= relative <= tolerance or abs(a - b) <= rounded
+    return Pair(first.text, second.text, largest, agrees)
 
 
 def _last_place(number: str) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from migrator.emulator.launch import one_launch, shell_code, when_asked_to_end
-from migrator.verify.stacks import ask_where
+from migrator.verify.diagnosis import ask_where
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
 _GRACE = 10.0  # seconds to end in order, once asked to
@@ -61,19 +61,16 @@ class Stillness:
     def seconds(self) -> float:
         """For how long nothing has been done."""
         now = time.monotonic()
-        if now - self._looked >= _SAMPLE:
+        seconds = now - self._looked
+        if seconds >= _SAMPLE:
             usage = dict(filter(None, map(_usage, self.members())))
-            if self._is_active(usage, now - self._looked):
+            same = usage.keys() == self._known.keys()
+            before = self._known if same else usage
+            used, moved = (sum(usage[pid][i] - before[pid][i] for pid in usage) for i in (0, 1))
+            if not same or used > _SHARE * seconds or moved > _MOVED * seconds:
                 self._active = now
             self._known, self._looked = usage, now
         return now - self._active
-
-    def _is_active(self, usage: dict[int, tuple[float, int]], seconds: float) -> bool:
-        if usage.keys() != self._known.keys():
-            return True
-        used = sum(now[0] - self._known[pid][0] for pid, now in usage.items())
-        moved = sum(now[1] - self._known[pid][1] for pid, now in usage.items())
-        return used > _SHARE * seconds or moved > _MOVED * seconds
 
 
 def run(
@@ -193,9 +190,7 @@ def _copy(source: IO[bytes], target: BinaryIO | None, kept: list[bytes]) -> None
 def _end_rest(before: set[int]) -> int:
     """End what is still there of the program's processes; return how many there were."""
     end = time.monotonic() + _REST
-    while rest := _rest(before):
-        if time.monotonic() >= end:
-            break
+    while (rest := _rest(before)) and time.monotonic() < end:
         time.sleep(0.05)
     count = len(rest)
     for number, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
@@ -244,7 +239,7 @@ def _usage(pid: int) -> tuple[int, tuple[float, int]] | None:
 
 
 def _stat(pid: int) -> list[str]:
-    """What the kernel tells of a process, its state and its parent first; nothing where it is gone."""
+    """What the kernel reports of a process, its state and its parent first; nothing where it is gone."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     return []

@@ -14,15 +14,13 @@ from typing import Any, Callable, Optional
 from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 from migrator.report.log_file import inputs
 from migrator.verify import processes
-from migrator.verify.diagnosis import read_failures, what_fails, what_waits
+from migrator.verify.diagnosis import read_failures, read_stacks, what_fails, what_waits
 from migrator.verify.numbers import compare
-from migrator.verify.observed import read_bounded, read_processes, read_reached, write_places
-from migrator.verify.places import find_places
+from migrator.verify.observed import find_places, read_bounded, read_processes, read_reached, write_places
 from migrator.verify.processes import Ended
-from migrator.verify.stacks import read_stacks
 from migrator.verify.verdict import Course, Original, Verdict, judge
 
 _STILL = 5.0  # seconds without any work, after which a program waits, and does not compute
@@ -63,19 +61,13 @@ def find_original(migrated: Path) -> Path:
     """
     name = _noted(migrated, "options", "input")
     if name is None:
-        raise OriginalError(
-            "{migrated} has no {reports}/summary.json: give the original with --original DIR",
-            migrated=migrated,
-            reports=_REPORTS,
-        )
+        why = N_("{migrated} has no {reports}/summary.json: give the original with --original DIR")
+        raise OriginalError(why, migrated=migrated, reports=_REPORTS)
     for path in (*inputs(migrated / _REPORTS), migrated.parent / name, migrated.parent.parent / name):
         if path.exists() and path.resolve() != migrated.resolve():
             return path
-    raise OriginalError(
-        "the original {name!r} of {migrated} was not found: give it with --original DIR",
-        name=name,
-        migrated=migrated,
-    )
+    why = N_("the original {name!r} of {migrated} was not found: give it with --original DIR")
+    raise OriginalError(why, name=name, migrated=migrated)
 
 
 def verify(
@@ -125,7 +117,9 @@ def verify(
             unwatched = replace(machine, report=notes / "original", watched=True)
             env = with_cuda_on_cpu(environment(unwatched, built, installed, os.environ))
             folder = original if original.is_dir() else original.parent
-            first, *rest = _command_for(command, migrated, folder)
+            # The paths into the result are changed to those into the original.
+            there, inside = str(folder.resolve()), re.escape(str(migrated.resolve())) + r"(?=$|/)"
+            first, *rest = (re.sub(inside, lambda _: there, part) for part in command)
             second = [find(first, env, folder) or first, *rest]
             cpu = processes.run(second, env, folder, timeout, True, False, notes, patience)
             followed = _course(cpu, notes / "original", folder).only_followed(cpu)
@@ -138,24 +132,12 @@ def verify(
 
 
 def _course(ended: Ended, notes: Path, folder: Path) -> Course:
-    """How a run went: what is lacking is asked where it failed, or did nothing for a while."""
-    failures = read_failures(notes)
-    stacks = read_stacks(notes)
+    """How a run went: what is lacking is looked for where it failed, or did nothing for a while."""
+    failures, lost = (tuple(read_failures(notes, kind)) for kind in ("failure", "lost"))
+    stacks = tuple(read_stacks(notes))
     lack = None
     if ended.timed_out and ended.still >= _STILL:
         lack = what_waits(stacks, folder)
     elif ended.code and not ended.timed_out and not ended.interrupted:
         lack = what_fails(failures, folder)
-    lost = read_failures(notes, "lost")
-    return Course(tuple(failures), lack, tuple(read_bounded(notes)), tuple(lost), tuple(stacks))
-
-
-def _command_for(command: Sequence[str], migrated: Path, original: Path) -> list[str]:
-    """A command with the paths into the result changed to those into the original."""
-    found = str(migrated.resolve())
-    return [
-        part.replace(found, str(original.resolve()))
-        if re.search(re.escape(found) + r"(?=$|/)", part)
-        else part
-        for part in command
-    ]
+    return Course(failures, lack, tuple(read_bounded(notes)), lost, stacks)

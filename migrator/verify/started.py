@@ -15,9 +15,8 @@ from migrator.data_folders import reports_yaml
 from migrator.files.source import text_below
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.launch.target import Start
-from migrator.names.tree import imported
 from migrator.project.parser_options import Option
-from migrator.project.programs import parsers
+from migrator.project.program_files import ProgramFiles
 from migrator.project.start_ways import start_ways
 
 _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
@@ -26,7 +25,7 @@ _OF_A_RANK = ("%RANK%", "%LOCAL_RANK%")
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A command with options that make it small; ``said`` tells each, or that none is known."""
+    """A command with options that make it small; ``said`` names each, or that none is known."""
 
     command: tuple[str, ...]
     said: tuple[str, ...]
@@ -89,8 +88,16 @@ def launched(folder: Path) -> str:
 def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
     """Bound batch size and data workers by the program's own options, as far as these are known."""
     entry = entry_of(command, folder)
-    found = list(_found(entry, folder, _ranks(entry, folder, devices))) if entry else []
-    begin = _behind_program(command, entry)
+    way = start_ways([entry], partial(text_below, folder), mended=False).get(entry) if entry else None
+    ranks = (
+        devices if way is not None and way.ranks == "program" else 1
+    )  # that share what one process is given
+    found = list(_found(entry, folder, ranks)) if entry else []
+    module = entry.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+    named = (
+        word == module or os.path.basename(word) in (os.path.basename(entry), LAUNCHER) for word in command
+    )
+    begin = next((place for place, is_named in enumerate(named, 1) if is_named), len(command))
     head, given = list(command[:begin]), list(command[begin:])
     said = []
     for option, most in found:
@@ -109,49 +116,24 @@ def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
     return Shrunk((*head, *given), tuple(said))
 
 
-def _behind_program(command: Sequence[str], entry: str) -> int:
-    """Where a command's arguments for its program begin."""
-    ends = (entry, os.path.basename(entry), LAUNCHER)
-    module = entry.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
-    for place, word in enumerate(command):
-        if word == module or os.path.basename(word) in map(os.path.basename, ends):
-            return place + 1
-    return len(command)
-
-
-def _ranks(entry: str, folder: Path, devices: int) -> int:
-    """How many ranks share what one process of the program is given."""
-    way = start_ways([entry], partial(text_below, folder), mended=False).get(entry)
-    return devices if way is not None and way.ranks == "program" else 1
-
-
 def _found(entry: str, folder: Path, ranks: int) -> Iterator[tuple[Option, int]]:
-    known = parsers(entry, partial(text_below, folder), {})
-    if known is None:
-        return
+    files = ProgramFiles(partial(text_below, folder)).reached(entry)
     table = reports_yaml("shrink.yaml")
     most = {
         name: table[kind]["most"] * (ranks if kind == "batch" else 1)
         for kind in ("batch", "workers")
         for name in table[kind]["names"]
     }
-    options = [option for _, option in known.options]
-    for index in known.files.values():
-        for statement in index.imports:
-            for full in imported(statement):
-                options += [
-                    Option(name, (name,), name.lstrip("-")) for name in table["libraries"].get(full, ())
-                ]
+    options = [option for rows in files.values() for option in rows.options]
+    for full in (full for rows in files.values() for full in rows.names):
+        options += [Option(name, (name,), name.lstrip("-")) for name in table["libraries"].get(full, ())]
     seen: set[str] = set()
     for option in options:
-        name = next((each for each in map(_plain, option.names) if each in most), "")
+        plain = (each.lstrip("-").replace("-", "_").lower() for each in option.names)
+        name = next((each for each in plain if each in most), "")
         if name and not option.flag and option.name not in seen:
             seen.add(option.name)
             yield option, most[name]
-
-
-def _plain(name: str) -> str:
-    return name.lstrip("-").replace("-", "_").lower()
 
 
 def _given(command: list[str], option: Option) -> tuple[int, str, str] | None:

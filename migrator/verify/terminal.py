@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
+from migrator.insight.rows import size
 from migrator.language import N_, _, ngettext
 from migrator.report.terminal import WIDEST, show_block
-from migrator.verify.observed import CPU, Process
-from migrator.verify.stacks import process_name
+from migrator.verify.diagnosis import process_name
+from migrator.verify.observed import CPU
 from migrator.verify.verdict import PASSED, Original, Verdict
 
 _PROCESSES_SHOWN = 16
@@ -24,41 +25,26 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     width = min(console.width, WIDEST)
     passed = verdict.outcome == PASSED
     console.print()
-    console.print(
-        Text(
-            _("Verdict: {outcome}", outcome=_(verdict.outcome)), style="bold green" if passed else "bold red"
-        )
-    )
+    head = _("Verdict: {outcome}", outcome=_(verdict.outcome))
+    console.print(Text(head, style="bold green" if passed else "bold red"))
     for reason in verdict.reasons:
         console.print(Text(f"  {reason}"))
     for line in _facts(verdict):
         console.print(line, soft_wrap=True)
-    _block(console, _("Processes"), _process_lines(verdict, width))
-    calls = (
-        (kind, ngettext("{n:,} call", "{n:,} calls", each["calls"]), _size(each["bytes"]))
-        for kind, each in verdict.collectives.items()
-    )
-    _block(
-        console, _("Collectives"), [Text(f"{kind:<24} {count:>14} {size:>12}") for kind, count, size in calls]
-    )
     lacking = verdict.without_npu_kernel
-    shown = (Text(name) for name in lacking[:_OPERATORS_SHOWN])
-    head = _("Without a kernel in torch_npu (NPUs leave them to the CPU)")
-    _block(console, head, [*shown, *_rest(lacking, _OPERATORS_SHOWN)])
-    _block(
-        console, _("New shapes in later steps (an NPU may prepare each anew)"), _shape_lines(verdict, width)
-    )
-    _block(console, _("CUDA and NCCL in the project that this run reached"), _reached_lines(verdict, width))
-    if verdict.original:
-        _block(console, _("Compared with the original on the CPU"), _original_lines(verdict.original, width))
+    kernels = [*map(Text, lacking[:_OPERATORS_SHOWN]), *_rest(lacking, _OPERATORS_SHOWN)]
+    original = _original_lines(verdict.original, width) if verdict.original else ()
+    for head, lines in (
+        (_("Processes"), _process_lines(verdict, width)),
+        (_("Collectives"), _collective_lines(verdict)),
+        (_("Without a kernel in torch_npu (NPUs leave them to the CPU)"), kernels),
+        (_("New shapes in later steps (an NPU may prepare each anew)"), _shape_lines(verdict, width)),
+        (_("CUDA and NCCL in the project that this run reached"), _reached_lines(verdict, width)),
+        (_("Compared with the original on the CPU"), original),
+    ):
+        show_block(console, lines, head)
     console.print()
     console.print(Text(_("Emulated NPUs: numbers and speed are the CPU's."), style="dim"))
-
-
-def _block(console: Console, head: str, lines: Iterable[Text]) -> None:
-    found = list(lines)
-    if found:
-        show_block(console, [Text(head, style="bold"), *found])
 
 
 def _facts(verdict: Verdict) -> Iterator[Text]:
@@ -68,7 +54,7 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         what = ngettext("{n:,} forward pass", "{n:,} forward passes", process.passes)
         if process.steps:
             what = ngettext("{n:,} step", "{n:,} steps", process.steps)
-        who = process_name(process.pid, process.rank)
+        who = process_name(process.process, process.rank)
         yield Text(_("         {who} was ended after {what}", who=who, what=what))
     if verdict.course.only_followed(ended) and not ended.well:
         yield Text(_("         the rest of the program could then only wait or fail"), "yellow")
@@ -104,25 +90,30 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
 
 
 def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
-    working = [process for process in verdict.processes if process.operators or _cpu_products(process)]
+    working = []
+    for process in verdict.processes:
+        on_cpu = sum(work.products for work in process.work.get(CPU, {}).values())
+        working += [(process, on_cpu)] if process.operators or on_cpu else []
     if not working:
         return
     program = max(12, width - 45)
     head = f"{'rank':>4} {'process':>8}  {'program':<{program}}"
     yield Text(f"{head} {'NPU':>4} {'operators':>10} {'CPU products':>13}")
-    for process in working[:_PROCESSES_SHOWN]:
+    for process, on_cpu in working[:_PROCESSES_SHOWN]:
         name = Text(" ".join(process.command) or "python")
         name.truncate(program, overflow="ellipsis", pad=True)
-        head = f"{process.rank or '-':>4} {process.pid:>8}  {name.plain}"
+        head = f"{process.rank or '-':>4} {process.process:>8}  {name.plain}"
         for device in process.operators or ("-",):
             count = sum(process.operators.get(device, {}).values())
-            yield Text(f"{head} {device:>4} {count:>10,} {_cpu_products(process):>13,}")
+            yield Text(f"{head} {device:>4} {count:>10,} {on_cpu:>13,}")
             head = " " * len(head)
     yield from _rest(working, _PROCESSES_SHOWN)
 
 
-def _cpu_products(process: Process) -> int:
-    return sum(work.products for work in process.work.get(CPU, {}).values())
+def _collective_lines(verdict: Verdict) -> Iterator[Text]:
+    for kind, each in verdict.collectives.items():
+        count = ngettext("{n:,} call", "{n:,} calls", each["calls"])
+        yield Text(f"{kind:<24} {count:>14} {size(each['bytes']):>12}")
 
 
 def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -164,16 +155,13 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
         return
     wrong = comparison.wrong
     lines = len(comparison.compared)
-    yield Text(
-        _(
-            "Compared {lines} with {numbers}, tolerance {its.tolerance:g}: {right} agree, "
-            "largest difference {its.largest:.2g}",
-            lines=ngettext("{n:,} line", "{n:,} lines", lines),
-            numbers=ngettext("{n:,} number", "{n:,} numbers", comparison.numbers),
-            right=lines - len(wrong),
-            its=comparison,
-        )
+    said = N_(
+        "Compared {lines} with {numbers}, tolerance {its.tolerance:g}: {right} agree, "
+        "largest difference {its.largest:.2g}"
     )
+    counted = ngettext("{n:,} line", "{n:,} lines", lines)
+    numbers = ngettext("{n:,} number", "{n:,} numbers", comparison.numbers)
+    yield Text(_(said, lines=counted, numbers=numbers, right=lines - len(wrong), its=comparison))
     shown = wrong or comparison.compared
     if len(shown) > _PAIRS_SHOWN:
         shown = (*shown[: _PAIRS_SHOWN - 1], shown[-1])
@@ -202,11 +190,3 @@ def _cut(text: str, width: int, style: str = "") -> Text:
     line = Text(text, style=style)
     line.truncate(width, overflow="ellipsis")
     return line
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} GiB"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from migrator import __version__
 from migrator.language import N_, _
-from migrator.verify.diagnosis import Failure, Lack
+from migrator.verify.diagnosis import Failure, Lack, Stack
 from migrator.verify.numbers import Comparison
-from migrator.verify.observed import Bounded, Process, Reached, sum_work
-from migrator.verify.places import Place
+from migrator.verify.observed import Bounded, Place, Process, Reached, sum_work
 from migrator.verify.processes import Ended
-from migrator.verify.stacks import Stack
 
+SCHEMA = 1  # of the JSON
 PASSED = N_("passed")
 FAILED = N_("program failed")
 TIMED_OUT = N_("timed out")
@@ -140,14 +142,13 @@ class Verdict:
     @property
     def transfer(self) -> bool:
         """Whether transfer_to_npu made the names of CUDA mean the NPU."""
-        return any(process.transfer for process in self.processes)
+        return any(process.transfer_to_npu for process in self.processes)
 
 
 def _summed(parts: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
-    total: dict[str, Counter[str]] = {}
-    for part in parts:
-        for key, counts in part.items():
-            total.setdefault(key, Counter()).update(counts)
+    total: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for key, counts in (item for part in parts for item in part.items()):
+        total[key].update(counts)
     return {key: dict(counts) for key, counts in total.items()}
 
 
@@ -162,17 +163,8 @@ def judge(
     """Return the verdict on a run; ``original`` where a comparison was asked for."""
     shares = measure(processes)
     outcome, reasons = _outcome(ended, processes, shares, original, course)
-    return Verdict(
-        outcome,
-        tuple(reasons),
-        ended,
-        tuple(processes),
-        shares,
-        tuple(reached),
-        len(places) - len(reached),
-        original,
-        course,
-    )
+    seen = (tuple(processes), shares, tuple(reached), len(places) - len(reached), original, course)
+    return Verdict(outcome, tuple(reasons), ended, *seen)
 
 
 def measure(processes: Sequence[Process]) -> Shares:
@@ -184,7 +176,7 @@ def measure(processes: Sequence[Process]) -> Shares:
     by_operators = _share(backward.operators, backward_cpu.operators)
     if part is not None or backward_part is not None:
         return Shares(part, by_operators if backward_part is None else backward_part, "multiply-adds")
-    # Preparing data is made of small operators too, on the CPU: only the backward pass tells.
+    # Preparing data is made of small operators too, on the CPU: only the backward pass shows it.
     any_forward = forward.operators or forward_cpu.operators
     return Shares(float(forward.operators > 0) if any_forward else None, by_operators, "operators")
 
@@ -210,11 +202,23 @@ def _outcome(
         first = [f"{failure.who}: {failure.line}" for failure in course.failures[:1]]
         return FAILED, [_how_it_failed(ended.code), *first]
     trouble = _not_on_npu(processes, shares)
-    if trouble:
-        return NOT_ON_NPU, trouble
-    if original is None:
+    if trouble or original is None:
+        return (NOT_ON_NPU if trouble else PASSED), trouble
+    cpu, comparison = original.ended, original.comparison
+    if cpu.interrupted:
+        return INTERRUPTED, [_("the run of the original was interrupted")]
+    if cpu.timed_out:
+        return NOT_COMPARED, [_("the original was stopped after {seconds:.0f} s", seconds=cpu.seconds)]
+    if cpu.code or comparison is None:
+        return NOT_COMPARED, [_("the original on the CPU: {code}", code=_how_it_failed(cpu.code))]
+    if not comparison.compared:
+        return NOT_COMPARED, [_("the two runs printed no line with a number that could be compared")]
+    if not comparison.wrong:
         return PASSED, []
-    return _compared(original)
+    wrong, compared = len(comparison.wrong), len(comparison.compared)
+    share = _("{wrong} of {compared} lines", wrong=wrong, compared=compared)
+    said = _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
+    return DIFFERENT, [said]
 
 
 def _how_it_failed(code: int) -> str:
@@ -238,31 +242,115 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
         if share is not None and share < 1 - _CPU_SHARE:
             part = _("ran for {value:.0%} of its {measure}", value=1 - share, measure=shares.measure)
             reasons.append(_("{what} {part} on the CPU", what=what, part=part if share else "ran"))
-    if not reasons and any(process.operators for process in processes):
-        # The process of a launcher has a rank in a nested launch only; it computes nothing.
-        reasons += [
-            _("rank {rank} ran nothing on an NPU", rank=process.rank)
-            for process in processes
-            if process.rank is not None
-            and not process.operators
-            and process.amount("forward", False).products
-        ]
-    return reasons
+    if reasons or not any(process.operators for process in processes):
+        return reasons
+    # The process of a launcher has a rank in a nested launch only; it computes nothing.
+    idle = (each for each in processes if each.rank is not None and not each.operators)
+    lazy = (each.rank for each in idle if each.amount("forward", False).products)
+    return [_("rank {rank} ran nothing on an NPU", rank=rank) for rank in lazy]
 
 
-def _compared(original: Original) -> tuple[str, list[str]]:
-    ended, comparison = original.ended, original.comparison
-    if ended.interrupted:
-        return INTERRUPTED, [_("the run of the original was interrupted")]
-    if ended.timed_out:
-        return NOT_COMPARED, [_("the original was stopped after {seconds:.0f} s", seconds=ended.seconds)]
-    if ended.code or comparison is None:
-        return NOT_COMPARED, [_("the original on the CPU: {code}", code=_how_it_failed(ended.code))]
-    if not comparison.compared:
-        return NOT_COMPARED, [_("the two runs printed no line with a number that could be compared")]
-    if comparison.wrong:
-        wrong, compared = len(comparison.wrong), len(comparison.compared)
-        share = _("{wrong} of {compared} lines", wrong=wrong, compared=compared)
-        said = _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
-        return DIFFERENT, [said]
-    return PASSED, []
+# -- as JSON ---------------------------------------------------------------------------
+
+
+def verdict_text(
+    verdict: Verdict,
+    project: str,
+    command: Sequence[str],
+    machine: Mapping[str, Any],
+    repair: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the verdict as JSON text, whose keys docs/verify.md lists.
+
+    ``repair`` is what ``repair.loop.as_json`` gives, where there was one.
+    """
+    course, original = verdict.course, verdict.original
+    compared = original.comparison if original else None
+    data = {
+        "schema": SCHEMA,
+        "npumigrate": __version__,
+        "verdict": verdict.outcome,
+        "exit_code": verdict.exit_code,
+        "reasons": verdict.reasons,
+        "emulated": True,
+        "project": project,
+        "command": list(command),
+        "torch": verdict.torch,
+        "migrated_for": verdict.migrated_for or None,
+        "machine": dict(machine),
+        "program": _ended(verdict.ended),
+        "set": verdict.set_to,
+        "bounded": [
+            {"pid": each.process, **_part(each, "parent", "rank", "steps", "passes")}
+            for each in course.bounded
+        ],
+        "lacks": course.lack and asdict(course.lack),
+        "failures": [_failure(failure) for failure in course.failures],
+        "lost_precision": [_failure(failure) for failure in course.lost],
+        "repair": repair,
+        "ran_on": verdict.shares.place,
+        "trained": verdict.trained,
+        "npu_share": asdict(verdict.shares),
+        "operators": verdict.operators,
+        "without_npu_kernel": verdict.without_npu_kernel,
+        "collectives": verdict.collectives,
+        "transfer_to_npu": verdict.transfer,
+        "processes": [
+            {
+                **_part(process, "process", "rank", "command", "torch_npu"),
+                "operators": {device: sum(counts.values()) for device, counts in process.operators.items()},
+                "work": asdict(process)["work"],
+                "dynamic_shapes": {
+                    "steps": process.steps,
+                    "operators": [asdict(entry) for entry in process.new_shapes],
+                },
+            }
+            for process in verdict.processes
+        ],
+        "cuda_reached": [
+            {
+                **_part(reached.place, "file", "line"),
+                "column": reached.place.span[1] + 1,
+                **_part(reached.place, "kind", "source"),
+                **_part(reached, "count", "by"),
+            }
+            for reached in verdict.reached
+        ],
+        "cuda_not_reached": verdict.not_reached,
+        "original": original
+        and {
+            "folder": original.folder,
+            "program": _ended(original.ended),
+            "cuda_on_cpu": sum(process.cuda_on_cpu for process in original.processes),
+            "comparison": compared
+            and {
+                **_part(compared, "tolerance", "agrees"),
+                "lines": len(compared.compared),
+                "numbers": compared.numbers,
+                "largest_difference": compared.largest if compared.largest != float("inf") else None,
+                "compared": [_part(pair, "original", "migrated", "agrees") for pair in compared.compared],
+                **_part(compared, "only_original", "only_migrated"),
+            },
+        },
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _part(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
+def _ended(ended: Ended) -> dict[str, Any]:
+    return {
+        "exit_code": ended.code,
+        "seconds": round(ended.seconds, 1),
+        "timed_out": ended.timed_out,
+        "processes_left": ended.left,
+        "still_seconds": round(ended.still, 1),
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    inner = failure.frames[-1] if failure.frames else None
+    place = None if inner is None else f"{inner.file}:{inner.line}"
+    return {**_part(failure, "process", "rank", "type", "text"), "place": place}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.api_support.coverage import basis, coverage
+from migrator.api_support.verdicts import basis
 from migrator.api_support.versions import known, resolve
+from tools.releases.coverage import coverage
 
 
 @pytest.mark.parametrize("version", [version.text for version in known()])

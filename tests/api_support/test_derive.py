@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from migrator.api_support import check, tables
-from migrator.api_support.releases import npu_names
-from migrator.api_support.releases.wheels import module_names
+from migrator.api_support import tables
 from migrator.data_folders import data_folder
+from tools import npu_names as npu_names_tool
+from tools.releases import check, npu_names, writing
+from tools.releases.wheels import module_names
 
 
 def test_names_of_a_module() -> None:
@@ -59,7 +60,7 @@ def test_ranges() -> None:
 
 
 def test_versions_sort_as_numbers(tmp_path: Path) -> None:
-    tables.write_in(tmp_path, "aliases", [("b", "2.10.0"), ("b", "2.9.0"), ("b", ""), ("a", "2.11.0")])
+    writing.write_in(tmp_path, "aliases", [("b", "2.10.0"), ("b", "2.9.0"), ("b", ""), ("a", "2.11.0")])
     content = (tmp_path / "aliases.csv").read_bytes()
     assert content == b"alias,api\na,2.11.0\nb,\nb,2.9.0\nb,2.10.0\n"
 
@@ -102,7 +103,37 @@ def test_a_name_can_mean_one_thing_and_then_another(tmp_path: Path) -> None:
     ]
 
 
-def test_a_row_by_hand_for_a_version_that_is_not_known(tmp_path: Path) -> None:
-    by_hand(tmp_path / "api_db", "torch.cuda.odd,2.99.0,,torch.npu.odd,,,,tried")
-    with pytest.raises(ValueError, match=r"torch\.cuda\.odd: torch 2\.99\.0 is not in versions\.csv"):
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (
+            "torch.cuda.odd,2.99.0,,torch.npu.odd,,,,tried",
+            "torch.cuda.odd: torch 2.99.0 is not in versions.csv: write one of them, or add a row",
+        ),
+        (
+            "torch.cuda.odd,2.6,,torch.npu.odd,,,,tried",
+            "torch.cuda.odd: torch 2.6 is not in versions.csv: write 2.6.0",
+        ),
+        (
+            "torch.cuda.odd,,2.7,torch.npu.odd,,,,tried",
+            "torch.cuda.odd: torch 2.7 is not in versions.csv: write 2.7.1",
+        ),
+        ("torch.cuda.odd,2.6.0", "2 cells, not 8"),
+    ],
+)
+def test_a_row_by_hand_that_cannot_be_read(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    row: str,
+    reason: str,
+) -> None:
+    by_hand(tmp_path / "api_db", row)
+    number = len((tmp_path / "api_db" / "by_hand" / "npu_names.csv").read_text().splitlines())
+    with pytest.raises(npu_names.ByHandError) as error:
         npu_names.derive(tmp_path / "api_db")
+    assert str(error.value) == f"by_hand/npu_names.csv:{number}: {reason}"
+    monkeypatch.setattr(npu_names_tool, "data_folder", lambda _: tmp_path / "api_db")
+    assert npu_names_tool.main() == 1
+    assert capsys.readouterr().out == f"{error.value}\n"
+    assert check.problems(tmp_path / "api_db") != []

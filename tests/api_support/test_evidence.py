@@ -9,10 +9,10 @@ import pytest
 from migrator.api_support import support
 from migrator.api_support.env_vars import of_npu
 from migrator.api_support.evidence import compose, executed, of_area, read
-from migrator.api_support.releases.archive import Archive
-from migrator.api_support.releases.operator_lists import read_natives
 from migrator.api_support.versions import resolve
 from tests.api_support.wheel_files import torch_wheel
+from tools.releases.archive import Archive
+from tools.releases.operator_lists import read_natives
 
 NOW, OLD = resolve("2.13"), resolve("2.1")
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from migrator.api_support import check, tables
-from migrator.api_support.releases import add as release
-from migrator.api_support.releases.add import add
-from migrator.api_support.releases.archive import Archive, WheelError
-from migrator.api_support.releases.wheels import read_wheel
+from migrator.api_support import tables
 from migrator.data_folders import data_folder
 from tests.api_support.wheel_files import CODEGEN, npu_wheel
+from tools.releases import add as release
+from tools.releases import check
+from tools.releases.add import add
+from tools.releases.archive import Archive, WheelError
+from tools.releases.wheels import read_wheel
 
 
 @pytest.fixture

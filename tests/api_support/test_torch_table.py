@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from migrator.api_support import check, tables
-from migrator.api_support.releases import torch_table
-from migrator.api_support.releases.add import add
-from migrator.api_support.releases.archive import WheelError
-from migrator.api_support.releases.torch_facts import MAYBE, Fact, Facts
-from migrator.api_support.releases.wheels import read_wheel
+from migrator.api_support import tables
 from migrator.data_folders import data_folder
 from tests.api_support.wheel_files import torch_wheel, torchvision_wheel
+from tools.releases import check, torch_table, writing
+from tools.releases.add import add
+from tools.releases.archive import WheelError
+from tools.releases.torch_facts import MAYBE, Fact, Facts
+from tools.releases.wheels import read_wheel
 
 
 def facts(folder: Path, **files: str) -> Facts:
@@ -103,7 +103,7 @@ def api_db(tmp_path: Path) -> Path:
     folder = tmp_path / "api_db"
     shutil.copytree(data_folder("api_db"), folder)
     for table in ("torch_names", "torch_wheels"):
-        tables.write_in(folder, table, [])
+        writing.write_in(folder, table, [])
     return folder
 
 
@@ -141,8 +141,8 @@ def test_a_torch_without_torch_npu_is_known_by_its_names_only(tmp_path: Path) ->
     out = tmp_path / "out"
     add([read_wheel(wheel)], data_folder("api_db"), out)
     assert check.problems(out) == []
-    assert "2.15.0" in tables.order(out, "torch_wheels")
-    assert "2.15.0" not in tables.order(out)
+    assert "2.15.0" in writing.order(out, "torch_wheels")
+    assert "2.15.0" not in writing.order(out)
 
 
 def test_the_compiled_part_may_have_what_its_stub_lacks(tmp_path: Path, api_db: Path) -> None:

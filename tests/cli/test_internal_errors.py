@@ -82,7 +82,8 @@ def test_a_conversion_from_horovod_is_guarded(npumigrate, project, tmp_path, mon
 
     def fails(*arguments: Any, **named: Any) -> Any:
         first = arguments[0]
-        files = getattr(first, "files", None) or [getattr(first, "name", first)]
+        program = getattr(first, "program", first)
+        files = getattr(program, "files", None) or [getattr(program, "name", program)]
         if "bad.py" in files:
             raise KeyError("gone")
         return real(*arguments, **named)
@@ -95,12 +96,14 @@ def test_a_conversion_from_horovod_is_guarded(npumigrate, project, tmp_path, mon
     assert "dist.init_process_group" in (result / "good.py").read_text()
 
 
-@pytest.mark.parametrize("function", ["load", "plan", "converted"])
+@pytest.mark.parametrize(
+    "function", ["distributed.convert.load", "distributed.convert._plan", "draft.Draft.converted"]
+)
 def test_a_conversion_for_many_cards_is_guarded(npumigrate, project, tmp_path, monkeypatch, function) -> None:
     def fails(*_arguments: Any, **_named: Any) -> Any:
         raise KeyError("gone")
 
-    monkeypatch.setattr(f"migrator.convert.distributed.convert.{function}", fails)
+    monkeypatch.setattr(f"migrator.convert.{function}", fails)
     (project / "bad.py").write_text("import torch\nx = torch.ones(1).cuda()\nx.backward()\n")
     answer = npumigrate(
         *("-i", project, "-o", tmp_path / "out", "-v", "2.6", "-j", 1, "--distributed", "-m", "bad.py")
@@ -139,7 +142,7 @@ def test_analyze_tells_of_the_file_and_goes_on(npumigrate, broken, tmp_path, mon
 
 
 def test_all_files_together_are_guarded(npumigrate, broken, tmp_path, monkeypatch) -> None:
-    failing(monkeypatch, "project.gathering", "catalog", "")
+    failing(monkeypatch, "project.project", "catalog", "")
     answer = npumigrate("-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
     assert answer.code == 0
     log = (tmp_path / "out" / "project_msft" / "migration_report" / "npumigrate.log").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrator.data_folders import data_folder
-from migrator.matchers.packs import load_all
+from tests.checking import every_rule
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 
@@ -43,7 +43,7 @@ def test_json(npumigrate):
     assert rule["why"]
     assert {"before", "after"} <= set(rule["examples"][0])
     everything = json.loads(npumigrate("rule", "--all", "--output-format", "json").out)
-    assert [one["code"] for one in everything] == [one.code for one in load_all()]
+    assert [one["code"] for one in everything] == [one.code for one in every_rule()]
 
 
 def test_a_rule_of_ones_own(npumigrate, tmp_path):
@@ -157,5 +157,5 @@ def test_the_links_of_the_page_lead_to_its_headings():
         for head in re.findall(r"^#+ (.+)$", text, re.M)
     }
     links = re.findall(r"\]\(#([^)]+)\)", text)
-    assert len(links) == len(load_all())
+    assert len(links) == len(every_rule())
     assert set(links) <= heads

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from migrator.convert.program import read_file
 from migrator.convert.write import Changes, NotPlacedError, changed_arguments, first_argument, write
 from migrator.data_folders import reports_yaml
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
 from migrator.names.index import ModuleIndex
+from migrator.names.whole_file import WholeFile
 
 CONVERT = Path(__file__).parents[2] / "migrator" / "convert"
 
@@ -79,12 +79,12 @@ text
 
 
 def changed(text: str, **fields: object) -> str:
-    file = read_file("a.py", text)
+    file = WholeFile("a.py", text)
     changes = Changes()
-    body = file.index.tree.body
+    body = file.tree.body
     for name, value in fields.items():
         setattr(changes, name, value(body) if callable(value) else value)
-    return made(text, write(file.index, changes))
+    return made(text, write(file, changes))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from migrator.core.blockers import judged
+from migrator.core.fix_guards import judged
 from migrator.findings.finding import Finding
 from migrator.matchers.context import Match
 from migrator.names.index import ModuleIndex

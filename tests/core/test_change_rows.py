@@ -13,10 +13,9 @@ from migrator.core.settings import Settings
 from migrator.files.errors import Unreadable
 from migrator.files.source import lines_of, read
 from migrator.findings.finding import Fix, Result
-from migrator.matchers.packs import load_all
 from migrator.project.facts import scan_file
 from migrator.project.project import Project, merge_facts
-from tests.checking import migrate_text
+from tests.checking import every_rule, migrate_text
 
 LABELLED = Path(__file__).parents[1] / "verdicts" / "labelled"
 EXAMPLES = [
@@ -26,11 +25,11 @@ EXAMPLES = [
         example.get("file", "example.py"),
         id=f"{rule.code}-{place}",
     )
-    for rule in load_all()
+    for rule in every_rule()
     for place, example in enumerate(rule.examples)
     if "before" in example
 ]
-OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
+OPT_IN = tuple(rule.code for rule in every_rule() if rule.opt_in)
 
 
 def made(result: Result) -> Iterator[tuple[int, int, Fix]]:

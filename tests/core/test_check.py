@@ -17,8 +17,8 @@ from migrator.files.document import document as read_document
 from migrator.files.source import Source
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble
 from migrator.names.index import ModuleIndex
-from migrator.names.values import TENSOR, UNKNOWN, Value
-from migrator.project.program import ProgramFacts
+from migrator.names.what_is import TENSOR, UNKNOWN, Value
+from migrator.project.offers import MODULE, Offer, Offers
 from migrator.project.project import Project
 from tests.checking import document
 from tests.matchers.migrating import engine, migrate
@@ -216,7 +216,7 @@ def test_another_file_may_stand_for_torch() -> None:
     expected = "from other0 import th\nimport torch_npu\nth.npu.synchronize()\n"
     assert migrate(text, others=("import torch as th\n",)).text == expected
     assert migrate(text).text is None
-    project = Project(program=ProgramFacts(modules=frozenset({"acme.other.th=torch"})))
+    project = Project(offers=Offers(frozenset({Offer(MODULE, "acme.other.th", detail=("torch",))})))
     relative = text.replace("other0", ".other")  # whose name goes by that of the file
     inside = check(document("acme/a.py", relative), engine("2.6"), project)
     assert inside.text == expected.replace("other0", ".other")

@@ -9,18 +9,18 @@ import pytest
 
 from migrator.core.check import check
 from migrator.core.examples import with_one_source
-from migrator.core.keep_cuda.module import NAME
+from migrator.core.keep_cuda import NAME
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.document import document
-from migrator.matchers.packs import load_all
 from migrator.project.added_package import places
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
+from tests.checking import every_rule
 
 EXAMPLES = [
     pytest.param(example, id=f"{rule.code}-{number}")
-    for rule in load_all()
+    for rule in every_rule()
     for number, example in enumerate(rule.examples)
     if not rule.opt_in and "file" not in example
 ]

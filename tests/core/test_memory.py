@@ -34,7 +34,7 @@ def test_bytes_of_a_finding(write: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     for module in (tree, readable):
         monkeypatch.setattr(module, "LARGE", 1000)
     monkeypatch.setattr(large, "_PIECE", 1000)
-    monkeypatch.setattr(index, "_MOST_NAMES", 100)
+    monkeypatch.setattr(index, "_MOST_ANSWERS", 100)
     rules = rules_for(Settings(version="2.6"))
 
     def found(count: int) -> int:

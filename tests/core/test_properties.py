@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from migrator.files.source import decode, encode
 from migrator.findings.finding import Result
-from migrator.matchers.packs import load_all
+from tests.checking import every_rule
 from tests.matchers.migrating import migrate
 
 _SNIPPETS = [
     example[key]
-    for rule in load_all()
+    for rule in every_rule()
     for example in rule.examples
     for key in ("before", "unchanged")
     if key in example and "__future__" not in example[key] and "file" not in example
@@ -77,6 +77,12 @@ def check(before: str, result: Result) -> None:
     newline=st.sampled_from(["\n", "\r\n", "\r"]),
     final=st.booleans(),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "gbk", "utf-16-be-like"]),
+)
+@example(
+    parts=[each for each in _SNIPPETS if "scale_pytorch" in each][:1],
+    newline="\r",
+    final=False,
+    encoding="utf-8",
 )
 def test_any_mixture_of_examples(parts: list[str], newline: str, final: bool, encoding: str) -> None:
     text = "".join(part if part.endswith("\n") or not part else part + "\n" for part in parts)

@@ -9,11 +9,12 @@ import pytest
 
 from migrator.core.rules import MODES, TRANSFER, Rules, _frameworks_of, rules_for
 from migrator.core.settings import Settings
-from migrator.matchers.packs import Rule, load, load_all
+from migrator.matchers.packs import Rule, load
 from migrator.names.written_names import read_names
+from migrator.project.offers import CUDA_DEFAULT, DEVICE_KEY, LIBRARY, Offer, Offers
 from migrator.project.operators import Catalog, Module, Operator
-from migrator.project.program import ProgramFacts
 from migrator.project.project import Project
+from tests.checking import every_rule
 from tests.matchers.migrating import engine
 
 
@@ -47,7 +48,7 @@ def test_what_is_known_of_the_chosen_rules() -> None:
 
 
 def test_a_rule_that_is_asked_for_is_said_to_be_so() -> None:
-    chosen = next(rule.code for rule in load_all() if rule.opt_in)
+    chosen = next(rule.code for rule in every_rule() if rule.opt_in)
     assert Rules(Settings(version="2.6", select=(chosen,))).opt_in
 
 
@@ -80,8 +81,8 @@ def test_rule_packs_are_read_by_what_is_given_for_that() -> None:
 
 
 def test_the_vocabularies_have_what_the_project_adds() -> None:
-    facts = ProgramFacts(device_keys=frozenset({"gpu_place"}), libraries=frozenset({"lightning"}))
-    for vocabulary in engine("2.6").vocabularies(Project(program=facts)):
+    offers = Offers(frozenset({Offer(DEVICE_KEY, "gpu_place"), Offer(LIBRARY, "lightning")}))
+    for vocabulary in engine("2.6").vocabularies(Project(offers=offers)):
         assert (vocabulary.keys, vocabulary.libraries) == ({"gpu_place"}, {"lightning"})
     for vocabulary in engine("2.6").vocabularies(Project()):
         assert (vocabulary.keys, vocabulary.libraries) == (set(), set())
@@ -126,19 +127,19 @@ def test_the_words_of_torchs_names_are_those_of_which_something_is_said() -> Non
     assert _starting("import torch\nx.mode()\n", select=("NPU501",))[1] == {"mode"}
     assert _starting("import torch\ntorch._six\n", select=("NPU530",))[1] == {"_six"}
     half = "import torch\ntorch.sum(x, dtype=torch.bfloat16)\n"
-    assert "sum" not in _starting(half, select=("NPU503",))[1]
-    assert "sum" in _starting(half, select=("NPU503",), hardware="A2")[1]
+    assert "sum" not in _starting(half, select=("NPU541",))[1]
+    assert "sum" in _starting(half, select=("NPU541",), hardware="A2")[1]
 
 
 def test_rules_start_from_what_only_the_project_knows() -> None:
     module = Module("fused", {"leaky": Operator("bound", "leaky", "fused.cpp", 1)})
     operators = Project(operators=Catalog(modules={"fused": module}))
-    keys = Project(program=ProgramFacts(device_keys=frozenset({"gpu_place"})))
+    keys = Project(offers=Offers(frozenset({Offer(DEVICE_KEY, "gpu_place")})))
     libraries = Project(packages=frozenset({"timm"}))
     rules = Rules(Settings(version="2.6", select=("NPU144", "NPU172", "NPU634", "NPU638")))
     for text, project, code in (
         ("fused.leaky(x)\n", operators, "NPU634"),
-        ("x = Tensor(2)\n", Project(program=ProgramFacts(cuda_default=True)), "NPU144"),
+        ("x = Tensor(2)\n", Project(offers=Offers(frozenset({Offer(CUDA_DEFAULT)}))), "NPU144"),
         ("cuda = settings.gpu_place[5:]\n", keys, "NPU172"),
     ):
         found, words = rules.starting(text, project)
@@ -203,9 +204,9 @@ MINDSPORE = "import mindspore\ncontext = {'gpu_place': 'cuda'}\n"
 def test_the_frameworks_of_a_file_of_another_ones_project(
     text: str, keys: set[str], expected: set[str]
 ) -> None:
-    project = Project(frameworks={"jax": 3}, program=ProgramFacts(device_keys=frozenset(keys)))
+    project = Project(frameworks={"jax": 3}, offers=Offers(frozenset(Offer(DEVICE_KEY, key) for key in keys)))
     assert _frameworks_of(text, read_names(text).words, project) == expected
-    ours = Project(frameworks={"jax": 3, "torch": 1}, program=project.program)
+    ours = Project(frameworks={"jax": 3, "torch": 1}, offers=project.offers)
     shown = expected if "mindspore" in text else {"torch"}
     assert _frameworks_of(text, read_names(text).words, ours) == shown
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +19,27 @@ HERE = Path(__file__).parent
 collect_ignore = [] if "NPUMIGRATE_EMULATOR" in os.environ else ["on_npu"]
 
 Emulate = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+# What the programs of `verify` have in common; with an original it is migrated.
+MODEL = """
+import torch
+
+torch.manual_seed(1)
+net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1))
+data = torch.randn(12, 6)
+
+
+def train(device, steps=3):
+    net.to(device)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for step in range(steps):
+        loss = net(data.to(device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(f"step {step} loss {loss.item():.6f}")
+"""
 
 
 @pytest.fixture(scope="session")
@@ -67,3 +90,29 @@ def emulate(cache: Path) -> Emulate:
     ready = run("python", "-c", "pass", timeout=900)  # it builds the emulated NPU, once
     assert ready.returncode == 0, ready.stderr
     return run
+
+
+@pytest.fixture
+def verify(emulate: Emulate, tmp_path: Path):
+    """Verifies a project of one file (its text) or several, beside the model: exit code, JSON, process."""
+
+    def run(project: str | dict[str, str] | Path, *options: str, command=("python", "train.py")):
+        folder = project if isinstance(project, Path) else tmp_path / "project"
+        if not isinstance(project, Path):
+            folder.mkdir()
+            files = {"train": project} if isinstance(project, str) else project
+            for name, text in {"model": MODEL, **files}.items():
+                (folder / f"{name}.py").write_text(text)
+        path = tmp_path / "verdict.json"
+        done = emulate(*command, options=(str(folder), "--json", str(path), *options), how="verify")
+        assert path.exists(), done.stderr
+        return done.returncode, json.loads(path.read_text()), done
+
+    return run
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])

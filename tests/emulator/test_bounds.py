@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import socket
 from zipfile import is_zipfile
 
 import pytest
+
+from tests.emulator.conftest import free_port
+from tests.emulator.test_distributed import torchrun
 
 PARALLEL = """
 import os
@@ -124,30 +125,12 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture
-def verify(emulate, tmp_path):
-    """Verifies a program of one file, train.py: exit code, JSON, process."""
-
-    def run(program: str, *options: str, command: tuple[str, ...] = ("python", "train.py")):
-        folder = tmp_path / "project"
-        folder.mkdir()
-        (folder / "train.py").write_text(program)
-        path = tmp_path / "verdict.json"
-        done = emulate(
-            *command, options=(str(folder), "--json", str(path), *options), how="verify", timeout=120
-        )
-        assert path.exists(), done.stderr
-        return done.returncode, json.loads(path.read_text()), done
-
-    return run
-
-
 def test_ranks_end_after_their_steps(verify, tmp_path):
     code, verdict, done = verify(
         PARALLEL.format(more=""),
         "--steps",
         "2",
-        command=("torchrun", f"--master-port={_port()}", "--nproc_per_node=2", "train.py"),
+        command=(*torchrun(2), "train.py"),
     )
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
     # One rank prints steps, and the other may write between its lines.
@@ -165,7 +148,7 @@ def test_an_evaluation_on_one_rank_does_not_fail_the_other(verify):
         PARALLEL.format(more=more),
         "--steps",
         "2",
-        command=("torchrun", f"--master-port={_port()}", "--nproc_per_node=2", "train.py"),
+        command=(*torchrun(2), "train.py"),
     )
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
     assert {each["rank"] for each in verdict["bounded"]} == {"0"}
@@ -186,7 +169,7 @@ def test_steps_with_scalers_and_two_optimizers_and_small_batches(verify):
 @pytest.mark.thorough
 def test_ranks_that_the_program_starts_with_workers_and_a_wrapped_optimizer(verify):
     """The process that started them waits for a result that no rank gives any more."""
-    program = SPAWNED.replace("{port}", str(_port()))
+    program = SPAWNED.replace("{port}", str(free_port()))
     code, verdict, done = verify(program, "--steps", "2", "--idle", "8", "--devices", "2")
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
     assert [line for line in done.stdout.splitlines() if "step" in line] == ["step 0", "step 1"]
@@ -201,12 +184,6 @@ def test_forward_passes_of_a_program_without_an_optimizer(verify):
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
     assert done.stdout.count("pass") == 2
     assert (verdict["bounded"][0]["steps"], verdict["bounded"][0]["passes"]) == (0, 2)
-
-
-def _port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 LACKING = {
@@ -241,7 +218,7 @@ import os
 import torch.distributed as dist
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="{port}", RANK="0", WORLD_SIZE="2")
 dist.init_process_group("gloo")
-""".replace("{port}", str(_port()))
+""".replace("{port}", str(free_port()))
     code, verdict, done = verify(program, "--idle", "6")
     assert (code, verdict["lacks"]["name"]) == (6, "rank missing"), done.stderr
     (line,) = verdict["lacks"]["lines"]

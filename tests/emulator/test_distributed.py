@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+from tests.emulator.conftest import free_port
 
 PROGRAMS = "programs"
 
@@ -98,9 +99,3 @@ def test_what_would_hang_is_told(emulate, tmp_path, program, text):
 
 def torchrun(ranks: int) -> tuple[str, ...]:
     return ("torchrun", "--standalone", f"--nproc_per_node={ranks}")
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from migrator.cli.main import run
-from tests.emulator.test_distributed import free_port
+from tests.emulator.conftest import free_port
 
 PROGRAM = """\
 import os

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from migrator.data_folders import data_folder
-from migrator.matchers.packs import load_all
+from tests.checking import every_rule
 from tests.emulator.conftest import HERE
 
 PROGRAM = str(HERE / "programs" / "run_examples.py")
@@ -21,7 +21,7 @@ WITHOUT_NPU = str(HERE.parent / "samples" / "no_torch_npu")
 MODULES = ("torch", "torch.distributed")
 EXAMPLES = {
     f"{rule.code}-{number}": example
-    for rule in load_all()
+    for rule in every_rule()
     for number, example in enumerate(rule.examples)
     if "keep_cuda" in example and "not_run" not in example
 }

@@ -15,8 +15,8 @@ import pytest
 
 from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS
-from migrator.matchers.packs import load_all
 from migrator.migrate.equivalents import sources
+from tests.checking import every_rule
 from tests.emulator.conftest import HERE
 
 FUNCTIONS = data_folder("reports") / EQUIVALENTS
@@ -24,7 +24,7 @@ PROGRAM = str(HERE / "programs" / "run_examples.py")
 MODULES = ("torch", "torch.distributed")
 EXAMPLES = {
     f"{rule.code}-{number}": (rule, number, example)
-    for rule in load_all()
+    for rule in every_rule()
     for number, example in enumerate(rule.examples)
     if "after" in example and "file" not in example  # what is no Python does not run there
 }

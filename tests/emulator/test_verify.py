@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,46 +10,8 @@ from pathlib import Path
 import pytest
 
 from migrator.cli import main
+from tests.emulator.conftest import MODEL
 from tests.emulator.test_distributed import torchrun
-
-# What the programs below have in common; with an original it is migrated.
-MODEL = """
-import torch
-
-torch.manual_seed(1)
-net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1))
-data = torch.randn(12, 6)
-
-
-def train(device, steps=3):
-    net.to(device)
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    for step in range(steps):
-        loss = net(data.to(device)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        print(f"step {step} loss {loss.item():.6f}")
-"""
-
-
-@pytest.fixture
-def verify(emulate, tmp_path):
-    """Verifies a project of one or several files, started as `python train.py`: exit code, JSON, process."""
-
-    def run(project, *options: str, command=("python", "train.py")):
-        if not isinstance(project, Path):
-            folder = tmp_path / "project"
-            folder.mkdir()
-            for name, text in {"model": MODEL, **project}.items():
-                (folder / f"{name}.py").write_text(text)
-            project = folder
-        done = emulate(
-            *command, options=(str(project), "--json", str(tmp_path / "verdict.json"), *options), how="verify"
-        )
-        return done.returncode, json.loads((tmp_path / "verdict.json").read_text()), done
-
-    return run
 
 
 def migrated(tmp_path: Path, **files: str) -> Path:
@@ -92,12 +53,8 @@ train(device)
     assert verdict["reasons"][0] == "the training (its backward pass) ran on the CPU"
     assert verdict["npu_share"]["backward"] == 0
     (place,) = verdict["cuda_reached"]
-    assert (place["file"], place["line"], place["kind"], place["count"]) == (
-        "train.py",
-        4,
-        "torch.cuda.is_available",
-        1,
-    )
+    found = [place[key] for key in ("file", "line", "kind", "count")]
+    assert found == ["train.py", 4, "torch.cuda.is_available", 1]
     assert verdict["cuda_not_reached"] == 1
     assert "train.py:4  1× torch.cuda.is_available" in done.stderr
 
@@ -258,19 +215,8 @@ def test_what_a_migration_says_to_run_next(emulate, cache, tmp_path):
     source.mkdir()
     (source / "model.py").write_text(MODEL)
     (source / "train.py").write_text("import torch\nfrom model import train\n\ntrain(torch.device('cuda'))\n")
-    line = [
-        sys.executable,
-        "-m",
-        "migrator",
-        "-i",
-        str(source),
-        "-o",
-        str(tmp_path),
-        "-v",
-        "2.12",
-        "-m",
-        "train.py",
-    ]
+    line = [sys.executable, "-m", "migrator", "-i", str(source), "-o", str(tmp_path), "-v", "2.12"]
+    line += ["-m", "train.py"]
     said = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[-4] == "Next"
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}

@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
 from migrator.files.gitignore import GitIgnore
 from migrator.files.patterns import matcher
-from tests.timing import seconds_of
+from tests.timing import bounded, grows_evenly
 
-_NAMES = ("a" * 250, "a/" * 60 + "c", "x/" + ("a" * 60 + "/") * 30)
+_NAMES: tuple[Callable[[int], str], ...] = (
+    lambda size: "a" * (4 * size),
+    lambda size: "a/" * size + "c",
+    lambda size: "x/" + ("a" * 60 + "/") * (size // 2),
+)
 
 
+@pytest.mark.parametrize("name", _NAMES, ids=["long", "deep", "both"])
 @pytest.mark.parametrize(
     "pattern", ["*a" * 30 + "b", "**/a/" * 12 + "b", "x/" + "**/*a*a*a*a*a*ab/" * 12 + "b", "[" * 50_000]
 )
-def test_many_stars_do_not_take_long(tmp_path: Path, pattern: str) -> None:
+def test_many_stars_do_not_take_long(tmp_path: Path, pattern: str, name: Callable[[int], str]) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitignore").write_text(f"{pattern}\n")
-    ignored = GitIgnore(tmp_path)
+    ignored, excluded = GitIgnore(tmp_path), matcher([pattern])
 
-    def match() -> None:
-        excluded = matcher([pattern])
-        for name in _NAMES:
-            assert not excluded(name, False)
+    def match(name: str) -> None:
+        assert not excluded(name, False)
+        if name.count("/") < 2:  # all folders of a path are looked up
             assert not ignored.ignores(f"{tmp_path}/{name}", False)
 
-    assert seconds_of(match) < 2
+    assert grows_evenly(match, name, 80)
+    with bounded(60):
+        assert not ignored.ignores(f"{tmp_path}/{name(60)}", False)
+
+
+@pytest.mark.parametrize("part", ["[", "*a", "**/a/"])
+def test_long_patterns_do_not_take_long(tmp_path: Path, part: str) -> None:
+    (tmp_path / ".git").mkdir()
+
+    def match(pattern: str) -> None:
+        (tmp_path / ".gitignore").write_text(f"{pattern}\n")
+        ignored, excluded = GitIgnore(tmp_path), matcher([pattern])
+        assert not excluded("c", False)
+        assert not ignored.ignores(f"{tmp_path}/c", False)
+
+    assert grows_evenly(match, lambda size: part * size + "b", 50_000 if part == "[" else 200)
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ from migrator.fleet.job import Task, examine
 from migrator.fleet.repositories import Repository
 from tests.faults.killing import marked
 
-# A worker whose job never ends; it prints the process number of that.
+# A worker whose job never ends; the job writes its process number.
 WORKER = """
 import sys
 from migrator.files.naming import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.repositories import Repository
-job._LIMITED = job._LIMITED.partition("from migrator")[0] + "print(os.getpid(), flush=True)\\n" "while 1: 1"
+job._START = "import os; print(os.getpid(), file=open('.started', 'w'), flush=True)\\n" "while 1: 1"
 job.examine(Repository("r", "folder", sys.argv[1], ""), job.Task("lint", "2.6", sys.argv[2], 300, 1 << 32))
 """
 
@@ -41,7 +41,7 @@ def test_a_killed_worker_leaves_nothing_running_and_no_files(tmp_path: Path, mon
     worker = subprocess.Popen(line, cwd=Path(__file__).parents[2])
     printed = tmp_path / "temporary"
     started = within(
-        60, lambda: "".join(file.read_text() for file in printed.glob(".*/new/.printed")).strip()
+        60, lambda: "".join(file.read_text() for file in printed.glob(".*/new/.started")).strip()
     )
     worker.kill()
     worker.wait()

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import yaml
 
@@ -21,12 +17,9 @@ from migrator.project.facts import scan_file
 from migrator.project.project import Project, merge_facts
 from tests.core.test_change_rows import check_rows
 from tests.core.test_properties import lost_lines, reported_lines
+from tests.timing import TooSlow, bounded
 
-SECONDS_A_FILE = 5.0  # of processor time, for a file of up to 100 KB, migrated twice
-
-
-class TooSlow(BaseException):
-    """No Exception: what guards a file from mistakes of ours must not catch it."""
+SECONDS_A_FILE = 20.0  # of processor time, for a file of up to 100 KB: what takes longer may never end
 
 
 def broken(name: str, data: bytes, rules: Rules) -> str:
@@ -101,19 +94,3 @@ def _inserted(finding: Finding) -> str:
 
 def _project(item: Document) -> Project:
     return merge_facts([scan_file(item.name, item.text)]) if not item.type else Project()
-
-
-@contextmanager
-def bounded(seconds: float) -> Iterator[None]:
-    """Raises TooSlow after so many seconds of this process's time; only in the main thread."""
-
-    def end(*_: object) -> None:
-        raise TooSlow(f"{time.process_time():.1f} s")
-
-    old = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, old)

@@ -9,13 +9,13 @@ import pytest
 
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
-from migrator.matchers.packs import load_all
+from tests.checking import every_rule
 from tests.fuzzing.mutations import encoded, mutated
 from tests.fuzzing.properties import broken
 
 EXAMPLES = [
     (example.get("file", "example.py"), example[key])
-    for rule in load_all()
+    for rule in every_rule()
     for example in rule.examples
     for key in ("before", "unchanged")
     if key in example

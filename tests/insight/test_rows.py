@@ -6,9 +6,9 @@ import csv
 
 import pytest
 
+from migrator.insight.estimates import step_time
+from migrator.insight.kinds import vendor_rows
 from migrator.insight.report import find_rows, product_line, recorded_run, write_reports
-from migrator.insight.roofline import estimate
-from migrator.insight.shapes import vendor_rows
 from tests.insight.made import GIB, collectives, memory, process, record
 
 
@@ -185,7 +185,7 @@ def test_a_roofline_has_a_range_and_takes_float32_for_slower(tmp_path):
     spans = []
     for types in ("Half Half", "Float Float"):
         process(tmp_path, record(0, "aten::mm", types=types, later=[3, 3, 3 * 10**12]))
-        spans.append(estimate(recorded_run(tmp_path, "", "2.13.0", "Ascend910B2"))["seconds"])
+        spans.append(step_time(recorded_run(tmp_path, "", "2.13.0", "Ascend910B2"))["seconds"])
     half, single = spans
     assert half["at_best"] == pytest.approx(2e12 / (376e12 * 0.8))
     assert half["at_worst"] == pytest.approx(2e12 / (280e12 * 0.3))

@@ -46,6 +46,7 @@ try:
         say("{ignores}")
     if what in ("fail", "killed", "wait", "stubborn"):
         time.sleep(60)
+        say(f"rank {rank} was not ended")
 except KeyboardInterrupt:
     say(f"rank {rank} interrupted")
     sys.exit(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrator.launch.k8s.changes import Append, Delete, Put, Rename, Set, changed
+from migrator.launch.k8s.changes import Draft
 from migrator.launch.k8s.cluster import ManifestError, cluster
 from migrator.launch.k8s.convert import convert
 from migrator.launch.k8s.yaml_text import changed_text
@@ -498,21 +499,32 @@ def test_a_change_of_text_is_a_change_of_data(document, data, flow, indent):
     there: Any = document
     for step in path:
         there = there[step]
-    options: list[Any] = []
-    if isinstance(there, dict):
-        options.append(Put(path, "new", {"k": [1, {"l": "m"}]}, data.draw(st.booleans())))
-    elif isinstance(there, list):
-        options.append(Append(path, {"k": 1, "l": [2]}))
-    elif path:
-        options.append(Set(path, "other"))
+    draft, expected = Draft(document), deepcopy(document)
+    now = holder = expected
+    for step in path:
+        holder, now = now, now[step]
+    options = ["put"] * isinstance(there, dict) + ["append"] * isinstance(there, list)
     if path:
-        options.append(Delete(path))
-        if isinstance(path[-1], str):
-            options.append(Rename(path, "renamed"))
+        options += ["delete"] + ["set"] * (not options) + ["rename"] * isinstance(path[-1], str)
     change = data.draw(st.sampled_from(options))
-    text, anew = changed_text(f"{comments}---\nz: 1 # z\n", [[change], []])
+    if change == "put":
+        now["new"] = {"k": [1, {"l": "m"}]}
+        draft.put(path, "new", now["new"], data.draw(st.booleans()))
+    elif change == "append":
+        now.append({"k": 1, "l": [2]})
+        draft.append(path, now[-1])
+    elif change == "set":
+        holder[path[-1]] = "other"
+        draft.set(path, "other")
+    elif change == "rename":
+        holder["renamed"] = holder.pop(path[-1])
+        draft.rename(path, "renamed")
+    else:
+        del holder[path[-1]]
+        draft.delete(path)
+    text, anew = changed_text(f"{comments}---\nz: 1 # z\n", [draft, Draft({"z": 1})])
     first, second = yaml.safe_load_all(text)
-    assert first == changed(document, [change])
+    assert first == expected == draft.result()
     assert second == {"z": 1}
     assert text.startswith("# before\n")
     assert text.endswith("z: 1 # z\n")

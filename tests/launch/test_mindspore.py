@@ -23,7 +23,9 @@ if __name__ == "__main__":
     print(json.dumps([*map(os.environ.get, names), os.getcwd(), sys.argv[1:]]), flush=True)
     if "fail" in sys.argv and os.environ["RANK_ID"] == "2":
         sys.exit(7)
-    time.sleep(60 if {"fail", "slow"} & {*sys.argv} else 0)
+    if {"fail", "slow"} & {*sys.argv}:
+        time.sleep(60)
+        print("not ended")
 """
 SERVERS = {"10.0.0.1": ["0", "1"], "10.0.0.2": ["2", "3"]}
 
@@ -60,7 +62,7 @@ def started(project: Path, *words: str) -> subprocess.Popen[str]:
 
 def ended(project: Path, *words: str) -> tuple[int, str, str]:
     process = started(project, *words)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=90)
     return process.returncode, out, err
 
 
@@ -80,13 +82,12 @@ def test_each_rank_of_this_machine_works_in_a_folder_of_its_own(project: Path) -
 
 
 def test_a_failing_rank_ends_the_others(project: Path) -> None:
-    begin = time.monotonic()
     code, _, err = ended(project, *by_table("10.0.0.2", "--", "fail"))
     assert (code, err.splitlines()[-1]) == (
         7,
         "run_mindspore_npu.sh: rank 2 ended with code 7: logs/rank_2/train.log",
     )
-    assert time.monotonic() - begin < 30
+    assert "not ended" not in (project / "logs" / "rank_3" / "train.log").read_text()
 
 
 def test_a_signal_ends_every_rank(project: Path) -> None:

@@ -144,7 +144,7 @@ def engine(file: Path, rank: int, size: int, device: Optional[int] = None) -> di
 
 
 def ended(*processes: subprocess.Popen[str]) -> list[tuple[int, str, str]]:
-    return [(process.returncode, *out) for process in processes for out in [process.communicate(timeout=60)]]
+    return [(process.returncode, *out) for process in processes for out in [process.communicate(timeout=90)]]
 
 
 def said(out: str) -> list[dict[str, object]]:
@@ -401,10 +401,9 @@ def test_the_code_of_a_rank_is_that_of_the_boot_file(project, start, tmp_path, w
 @pytest.mark.parametrize(("what", "code"), [("fail", 7), ("killed", 137)])
 def test_a_failing_rank_ends_the_others_of_its_node(project, start, what, code):
     made(project)
-    begin = time.monotonic()
-    ((got, _, _),) = ended(start(what, MA_NUM_HOSTS=1, NPROC_PER_NODE=2))
+    ((got, out, _),) = ended(start(what, MA_NUM_HOSTS=1, NPROC_PER_NODE=2))
     assert got == code
-    assert time.monotonic() - begin < 30
+    assert "was not ended" not in out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -13,18 +13,20 @@ from typing import Any
 
 import pytest
 
+from migrator.api_support import verdict_type
 from migrator.api_support.versions import newest
 from migrator.cli.main import run
 from migrator.core.examples import project_of
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
+from migrator.findings.finding import SEVERITIES
 from migrator.lint.fixing import with_fixes
-from migrator.matchers.packs import load_all
+from migrator.lint.options import KEYS
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
 from migrator.report.formats import FORMATS
-from migrator.report.formats.style import wrapped
-from tests.checking import check_text, document, migrate_text
+from migrator.report.formats.text import wrapped
+from tests.checking import check_text, document, every_rule, migrate_text
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
@@ -37,13 +39,13 @@ BEFORE = [
         {key: example.get(key, "") for key in ("program", "requirements")},
         id=f"{rule.code}-{place}",
     )
-    for rule in load_all()
+    for rule in every_rule()
     for place, example in enumerate(rule.examples)
     if "before" in example
 ]
 
 
-OPT_IN = tuple(rule.code for rule in load_all() if rule.opt_in)
+OPT_IN = tuple(rule.code for rule in every_rule() if rule.opt_in)
 
 
 @cache
@@ -352,6 +354,17 @@ def test_help_is_given_on_a_terminal_of_any_width(lint, monkeypatch, columns: st
 def test_the_help_names_every_format(lint) -> None:
     text = " ".join(lint("--help").out.split()).replace("json- lines", "json-lines")
     assert [name for name in FORMATS if f"{name}," not in text and f", {name}" not in text] == ["full"]
+
+
+def test_the_table_of_options_names_the_values_that_the_code_knows() -> None:
+    levels = SEVERITIES[::-1]
+    known = {
+        "hw": verdict_type.HARDWARE,
+        "severity": levels,
+        "fail-on": levels,
+        "output-format": tuple(FORMATS),
+    }
+    assert {name: tuple(KEYS[name].choices) for name in known} == known
 
 
 def test_severity_and_fail_on(lint, tmp_path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from migrator.lint.command import FOUND, lint_once
-from migrator.lint.run import CommandLine
+from migrator.lint.run import FOUND, CommandLine, lint_once
 
 
 def test_each_stage_ends_so_that_its_bar_goes_away_before_something_is_printed(train, monkeypatch) -> None:

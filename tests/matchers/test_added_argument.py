@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrator.findings.edits import apply
-from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.argument_edits import added_argument
 from migrator.names.index import ModuleIndex
 
 CASES = [

@@ -6,7 +6,7 @@ import pytest
 
 from migrator.matchers.packs import RuleError, choose, load_all
 from migrator.project.project import Project
-from tests.checking import inspect_text, migrate_text
+from tests.checking import every_rule, inspect_text, migrate_text
 from tests.matchers.migrating import engine, migrated
 
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -169,7 +169,7 @@ def test_no_boolean_mask(body: str) -> None:
 
 
 def test_rules_that_are_off_unless_asked_for() -> None:
-    rules = load_all()
+    rules = every_rule()
     codes = {rule.code for rule in choose(rules, ("ALL",), ())}
     assert not any(rule.opt_in for rule in rules if rule.code in codes)
     assert {"NPU101", "NPU801"} <= {rule.code for rule in choose(rules, ("ALL", "NPU801"), ())}
@@ -180,7 +180,7 @@ def test_rules_that_are_off_unless_asked_for() -> None:
 def test_packs_of_other_rules_are_not_read() -> None:
     assert not any(rule.opt_in for rule in load_all(named=("ALL", "NPU2")))
     assert {rule.code[:4] for rule in load_all(named=("NPU8",)) if rule.opt_in} == {"NPU8"}
-    assert all(rule.opt_in for rule in load_all() if "opt_in" in rule.origin)
+    assert all(rule.opt_in for rule in every_rule() if "opt_in" in rule.origin)
     with pytest.raises(RuleError, match="unknown rule 'NPU899'"):
         choose(load_all(named=("NPU899",)), ("NPU899",), ())
 

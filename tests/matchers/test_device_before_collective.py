@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.project.program import merged, scan_program
+from migrator.project.facts import scan_offers
+from migrator.project.offers import Offers
 from migrator.project.project import Project
 from tests.checking import migrate_text
 from tests.matchers.migrating import engine
@@ -57,7 +58,7 @@ def worker(local_rank, size, main):
     ],
 )
 def test_the_device_is_chosen_before_it(imports: str, call: str, moves: bool) -> None:
-    project = Project(program=merged([scan_program("acme/utils/comm.py", COMM)]))
+    project = Project(offers=Offers(scan_offers("acme/utils/comm.py", COMM)))
     before = LAUNCH.format(imports=imports, call=call)
     after = migrate_text(engine("2.6"), "acme/launch.py", before, project).text or ""
     lines = [line.strip() for line in after.splitlines()]
@@ -143,8 +144,8 @@ def test_a_program_that_waits_and_chooses_no_device(
     backend: str, more: str, other: str, chosen: bool
 ) -> None:
     text = JOINED.format(backend=backend, more=more)
-    scanned = [scan_program("comm.py", text), scan_program("train.py", other)]
-    result = migrate_text(engine("2.13"), "comm.py", text, Project(program=merged(scanned)))
+    offers = Offers.of_all([scan_offers("comm.py", text), scan_offers("train.py", other)])
+    result = migrate_text(engine("2.13"), "comm.py", text, Project(offers=offers))
     migrated = text if result.text is None else result.text
     assert (BY_NUMBER in migrated) == chosen
     assert ("NPU209" in {each.code for each in result.findings}) == chosen

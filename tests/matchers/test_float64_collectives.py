@@ -170,3 +170,22 @@ def test_what_a_function_of_another_file_gives(given: str, told: bool) -> None:
 def test_what_may_be_a_numpy_value_is_given_as_numbers(made: str, wanted: str) -> None:
     text = "import torch\nfrom metrics import summed\ndef merged(value):\n    return summed([{}])\n"
     assert migrated(text.format(made), others=(HELPER,)) == text.format(wanted)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(m):\n    n = 2\n    m.hook(lambda _, y: dist.all_reduce(y, 'sum', list(range(n))))\n",
+        "hook = lambda x: dist.all_reduce(x)\n",
+        "hooks = [lambda x: (lambda y: dist.all_reduce(x + y)) for _ in range(3)]\n",
+        "def f(x):\n    return [dist.all_reduce(x) for x in (x, x)]\n",
+        "def f(x):\n    return lambda: dist.all_reduce(x)\n",
+        "class A:\n    hook = lambda self, x: dist.all_reduce(x)\n",
+        "class A:\n    def f(self, y):\n        return lambda x: dist.all_reduce(y)\n",
+    ],
+)
+def test_a_collective_in_a_lambda(code: str) -> None:
+    """Its parameters belong to no function: looking for theirs went on to the module, and failed."""
+    result = migrate(f"import torch\nimport torch.distributed as dist\ntorch.cuda.set_device(0)\n{code}")
+    assert result.skipped == ""
+    assert "torch.npu.set_device(0)" in (result.text or "")

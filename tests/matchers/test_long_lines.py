@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from typing import Callable
 
 import pytest
 
@@ -13,27 +14,27 @@ from migrator.launch import launcher_lines
 from migrator.launch.k8s import commands
 from migrator.matchers import other_files
 from tests.matchers.migrating import migrate
-from tests.timing import seconds_of
+from tests.timing import grows_evenly
 
 _DATA = base64.b64encode(random.Random(1).randbytes(60_000)).decode("ascii")
-_TEXTS = {
-    "base64": f'{{"device": "cuda", "data": "{_DATA}"}}',
-    "plain": f"DATA={'A' * 80_000}",
-    "dashes": "echo " + "-" * 20_000,
-    "blanks": "device" + " " * 20_000 + ";",
-    "tabs": "device" + "\t" * 20_000 + ";",
-    "brackets": "device:" + "[" * 20_000 + ";",
+_SIZE = 20_000
+_TEXTS: dict[str, Callable[[int], str]] = {
+    "base64": lambda size: f'{{"device": "cuda", "data": "{_DATA[: 4 * size]}"}}',
+    "plain": lambda size: f"DATA={'AAAA' * size}",
+    "dashes": lambda size: "echo " + "-" * size,
+    "blanks": lambda size: "device" + " " * size + ";",
+    "tabs": lambda size: "device" + "\t" * size + ";",
+    "brackets": lambda size: "device:" + "[" * size + ";",
 }
-_SECONDS = 1.0  # it takes some milliseconds; it took minutes
 
 
-@pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
-def test_lines_of_scripts(text: str) -> None:
-    assert seconds_of(lambda: list(other_files.find_lines(text))) < _SECONDS
+@pytest.mark.parametrize("make", _TEXTS.values(), ids=_TEXTS)
+def test_lines_of_scripts(make: Callable[[int], str]) -> None:
+    assert grows_evenly(lambda text: list(other_files.find_lines(text)), make, _SIZE)
 
 
 def test_a_device_beside_data_is_still_found() -> None:
-    found = list(other_files.find_lines(_TEXTS["base64"]))
+    found = list(other_files.find_lines(_TEXTS["base64"](_SIZE)))
     assert [(each.api, each.column) for each in found] == [("cuda", 13)]
 
 
@@ -43,23 +44,30 @@ def test_many_lines_that_start_horovod() -> None:
     assert [each.line for each in found] == [1, 3, 5]
 
 
-@pytest.mark.parametrize(
-    "text", ["x " * 20_000, "$a " * 20_000, "{" * 20_000, "$(" * 20_000, "'" * 20_001, "<" * 20_000]
-)
-def test_a_long_line_of_mpi(text: str) -> None:
-    assert seconds_of(lambda: list(launcher_lines.find_lines(f"mpirun -n 2 python a.py {text}"))) < _SECONDS
+@pytest.mark.parametrize("word", ["x ", "$a ", "{", "$(", "'", "<"])
+def test_a_long_line_of_mpi(word: str) -> None:
+    def line(size: int) -> str:
+        return f"mpirun -n 2 python a.py {word * (size | 1)}"
+
+    assert grows_evenly(lambda text: list(launcher_lines.find_lines(text)), line, _SIZE)
 
 
-@pytest.mark.parametrize("text", _TEXTS.values(), ids=_TEXTS)
-def test_words_of_a_manifest(text: str) -> None:
-    assert seconds_of(lambda: commands.about_gpus([text])) < _SECONDS
-    assert seconds_of(lambda: commands.is_launcher("," * 20_000)) < _SECONDS
+@pytest.mark.parametrize("make", _TEXTS.values(), ids=_TEXTS)
+def test_words_of_a_manifest(make: Callable[[int], str]) -> None:
+    assert grows_evenly(lambda text: commands.about_gpus([text]), make, _SIZE)
+
+
+def test_a_manifest_with_a_word_of_commas() -> None:
+    assert grows_evenly(commands.is_launcher, ",".__mul__, _SIZE)
 
 
 def test_a_notebook_with_a_line_of_tabs() -> None:
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "\t" * 40_000 + "x!"}
-    data = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode("utf-8")
-    assert seconds_of(lambda: read_notebook(data, "a.ipynb")) < _SECONDS
+    def notebook(size: int) -> bytes:
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "\t" * size + "x!"}
+        content = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        return json.dumps(content).encode("utf-8")
+
+    assert grows_evenly(lambda data: read_notebook(data, "a.ipynb"), notebook, 40_000)
 
 
 def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
@@ -79,24 +87,27 @@ def test_a_line_with_many_calls_is_told_by_what_changes_in_it() -> None:
     ids=["in branches", "in a row"],
 )
 def test_a_name_that_is_bound_a_thousand_times(code: str) -> None:
-    text = "import torch\nm = torch.nn.Linear(1, 1)\n" + code * 1_000
-    assert seconds_of(lambda: migrate(text)) < 10 * _SECONDS
+    begin = "import torch\nm = torch.nn.Linear(1, 1)\n"
+    assert grows_evenly(migrate, lambda count: begin + code * count, 1_000)
 
 
-_MANY = range(3_000)
+# What stands before many parts, a part, what stands between two, and behind all.
 _STRINGS = {
-    "dictionary": f"d = {{{', '.join(f'{i}: {chr(39)}cuda:{i}{chr(39)}' for i in _MANY)}}}\n",
-    "keys": f"d = {{{', '.join(f'{chr(39)}cuda:{i}{chr(39)}: torch.cuda.f' for i in _MANY)}}}\n",
-    "list": f"d = [{', '.join(f'{chr(39)}cuda:{i}{chr(39)}' for i in _MANY)}]\n",
-    "comparison": f"x in ({', '.join(f'{chr(39)}cuda:{i}{chr(39)}' for i in _MANY)})\n",
-    "variables": "".join(f"d{i} = 'cuda:{i}'\n" for i in _MANY),
-    "one variable": "".join(f"d = 'cuda:{i}'\nx.to(d)\n" for i in _MANY),
-    "returns": "def f(a):\n" + "".join(f"    if a == {i}:\n        return 'cuda:{i}'\n" for i in _MANY),
-    "class": "class A:\n" + "".join(f"    a{i} = 'cuda:{i}'\n" for i in _MANY),
+    "dictionary": ("d = {", "{i}: 'cuda:{i}'", ", ", "}"),
+    "keys": ("d = {", "'cuda:{i}': torch.cuda.f", ", ", "}"),
+    "list": ("d = [", "'cuda:{i}'", ", ", "]"),
+    "comparison": ("x in (", "'cuda:{i}'", ", ", ")"),
+    "variables": ("", "d{i} = 'cuda:{i}'", "\n", ""),
+    "one variable": ("", "d = 'cuda:{i}'\nx.to(d)", "\n", ""),
+    "returns": ("def f(a):\n", "    if a == {i}:\n        return 'cuda:{i}'", "\n", ""),
+    "class": ("class A:\n", "    a{i} = 'cuda:{i}'", "\n", ""),
 }
 
 
-@pytest.mark.parametrize("code", _STRINGS.values(), ids=_STRINGS)
-def test_thousands_of_device_strings(code: str) -> None:
-    text = f"import torch\nx = torch.zeros(2)\n{code}"
-    assert seconds_of(lambda: migrate(text)) < 1.5 * _SECONDS  # it took half a minute
+@pytest.mark.parametrize(("begin", "part", "between", "end"), _STRINGS.values(), ids=_STRINGS)
+def test_thousands_of_device_strings(begin: str, part: str, between: str, end: str) -> None:
+    def program(count: int) -> str:
+        parts = between.join(part.replace("{i}", str(number)) for number in range(count))
+        return f"import torch\nx = torch.zeros(2)\n{begin}{parts}{end}\n"
+
+    assert grows_evenly(migrate, program, 3_000)

@@ -9,7 +9,7 @@ from migrator.findings.finding import Result
 from migrator.matchers.other_files import examine as examine_with
 from migrator.matchers.other_files import is_candidate, with_mentions
 from migrator.native.functions import scan_native
-from migrator.project.gathering import catalog
+from migrator.project.operators import catalog
 
 
 def examine(name: str, data: bytes) -> Result | None:

@@ -13,15 +13,15 @@ import pytest
 from migrator.core.rules import FROM_PROJECT, Rules
 from migrator.core.settings import Settings
 from migrator.matchers.finders import HANDLERS, KINDS
-from migrator.matchers.kinds.argument import ArgumentOptions
-from migrator.matchers.packs import Options, RuleError, load, load_all
+from migrator.matchers.kinds.env import EnvOptions
+from migrator.matchers.packs import Options, RuleError, load
 from migrator.matchers.starting_words import line_words, starting_words
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
-from tests.checking import migrate_text
-from tests.timing import seconds_of
+from tests.checking import every_rule, migrate_text
+from tests.timing import grows_evenly
 
-EVERY = load_all()
+EVERY = every_rule()
 RULE = """\
 - code: ACME101
   name: acme-cuda
@@ -55,7 +55,7 @@ def test_examples(tmp_path, example, message):
 
 def test_an_option_that_yaml_takes_for_something_else(tmp_path):
     pack = tmp_path / "rules.yaml"
-    pack.write_text("- {code: ACME101, name: a, summary: s, kind: call, match: a.b, options: {on: [x]}}\n")
+    pack.write_text("- {code: ACME101, name: a, summary: s, kind: name, match: a.b, options: {true: [x]}}\n")
     with pytest.raises(RuleError) as error:
         load(pack)
     assert str(error.value) == f"{pack}:1: the option True is not a string: write it in quotes"
@@ -84,22 +84,26 @@ PACK = """\
             "unknown option 'file_hass'; did you mean",
         ),
         (
-            "  kind: structural\n  match: a.b\n  options:\n    handler: capabilty",
+            "  kind: structural\n  match: a.b\n  options:\n    handler: cuda-brunch",
             7,
-            "unknown handler 'capabilty'; did you mean 'capability'?",
+            "unknown handler 'cuda-brunch'; did you mean 'cuda-branch'?",
         ),
         ("  kind: structural\n  match: a.b", 1, "unknown handler ''"),
         ("  kind: structural\n  options: {handler: [none]}", 5, "unknown handler ['none']"),
         (
-            "  kind: argument\n  match: a.b\n  options: {argument: a, position: one}",
+            "  on: call\n  match: a.b\n  args: {a: 1}",
             6,
-            "'position' is a whole number, not 'one'",
+            "'args' is a list, each item a string, not {'a': 1}",
         ),
-        ("  kind: argument\n  match: a.b\n  options: {when: missing}", 6, "'argument' is missing"),
         (
-            "  kind: argument\n  match: a.b\n  options: {argument: a, when: mising}",
+            "  kind: structural\n  match: a\n  options: {handler: library-equivalent, equivalents: {f: {}}}",
             6,
-            "'when' is one of 'missing', 'present', not 'mising'",
+            "equivalents: 'name' is missing",
+        ),
+        (
+            "  kind: env\n  options: {verdict: sure}",
+            5,
+            "'verdict' is one of 'certain', 'likely', 'report', not 'sure'",
         ),
         (
             "  kind: name\n  match: a.b\n  options: {only_called: 'yes'}",
@@ -107,14 +111,14 @@ PACK = """\
             "'only_called' is true or false, not 'yes'",
         ),
         (
-            "  kind: call\n  match: a.b\n  options: {has: [1]}",
+            "  kind: name\n  match: a.b\n  options: {file_has: [1]}",
             6,
-            "'has' is a string, not 1",
+            "'file_has' is a string, not 1",
         ),
         (
-            "  kind: call\n  match: a.b\n  options: {has: 1}",
+            "  kind: name\n  match: a.b\n  options: {file_has: 1}",
             6,
-            "'has' is a list, each item a string, not 1",
+            "'file_has' is a list, each item a string, not 1",
         ),
         (
             "  kind: string\n  match: a\n  options:\n    places: {keyword: [a]}",
@@ -158,10 +162,10 @@ def test_what_the_code_would_not_use(tmp_path, more, line, message):
 
 def test_options_are_typed(tmp_path):
     pack = tmp_path / "rules.yaml"
-    options = "{argument: device, position: 1, file_has: torch}"
-    pack.write_text(PACK.format(more=f"  kind: argument\n  match: a.b\n  options: {options}"))
+    options = "{verdict: likely, needs_npu: true, file_has: torch}"
+    pack.write_text(PACK.format(more=f"  kind: env\n  options: {options}"))
     (rule,) = load(pack)
-    assert rule.options == ArgumentOptions(argument="device", position=1, file_has=("torch",))
+    assert rule.options == EnvOptions(verdict="likely", needs_npu=True, file_has=("torch",))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in EVERY if rule.words], ids=lambda rule: rule.code)
@@ -257,7 +261,7 @@ def test_regular_expressions_that_cannot_be_used(tmp_path, hint, message):
 def test_a_text_for_what_goes_on_is_checked_too(tmp_path):
     pack = tmp_path / "rules.yaml"
     pack.write_text(
-        "- {code: ACME101, name: a, summary: s, kind: text, match: CUDA,\n  options: {goes_on: '(a*)*b'}}\n"
+        "- {code: ACME101, name: a, summary: s, on: string, match: CUDA,\n  where: \"goes_on('(a*)*b')\"}\n"
     )
     with pytest.raises(
         RuleError, match=r"rules\.yaml:2: 'goes_on': the regular expression '\(a\*\)\*b' may take too"
@@ -273,9 +277,14 @@ def test_regular_expressions_of_people_are_taken_and_are_fast(tmp_path, hint):
     pack.write_text(STRING_RULE.format(hint=hint))
     load(pack)
     engine = Rules(Settings(version="2.6", rule_files=(str(pack),)))
-    text = f"x = 'cuda'\n{'a' * 100_000} = 'cuda'\nf({'cuda' * 1_000}='cuda')\n"
-    facts = merge_facts([scan_file("a.py", text)])
-    assert seconds_of(lambda: migrate_text(engine, "a.py", text, facts)) < 2
+
+    def migrate_one(text):
+        migrate_text(engine, "a.py", text, merge_facts([scan_file("a.py", text)]))
+
+    def long_names(size):
+        return f"x = 'cuda'\n{'a' * 100 * size} = 'cuda'\nf({'cuda' * size}='cuda')\n"
+
+    assert grows_evenly(migrate_one, long_names, 1_000)
 
 
 def test_a_finder_says_whose_options_ask_the_project():

@@ -34,7 +34,8 @@ def migrated(tmp_path: Path) -> Migrated:
 def rule(code: str, match: str, replace: str = "", kind: str = "name", more: str = "") -> str:
     new = f", replace: {replace}, fix: safe" if replace else ""
     names = f"code: {code}, name: {code.lower()}, summary: s"
-    return f"- {{{names}, kind: {kind}, match: '{match}'{new}{more}}}\n"
+    what = kind if ":" in kind else f"kind: {kind}"
+    return f"- {{{names}, {what}, match: '{match}'{new}{more}}}\n"
 
 
 USES = ["import torch\ntorch.cuda.foo()\n", "from torch.cuda import foo\nfoo()\n"]
@@ -76,8 +77,8 @@ def test_ours_is_more_specific_than_a_users_wider_one(migrated: Migrated, code: 
         ("def f(tensor):\n    return tensor.cuda()\n", ".cuda", "method", "NPU111"),
         ("def f(tensor):\n    return tensor.is_cuda\n", ".is_cuda", "attribute", "NPU112"),
         ("import apex\n", "apex.*", "import", "NPU601"),
-        ("x = 'CUDAExecutionProvider'\n", "CUDAExecutionProvider", "string", "NPU621"),
-        ("if 'CUDA out of memory' in str(e): pass\n", "CUDA out of memory", "text", "NPU162"),
+        ("x = 'CUDAExecutionProvider'\n", "CUDAExecutionProvider", "on: string", "NPU621"),
+        ("if 'CUDA out of memory' in str(e): pass\n", "CUDA out of memory", "on: string", "NPU162"),
     ],
 )
 def test_equally_specific_a_users_rule_wins(
@@ -97,12 +98,13 @@ def test_of_users_rules_the_first_code_wins(migrated: Migrated, codes: tuple[str
 
 def test_the_longest_phrase_wins(migrated: Migrated) -> None:
     text = "if 'CUDA out of memory. Tried' in str(e): pass\n"
-    assert migrated(text, rule("ZED101", "CUDA out of memory. Tried", kind="text"))[1] == {"ZED101"}
-    assert migrated(text, rule("ACME101", "out of memory", kind="text"))[1] == {"NPU162"}
+    assert migrated(text, rule("ZED101", "CUDA out of memory. Tried", kind="on: string"))[1] == {"ZED101"}
+    assert migrated(text, rule("ACME101", "out of memory", kind="on: string"))[1] == {"NPU162"}
 
 
 @pytest.mark.parametrize("code", ["ACME101", "ZED101"])
 def test_between_kinds_the_more_specific_fix_is_made(migrated: Migrated, code: str) -> None:
     text = "import torch\ntorch.cuda.synchronize()\n"
-    pack = rule(code, "torch.cuda.synchronize", "acme.wait", kind="call", more=", options: {positions: 0}")
+    more = ", fix: safe, do: rename('acme.wait')"
+    pack = rule(code, "torch.cuda.synchronize", kind="on: call", more=more)
     assert "acme.wait()" in migrated(text, pack)[0]

@@ -11,9 +11,8 @@ from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import known as known_versions
 from migrator.api_support.versions import newest as newest_version
 from migrator.findings.finding import Finding
-from migrator.matchers.packs import load_all
 from migrator.project.project import Project
-from tests.checking import migrate_text
+from tests.checking import every_rule, migrate_text
 from tests.matchers.migrating import engine, migrate, migrated
 
 OLD = "1.11"
@@ -189,7 +188,7 @@ def test_a_class_that_other_versions_derive_from_elsewhere() -> None:
     assert migrated(text, "2.6") == text
 
 
-RULES = {rule.options.about: rule for rule in load_all() if rule.handler == "release-names"}
+RULES = {rule.options.about: rule for rule in every_rule() if rule.handler == "release-names"}
 
 
 @pytest.mark.parametrize("about", ["later", "earlier"])

@@ -12,11 +12,12 @@ from migrator.api_support.torch_names import of_version
 from migrator.api_support.versions import in_range, known
 from migrator.core.examples import migrated
 from migrator.data_folders import data_folder
-from migrator.matchers.packs import Rule, load_all
+from migrator.matchers.packs import Rule
+from tests.checking import every_rule
 
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.code}-{number}")
-    for rule in load_all()
+    for rule in every_rule()
     for number, example in enumerate(rule.examples)
     if "after" in example and "file" not in example
 ]
@@ -91,7 +92,7 @@ def test_what_a_template_writes_is_in_every_torch_that_gets_it(template: Path) -
 def gets(template: Path) -> str:
     """The versions whose results have a template in them; empty for all."""
     if template.parent.name == "ascend_function":
-        (versions,) = {rule.versions for rule in load_all() if rule.handler == "equivalent-function"}
+        (versions,) = {rule.versions for rule in every_rule() if rule.handler == "equivalent-function"}
         return versions
     return ">=2.6" if template.name == "shared_device.py" else ""
 

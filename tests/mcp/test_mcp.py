@@ -147,8 +147,7 @@ def test_what_is_refused_is_said_in_a_line(agent: Agent, tmp_path: Path) -> None
 
 
 def test_a_command_ends_when_its_time_is_up(tmp_path: Path) -> None:
-    from migrator.mcp.own_runs import run_own
-    from migrator.mcp.workspace import Refused
+    from migrator.mcp.own_runs import Refused, run_own
 
     with pytest.raises(Refused, match=r"lint took longer than 0.01 s"):
         asyncio.run(run_own(["lint", "--watch", "."], tmp_path, 0.01))

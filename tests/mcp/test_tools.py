@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ pytest.importorskip("mcp")
 from mcp.server.mcpserver.exceptions import ToolError
 
 from migrator.mcp import own_runs
-from migrator.mcp.own_runs import Finished, run_own
+from migrator.mcp.own_runs import Finished, Refused, name_in, place_in, run_own
 from migrator.mcp.tools import Tools, _cut, _rule_text
-from migrator.mcp.workspace import Refused, name_in, place_in
 
 VERDICT = {
     "verdict": "failed",
@@ -151,9 +149,7 @@ def test_a_command_that_does_not_end_when_asked_is_killed(
     program.chmod(0o700)
     monkeypatch.setattr(own_runs.sys, "executable", str(program))
     monkeypatch.setattr(own_runs, "_GRACE", 0.2)
-    started = time.monotonic()
     with pytest.raises(Refused, match="lint took longer than 1 s"):
         asyncio.run(run_own(["lint"], tmp_path, 1))
-    assert time.monotonic() - started < 20
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

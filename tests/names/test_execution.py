@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.names.execution import is_conditional, surely_runs
+from migrator.names.conditions import is_conditional, surely_runs
 from migrator.names.index import ModuleIndex
 
 MAIN = "if __name__ == '__main__':\n    main()"

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from migrator.names.guards import is_guarded
+from migrator.names.conditions import is_guarded
 from migrator.names.index import ModuleIndex
 
 

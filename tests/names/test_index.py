@@ -63,3 +63,9 @@ def test_indexes_of_one_text_share_its_tree_but_not_what_their_words_led_to() ->
     assert [first.segment(ref) for ref in first.refs] == ["torch.cuda.empty_cache"]
     assert [second.segment(ref) for ref in second.refs] == ["other.thing"]
     assert first.parent(second.refs[0]) is None
+
+
+def test_the_module_itself_belongs_to_no_function_or_class() -> None:
+    index = ModuleIndex("import torch\nf = lambda x: torch.cuda.f(x)\n", {"torch"})
+    assert index.function_of(index.tree) is None
+    assert index.class_of(index.tree) is None

@@ -6,14 +6,14 @@ import ast
 
 import pytest
 
-from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import (
+from migrator.names.conditions import (
     beside_npu,
     has_npu_branch,
     is_flag_for_nvidia,
     knows_npus,
     patches_cuda,
 )
+from migrator.names.index import ModuleIndex
 
 
 def cuda(text: str) -> tuple[ModuleIndex, ast.AST]:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from migrator.names.statements import ends_run, leaves, stops
+from migrator.names.tree import ends_run, leaves, stops
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,13 @@ import textwrap
 
 import pytest
 
+from migrator.names.conditions import (
+    guards_cuda_build,
+    keeps_from_operators,
+    operator_uses,
+    prefers_operators,
+)
 from migrator.names.index import ModuleIndex
-from migrator.names.ways import guards_cuda_build, keeps_from_operators, operator_uses, prefers_operators
 
 
 def parsed(text: str) -> ModuleIndex:

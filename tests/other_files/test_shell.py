@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import pytest
 
 from migrator.files.document import document, encoded
 from migrator.files.errors import Unreadable
 from migrator.other_files.index import Setting, TextIndex, read
-from tests.timing import seconds_of
+from tests.timing import grows_evenly
 
 SCRIPT = """\
 #!/bin/bash
@@ -200,12 +202,16 @@ def test_a_shell_inside_leaves_the_outer_one_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["echo " + "$(" * 8000 + "ls" + ")" * 8000, "a && \\\n" * 20_000 + "b", "echo " + "x" * 400_000],
+    ("size", "make"),
+    [
+        (8000, lambda size: "echo " + "$(" * size + "ls" + ")" * size),
+        (20_000, lambda size: "a && \\\n" * size + "b"),
+        (400_000, lambda size: "echo " + "x" * size),
+    ],
     ids=["nested", "joined", "long word"],
 )
-def test_odd_shapes_take_no_time(text: str) -> None:
-    assert seconds_of(lambda: of(text + "\n")) < 4
+def test_odd_shapes_take_no_time(size: int, make: Callable[[int], str]) -> None:
+    assert grows_evenly(lambda text: of(text + "\n"), make, size)
 
 
 def test_a_shell_between_double_quotes_has_escapes_of_its_own() -> None:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import pytest
 
 from migrator.other_files.index import NotParsedError, read
-from tests.timing import seconds_of
-
-_SECONDS = 2.0  # each took more than twice as long, and takes less than half of it
+from tests.timing import grows_evenly
 
 
 @pytest.mark.parametrize(
-    ("name", "of_type", "text"),
+    ("name", "of_type", "make"),
     [
-        ("a.sh", "shell", "".join(f"export A{n}=b\n" for n in range(8000))),
-        ("a.sh", "shell", "x --a $A\n" * 8000),
-        ("a.sh", "shell", "A=cuda\nx --a $A\n" * 4000),
-        ("Makefile", "makefile", "".join(f"B{n}=c\na:\n\tx --a $(B{n})\n" for n in range(4000))),
+        ("a.sh", "shell", lambda count: "".join(f"export A{n}=b\n" for n in range(2 * count))),
+        ("a.sh", "shell", lambda count: "x --a $A\n" * 2 * count),
+        ("a.sh", "shell", lambda count: "A=cuda\nx --a $A\n" * count),
+        ("Makefile", "makefile", lambda count: "".join(_rule(n) for n in range(count))),
     ],
     ids=["many exported", "one option", "one variable", "make's variables"],
 )
-def test_many_of_a_kind(name: str, of_type: str, text: str) -> None:
-    assert seconds_of(lambda: read(name, of_type, text)) < _SECONDS
-    assert len(read(name, of_type, text).content.settings) >= 4000
+def test_many_of_a_kind(name: str, of_type: str, make: Callable[[int], str]) -> None:
+    assert grows_evenly(lambda text: read(name, of_type, text), make, 4000)
+    assert len(read(name, of_type, make(4000)).content.settings) >= 4000
+
+
+def _rule(number: int) -> str:
+    return f"B{number}=c\na:\n\tx --a $(B{number})\n"
 
 
 def test_a_key_of_many_parts() -> None:
@@ -30,12 +34,12 @@ def test_a_key_of_many_parts() -> None:
 
 
 def test_a_key_of_too_many_parts() -> None:
-    def refuse() -> None:
+    def refuse(text: str) -> None:
         with pytest.raises(NotParsedError, match="a key has too many parts") as error:
-            read("a.toml", "toml", "\n" + "a." * 20_000 + "b = 1\n")
+            read("a.toml", "toml", text)
         assert error.value.line == 2
 
-    assert seconds_of(refuse) < _SECONDS
+    assert grows_evenly(refuse, lambda count: "\n" + "a." * count + "b = 1\n", 20_000)
 
 
 def test_all_values_of_a_variable_reach_all_options() -> None:

@@ -62,6 +62,7 @@ def test_the_installed_command_migrates_a_sample(built, tmp_path) -> None:
         "pip",
         "install",
         "-q",
+        "--no-compile",
         "--disable-pip-version-check",
         str(wheel),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from migrator.files.lines import Lines
+from migrator.names.outline import Outline
 from migrator.project.start_ways import StartWay, start_ways
 
 HEAD = """\
@@ -133,3 +135,21 @@ def test_the_files_that_a_script_imports_belong_to_it() -> None:
     other = {"other": f"def join():\n    {JOIN}"}
     assert way("from other import join\njoin()\n", **other).ranks == "launcher"
     assert start_ways(["no.py", "bad.py"], {"bad.py": "(\n"}.get, False) == {}
+
+
+def test_each_file_is_read_and_parsed_once_for_all_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    real = Outline.__init__
+
+    def count(self: Outline, text: str, *rest: Lines) -> None:
+        parsed.append(text)
+        real(self, text, *rest)
+
+    monkeypatch.setattr(Outline, "__init__", count)
+    files = {f"train{each}.py": f"import shared\nshared.join(args.rank{each})\n" for each in range(20)}
+    files["shared.py"] = f"{HEAD}def join(rank):\n    dist.init_process_group('nccl', rank=rank)  # once\n"
+    seen: list[int] = []
+    ways = start_ways([name for name in files if "train" in name], files.get, False, seen.append)
+    assert {way.ranks for way in ways.values()} == {"launcher"}
+    assert parsed.count(files["shared.py"]) == 1
+    assert seen == [*range(1, len(files) + 1)]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrator.api_support.library_defaults import Limits
-from migrator.project.requirement_files import lines_with_versions
-from migrator.project.wanted_versions import wanted_libraries
+from migrator.project.wanted_versions import lines_with_versions, wanted_libraries
 
 
 def wanted(folder: Path) -> Mapping[str, Limits]:

@@ -1,19 +1,26 @@
-"""The CSV files, read again as other programs read them."""
+"""The tables, the numbers of the summary and the log, read again as other programs read them."""
 
 from __future__ import annotations
 
 import csv
+import json
+import logging
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrator import __version__
+from migrator.api_support.verdict_type import Verdict
 from migrator.files.errors import harmless
 from migrator.findings.finding import Finding, Fix, Result
-from migrator.report.csv_tables import CsvTables
-from migrator.report.rows import load_tables, row_of
+from migrator.report.csv_tables import CsvTables, load_tables, report_of, row_of
+from migrator.report.log_file import log_to
+from migrator.report.tally import Tally, summary_text
 
 DOCS = Path(__file__).parents[2] / "docs" / "reports.md"
 
@@ -118,3 +125,114 @@ def test_what_a_line_has_twice_is_one_row(tmp_path) -> None:
     twice = Result("a.py", (change(3, 1), change(3, 9), change(3, 9, after="other"), change(4, 1)))
     rows = written(tmp_path, twice)[1:]
     assert [(row[1], row[7]) for row in rows] == [("3", ""), ("3", "other"), ("4", "")]
+
+
+MADE = Fix((), "safe", made=True)
+
+
+def finding(code: str = "NPU101", message: str = "m", **values: object) -> Finding:
+    return Finding(code, message, 3, 1, 4, 2, api="torch.x", **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "report"),
+    [
+        ({"fix": MADE}, "change_list.csv"),
+        ({"fix": MADE, "verdict": Verdict("x", "partial")}, "change_list.csv"),
+        ({"fix": MADE, "code": "NPU651"}, "change_list.csv"),
+        ({"verdict": Verdict("x", "absent")}, "unsupported_api.csv"),
+        ({"verdict": Verdict("x", "unsupported")}, "unsupported_api.csv"),
+        ({"verdict": Verdict("x", "fallback")}, "unsupported_api.csv"),
+        ({"verdict": Verdict("x", "partial")}, "unsupported_api.csv"),
+        ({"verdict": Verdict("x", "unknown")}, "unknown_api.csv"),
+        ({"code": "NPU651"}, "cuda_op_list.csv"),
+        ({"code": "NPU651", "verdict": Verdict("x", "unsupported")}, "cuda_op_list.csv"),
+        ({"code": "NPU601"}, "manual_review.csv"),
+        ({}, "manual_review.csv"),
+    ],
+)
+def test_each_finding_is_in_one_report(values, report) -> None:
+    assert report_of(finding(**values)) == report
+
+
+@pytest.mark.parametrize(
+    ("message", "advice", "tips"),
+    [
+        ("It is absent", "Use mstx", "It is absent. Use mstx"),
+        ("It is absent.", "Use mstx", "It is absent. Use mstx"),
+        ("It is absent", "", "It is absent"),
+        ("", "Use mstx", "Use mstx"),
+        ("It is absent: Use mstx", "Use mstx", "It is absent: Use mstx"),
+    ],
+)
+def test_tips_say_what_is_wrong_and_what_to_do(message, advice, tips) -> None:
+    assert row_of("a.py", finding(message=message, advice=advice))["tips"] == tips
+
+
+RESULT = Result(
+    "a.py",
+    findings=(
+        Finding("NPU101", "m", 1, 1, 1, 2, api="torch.cuda", fix=Fix((), "unsafe", made=True)),
+        Finding("NPU501", "m", 2, 1, 2, 2, "error", api="torch.x", verdict=Verdict("torch.x", "absent")),
+        Finding("NPU501", "m", 3, 1, 3, 2, "warning", api="torch.x", verdict=Verdict("torch.x", "partial")),
+    ),
+    left_alone=4,
+)
+
+
+def summary() -> str:
+    rows = Counter({"change_list.csv": 1, "unsupported_api.csv": 2, "skipped_files.csv": 1})
+    tally = Tally({}, rows=rows, frameworks={"torch": 2})
+    tally.add(RESULT, changed=True)
+    tally.add(Result("b.py", skipped="why"), changed=False)
+    return summary_text(tally, "2.6.0", {"input": "训练"}, 1)
+
+
+def test_numbers() -> None:
+    assert json.loads(summary()) == {
+        "schema": 1,
+        "npumigrate": __version__,
+        "torch": "2.6.0",
+        "options": {"input": "训练"},
+        "exit_code": 1,
+        "entry": "",
+        "frameworks": {"torch": 2},
+        "files": {"seen": 2, "changed": 1, "skipped": 1, "other": 0, "other_changed": 0},
+        "changes": {"total": 1, "unsafe": 1, "by_rule": {"NPU101": {"name": "", "total": 1, "unsafe": 1}}},
+        "findings": {
+            "total": 2,
+            "by_severity": {"blocker": 0, "error": 1, "warning": 1, "info": 0},
+            "by_rule": {"NPU501": {"name": "", "total": 2}},
+        },
+        "left_alone": 4,
+        "reports": {
+            "change_list.csv": 1,
+            "unsupported_api.csv": 2,
+            "unknown_api.csv": 0,
+            "cuda_op_list.csv": 0,
+            "manual_review.csv": 0,
+            "skipped_files.csv": 1,
+        },
+    }
+
+
+def test_equal_runs_give_equal_bytes() -> None:
+    assert summary() == summary()
+
+
+def test_a_new_file_begins_at_one_megabyte_and_ten_are_kept(tmp_path) -> None:
+    logger = logging.getLogger("npumigrate")
+    logger.setLevel(logging.INFO)
+    with log_to(tmp_path):
+        for _ in range(12_000):
+            logger.info("x" * 1000)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["npumigrate.log", *(f"npumigrate.log.{number}" for number in range(1, 10))]
+    assert all(path.stat().st_size <= 1024 * 1024 for path in tmp_path.iterdir())
+
+
+def test_after_the_run_nothing_is_written(tmp_path) -> None:
+    with log_to(tmp_path):
+        pass
+    logging.getLogger("npumigrate").error("late")
+    assert (tmp_path / "npumigrate.log").read_text() == ""

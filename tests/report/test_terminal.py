@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from migrator.api_support.verdict_type import Verdict
 from migrator.findings.finding import Finding, Fix, Result
 from migrator.report.tally import Tally
 from migrator.report.terminal import show_summary
@@ -20,6 +21,7 @@ class Rule:
     summary: str
 
 
+ABSENT = Verdict("torch.cuda.nvtx.mark", "absent")
 RULES = {
     "NPU101": Rule("cuda-module", "torch.cuda has an NPU form for this [name]"),
     "NPU110": Rule(
@@ -63,7 +65,7 @@ FULL = tally_of(
             changed("NPU101", 2, "safe"),
             changed("NPU110", 3, "unsafe"),
             found("NPU701", 4, severity="info"),
-            found("NPU501", 5, severity="error", status="absent", api="torch.cuda.nvtx.mark"),
+            found("NPU501", 5, severity="error", verdict=ABSENT, api="torch.cuda.nvtx.mark"),
         ),
     ),
     Result("old.py", skipped="line 3: invalid syntax"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from migrator.server.texts import UTF8, UTF16, UTF32, Text
+from migrator.server.documents import UTF8, UTF16, UTF32, Text
 
 _CODECS = {UTF8: ("utf-8", 1), UTF16: ("utf-16-le", 2), UTF32: ("utf-32-le", 4)}
 _TEXTS = st.text(st.sampled_from("ab \r\n\f\x85\u2028é√😀"), max_size=30)

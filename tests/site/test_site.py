@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrator.matchers import packs
-from migrator.matchers.packs import load_all
+from tests.checking import every_rule
 
 ROOT = Path(__file__).parents[2]
 BASE = "https://docs.example.org/npumigrate/"
@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_rule_has_a_page(site) -> None:
-    for rule in load_all():
+    for rule in every_rule():
         page = (site / "rules" / rule.code / "index.html").read_text(encoding="utf-8")
         assert f"<title>{rule.code}: {rule.name}" in page
     table = (site / "rules" / "index.html").read_text(encoding="utf-8")
@@ -92,5 +92,5 @@ def test_without_an_address_links_are_as_the_rules_have_them() -> None:
     if packs.SITE:
         assert packs.SITE.endswith("/")
         return
-    for rule in load_all():
+    for rule in every_rule():
         assert rule.links == rule.references

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrator.emulator.launch import BOOTSTRAP
-from migrator.verify.observed import read_reached, write_places
-from migrator.verify.places import find_places
+from migrator.verify.observed import find_places, read_reached, write_places
 
 # What of torch the programs below use.
 TORCH = """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from migrator.api_support.releases import npu_names
 from migrator.data_folders import data_folder
 from tools.facts import custom_ops, kernels, source_names, support
+from tools.releases import npu_names
 
 
 def main() -> None:
-    """Write what comes from the facts; ``npumigrate db build`` adds the releases afterwards."""
+    """Write what comes from the facts; ``python -m tools.releases`` adds the releases afterwards."""
     parser = argparse.ArgumentParser(prog="python -m tools.facts", description=__doc__)
     parser.add_argument("--facts", type=Path, required=True, help="folder with the tables of facts")
     parser.add_argument("--api-db", type=Path, default=data_folder("api_db"), help="folder to write into")

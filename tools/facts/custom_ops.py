@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from migrator.api_support.releases.registered import Held, write_own
+from tools.releases.registered import Held, write_own
 
 # Operators of torch for quantized tensors that the facts took for torch_npu's own.
 _NOT_OWN = ("torch_npu._empty_affine_quantized", "torch_npu.dequantize", "torch_npu.int_repr")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from migrator.api_support.releases.registered import write_kernels
+from tools.releases.registered import write_kernels
 
 # The release for which upstream's operators were compared with what torch_npu registers.
 _COMPARED = "2.13.0"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from migrator.api_support import tables
+from tools.releases import writing
 
 
 def derive(facts: Path, api_db: Path) -> None:
     """Write source_names.csv."""
-    without_wheel = [row["torch"] for row in tables.records("versions", api_db) if not row["npu_wheel"]]
+    without_wheel = [row["torch"] for row in writing.records("versions", api_db) if not row["npu_wheel"]]
     lines: dict[str, list[str]] = {}
     with open(facts / "surface_2_13.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -34,4 +34,4 @@ def derive(facts: Path, api_db: Path) -> None:
             if row["evidence"] in ("surface", "docs+surface", "docs+surface_class"):
                 found_at = row["torch_versions"].split("|")
                 line[3] = " ".join(version for version in without_wheel if version in found_at)
-    tables.write_in(api_db, "source_names", lines.values())
+    writing.write_in(api_db, "source_names", lines.values())

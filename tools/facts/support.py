@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from migrator.api_support import tables
+from tools.releases import writing
 
 # Marks of where a fact came from, not limits of the API.
 _PROVENANCE = {"peer_only", "docs_untested", "src_conflict", "dup_conflict"}
@@ -21,7 +22,7 @@ def derive(facts: Path, api_db: Path) -> None:
     Only stated facts get rows: for versions whose documents are silent the
     look-up takes the neighbours, and says so.
     """
-    versions = {row["torch"]: row["evidence"] for row in tables.records("versions", api_db)}
+    versions = {row["torch"]: row["evidence"] for row in writing.records("versions", api_db)}
     by_api: dict[str, dict[str, Row]] = {}
     with open(facts / "native_api.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -42,7 +43,7 @@ def derive(facts: Path, api_db: Path) -> None:
             inside = [version for version in order if tables.covers(first, last, tables.as_tuple(version))]
             lines.append((api, first, last, *value, _sources([rows[version] for version in inside])))
     assert not any("," in cell for line in lines for cell in line), "the look-up splits lines at commas"
-    tables.write_in(api_db, "api_support", lines)
+    writing.write_in(api_db, "api_support", lines)
 
 
 def _value(row: Row, aten: str, has_kernel: bool, has_own_npu_name: bool) -> tuple[str, ...]:

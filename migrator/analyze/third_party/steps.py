@@ -1,18 +1,26 @@
-"""The ways through the functions of one Python file of a library, with what the rules have found on them."""
+"""The ways through a function's body: what is done on each of them, and on which condition.
+
+A body is a sequence of steps, read from the tree and from what the rules have found in it. It can be asked
+whether some way through it does without a set of uses: a function *cannot work* where every way that ends
+well needs something that is unsupported on NPUs.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Callable, Union
 
-from migrator.analyze.third_party.flow import Attempt, Branch, Condition, End, Loop, Step, Steps, Use
 from migrator.findings.finding import Finding
 from migrator.names.index import ModuleIndex
-from migrator.names.statements import LEAVING
+from migrator.names.tree import FUNCTIONS, LEAVING
 from migrator.project.modules import scopes_by_name, written
 
+GUARDS = ("device", "import")
+_UNUSUAL = {"empty": 0, "filled": 1}  # the way that is for empty input
+_ON, _RETURN, _BREAK, _CONTINUE = 1, 2, 4, 8
 # Tests after whose answer a program without CUDA goes another way.
 _DEVICE_TEST = re.compile(
     r"is_available\(|\bis_cuda\b|\.is_npu\b|device(?:_type|\.type)?\s*[!=]=|[!=]=\s*['\"]c(?:uda|pu)|['\"](?:cuda|cpu)['\"]\s*[!=]="
@@ -33,6 +41,122 @@ _IMPORT_ERRORS = frozenset(
     " NameError".split()
 )
 _CALLS_ITS_ARGUMENT = frozenset({"checkpoint", "map", "vmap", "apply_along", "run_function"})
+
+
+@dataclass(frozen=True)
+class Use:
+    """A call, or a place that a rule has found (``reason``: its number in the file's findings).
+
+    ``target`` is what is called, as it is written: ``self.conv``, ``Conv()`` for a call of what a call gives,
+    ``layers[]`` for one of what an index gives. ``called`` tells of a reason that it is a call and not a
+    mention.
+    """
+
+    line: int
+    target: str = ""
+    reason: int = -1
+    called: bool = False
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a branch depends on: its line, its text, and what it asks.
+
+    ``guard`` is device or import; filled and empty, which ask for the usual case (there is some input, a
+    gradient is wanted) or for its contrary; '' for anything else.
+    """
+
+    line: int
+    text: str
+    guard: str = ""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One of several sequences: of ``if`` the first or the second, of ``try`` its body or a handler."""
+
+    condition: Condition
+    ways: tuple[Steps, ...]
+    tries: bool = False
+
+
+@dataclass(frozen=True)
+class Loop:
+    """``for`` and ``while``, which are taken to run; ``endless`` is ``while True``."""
+
+    body: Steps
+    endless: bool = False
+
+
+Step = Union[Use, Branch, Loop, str]  # the end of a way: return, raise, break or continue
+Steps = tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A use in a body, and the conditions under which it is come by, the outermost first."""
+
+    use: Use
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a test of the device, or of an import, decides about it."""
+        return any(condition.guard in GUARDS for condition in self.conditions)
+
+
+def can_end_well(steps: Steps, bad: Callable[[Use], bool] | None = None) -> bool:
+    """Whether some way through the steps comes to a normal end and by nothing that is ``bad``.
+
+    An abstract method, which only raises, comes to none at all.
+    """
+    return bool(_outcomes(steps, bad) & (_ON | _RETURN))
+
+
+def _outcomes(steps: Steps, bad: Callable[[Use], bool] | None = None) -> int:
+    """How the ways through the steps without a bad use may end."""
+    found = 0
+    for step in steps:
+        if isinstance(step, Use):
+            if bad and bad(step):
+                return found
+            continue
+        if isinstance(step, str):
+            return found | {"return": _RETURN, "break": _BREAK, "continue": _CONTINUE}.get(step, 0)
+        ends = 0
+        if isinstance(step, Branch):
+            # Nothing is shown to work by a way that is for empty input only.
+            unusual = _UNUSUAL.get(step.condition.guard) if bad else None
+            for number, way in enumerate(step.ways):
+                ends |= 0 if number == unusual else _outcomes(way, bad)
+        else:
+            inner = _outcomes(step.body, bad)
+            goes_on = inner & _BREAK if step.endless else inner & (_ON | _BREAK | _CONTINUE)
+            ends = (inner & _RETURN) | (_ON if goes_on else 0)
+        found |= ends & ~_ON
+        if not ends & _ON:
+            return found
+    return found | _ON
+
+
+def places(steps: Steps, above: tuple[Condition, ...] = ()) -> Iterator[Place]:
+    """Every use in the steps. What follows ``if x: return`` depends on that test too."""
+    for step in steps:
+        if isinstance(step, Use):
+            yield Place(step, above)
+        elif isinstance(step, Loop):
+            yield from places(step.body, above)
+        elif isinstance(step, Branch):
+            below = above if step.condition.guard in _UNUSUAL else (*above, step.condition)
+            recovers = not step.tries or any(map(_outcomes, step.ways[1:]))
+            for number, way in enumerate(step.ways):
+                yield from places(way, below if number or recovers else above)
+            # One that leaves the function with a value: then what follows is another case.
+            if not step.tries and len({_outcomes(way) == _RETURN for way in step.ways}) > 1:
+                above = below
+
+
+# -- reading -------------------------------------------------------------------------
 
 
 def read_steps(index: ModuleIndex, findings: Sequence[Finding]) -> dict[str, Steps]:
@@ -72,52 +196,45 @@ class _Reader:
 
     def _statement(self, node: Any) -> Iterator[Step]:
         kind = node.__class__.__name__  # match and except* are of newer Pythons
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from self._expressions(
-                [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
-            )
+        if isinstance(node, FUNCTIONS):
+            defaults = filter(None, (*node.args.defaults, *node.args.kw_defaults))
+            yield from self._expressions(*node.decorator_list, *defaults)
         elif isinstance(node, ast.ClassDef):
-            yield from self._expressions(
-                [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
-            )
+            yield from self._expressions(*node.decorator_list, *node.bases, *(k.value for k in node.keywords))
             yield from self._steps(node.body)
         elif isinstance(node, ast.If):
-            yield from self._expression(node.test)
+            yield from self._expressions(node.test)
             yield from self._rest(node.lineno, node.test.end_lineno or node.lineno)
-            yield Branch(self._condition(node.test), self._steps(node.body), self._steps(node.orelse))
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            yield from self._expression(node.iter)
-            yield Loop(self._steps(node.body))
-            yield from self._steps(node.orelse)
-        elif isinstance(node, ast.While):
-            yield from self._expression(node.test)
-            endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+            yield Branch(self._condition(node.test), (self._steps(node.body), self._steps(node.orelse)))
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            test = node.test if isinstance(node, ast.While) else node.iter
+            yield from self._expressions(test)
+            endless = isinstance(node, ast.While) and isinstance(test, ast.Constant) and bool(test.value)
             yield Loop(self._steps(node.body), endless)
+            yield from self._steps(node.orelse)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
-            yield from self._expressions(item.context_expr for item in node.items)
+            yield from self._expressions(*(item.context_expr for item in node.items))
             yield from self._rest(node.lineno, node.body[0].lineno - 1)
             yield from self._steps(node.body)
         elif kind in ("Try", "TryStar"):
-            guard = "import" if any(_catches_imports(handler) for handler in node.handlers) else ""
+            guard = "import" if any(map(_catches_imports, node.handlers)) else ""
             body = self._steps([*node.body, *node.orelse])
-            handlers = tuple(self._steps(handler.body) for handler in node.handlers)
-            if handlers:
-                yield Attempt(Condition(node.lineno, "try … except", guard), body, handlers)
-            else:
-                yield from body
+            ways = (body, *(self._steps(handler.body) for handler in node.handlers))
+            attempt = Branch(Condition(node.lineno, "try … except", guard), ways, tries=True)
+            yield from (attempt,) if node.handlers else body
             yield from self._steps(node.finalbody)
         elif kind == "Match":
-            yield from self._expression(node.subject)
+            yield from self._expressions(node.subject)
             steps: Steps = ()
             for case in reversed(node.cases):
                 condition = Condition(node.lineno, f"match {_text(node.subject)}")
-                steps = (Branch(condition, self._steps(case.body), steps),)
+                steps = (Branch(condition, (self._steps(case.body), steps)),)
             yield from steps
         else:
-            yield from self._expressions(ast.iter_child_nodes(node))
+            yield from self._expressions(*ast.iter_child_nodes(node))
             yield from self._rest(node.lineno, node.end_lineno or node.lineno)
             if isinstance(node, LEAVING):
-                yield End(kind.lower())
+                yield kind.lower()
 
     def _rest(self, first: int, last: int) -> Iterator[Use]:
         """Findings on these lines that no expression has taken."""
@@ -129,61 +246,54 @@ class _Reader:
 
     # -- expressions ----------------------------------------------------------
 
-    def _expressions(self, nodes: Iterable[ast.AST]) -> Iterator[Step]:
+    def _expressions(self, *nodes: ast.AST) -> Iterator[Step]:
         for node in nodes:
-            yield from self._expression(node)
+            if not isinstance(node, ast.Constant) and (self.at_place or not isinstance(node, ast.Name)):
+                yield from self._expression(node)
 
     def _expression(self, node: ast.AST) -> Iterator[Step]:
-        if isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and not self.at_place):
-            return
         if isinstance(node, ast.IfExp):
-            yield from self._expression(node.test)
-            ways = tuple(self._expression(node.body)), tuple(self._expression(node.orelse))
-            yield Branch(self._condition(node.test), *ways)
-        elif isinstance(node, ast.BoolOp):
-            yield from self._expression(node.values[0])
-            rest = tuple(self._expressions(node.values[1:]))
-            if rest:
-                yield Branch(self._condition(node.values[0]), rest)
-        elif isinstance(node, ast.Lambda):
-            body = tuple(self._expression(node.body))
-            if body:
-                yield Branch(Condition(node.lineno, "lambda: where it is called"), body)
-        elif isinstance(node, ast.DictComp):
-            yield from self._comprehension(node.generators, node.key, node.value)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            yield from self._comprehension(node.generators, node.elt)
+            yield from self._expressions(node.test)
+            ways = tuple(self._expressions(node.body)), tuple(self._expressions(node.orelse))
+            yield Branch(self._condition(node.test), ways)
+        elif isinstance(node, (ast.BoolOp, ast.Lambda)):
+            first, *others = node.values if isinstance(node, ast.BoolOp) else (None, node.body)
+            yield from self._expressions(*filter(None, (first,)))
+            where = Condition(node.lineno, "lambda: where it is called")
+            steps = tuple(self._expressions(*others))
+            yield from (Branch(self._condition(first) if first else where, (steps, ())),) if steps else ()
+        elif isinstance(node, (ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            yield from self._expressions(*(generator.iter for generator in node.generators))
+            parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+            steps = tuple(self._expressions(*parts))
+            tests = [test for generator in node.generators for test in generator.ifs]
+            if tests and steps:
+                yield from self._expressions(*tests)
+                steps = (Branch(self._condition(tests[0]), (steps, ())),)
+            yield from steps
         else:
-            yield from self._found_at(node)
+            line = getattr(node, "lineno", 0)
+            for number in self.at_place.get((line, node.col_offset + 1), ()) if line else ():  # type: ignore[attr-defined]
+                if number not in self.taken:
+                    self.taken.add(number)
+                    yield Use(line, reason=number, called=_is_called(node, self.findings[number].api))
             if isinstance(node, ast.Call):
-                yield from _calls(node)
-            yield from self._expressions(
+                target = written(node.func)
+                calls = target.rpartition(".")[2] in _CALLS_ITS_ARGUMENT and node.args
+                names = (target, written(node.args[0]) if calls else "")
+                yield from (Use(line, name) for name in names if name)
+            inner = (
                 child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.expr, ast.keyword))
             )
-
-    def _found_at(self, node: Any) -> Iterator[Use]:
-        line = getattr(node, "lineno", 0)
-        for number in self.at_place.get((line, node.col_offset + 1), ()) if line else ():
-            if number not in self.taken:
-                self.taken.add(number)
-                yield Use(line, reason=number, called=_is_called(node, self.findings[number].api))
-
-    def _comprehension(self, generators: list[ast.comprehension], *parts: ast.expr) -> Iterator[Step]:
-        yield from self._expressions(generator.iter for generator in generators)
-        steps = tuple(self._expressions(parts))
-        tests = [test for generator in generators for test in generator.ifs]
-        if tests and steps:
-            yield from self._expressions(tests)
-            yield Branch(self._condition(tests[0]), steps)
-        else:
-            yield from steps
+            yield from self._expressions(*inner)
 
     def _condition(self, test: ast.expr) -> Condition:
         text = _text(test)
         names = _names(test)
         filled = _FILLED.search(text)
         if filled:
-            return Condition(test.lineno, text, "empty" if _is_negative(test, filled.group()) else "filled")
+            empty = ("==" in filled.group() or "<=" in filled.group()) != isinstance(test, ast.UnaryOp)
+            return Condition(test.lineno, text, "empty" if empty else "filled")
         guard = next((self.flags[name] for name in sorted(names) if name in self.flags), "")
         if not guard and _DEVICE_TEST.search(text):
             guard = "device"
@@ -208,12 +318,8 @@ def _is_called(node: ast.AST, api: str) -> bool:
     return False
 
 
-def _is_negative(test: ast.expr, found: str) -> bool:
-    return ("==" in found or "<=" in found) != isinstance(test, ast.UnaryOp)
-
-
 def _flags(index: ModuleIndex) -> dict[str, str]:
-    """Names whose value tells of an import (``try: import x; HAS_X = True``) or a device (``use_cuda``)."""
+    """Names whose value depends on an import (``try: import x; HAS_X = True``) or a device (``use_cuda``)."""
     flags: dict[str, str] = {}
     for node in index.statements:
         if isinstance(node, ast.Try) and any(_catches_imports(handler) for handler in node.handlers):
@@ -243,14 +349,6 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
-
-
-def _calls(node: ast.Call) -> Iterator[Use]:
-    target = written(node.func)
-    if target:
-        yield Use(node.lineno, target)
-    if target.rpartition(".")[2] in _CALLS_ITS_ARGUMENT and node.args and written(node.args[0]):
-        yield Use(node.lineno, written(node.args[0]))
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from migrator.analyze.third_party.flow import Steps
-from migrator.analyze.third_party.steps import read_steps
+from migrator.analyze.third_party.steps import Steps, read_steps
 from migrator.analyze.third_party.verdicts import Verdict, judge
+from migrator.files.discover import Entry
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
-from migrator.findings.finding import Finding, internal_error
+from migrator.findings.finding import Finding, Result, internal_error
 from migrator.language import _
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph, Key
 from migrator.project.modules import ModuleFacts, scan_module
+from migrator.report.csv_tables import SKIPPED
 from migrator.report.log_file import log_trace
-from migrator.report.rows import SKIPPED
-from migrator.run.project_files import check_files
 
-if TYPE_CHECKING:
-    from migrator.analyze.run import Row, Survey
-    from migrator.run.processes import Progress
-
+# A row: the name of its table, and its values under the names that reports/columns.yaml uses.
+Row = tuple[str, dict[str, str]]
 FULL = "full_unsupported_results.csv"
 _TABLES = {
     "unsupported": {"api": "framework_unsupported_op.csv", "cuda": "cuda_op.csv"},
@@ -32,35 +29,63 @@ _TABLES = {
 }
 _SEVERITIES = {"unsupported": "error", "unknown": "warning", "migration_needed": "info"}
 _SHOWN_STEPS = 12
+# Tests, examples and tools.
 _NOT_LIBRARY = re.compile(
     r"(?:^|/)(?:tests?|testing_utils|examples?|docs?|benchmarks?|scripts?|tools|\.ci|projects|build)/"
     r"|(?:^|/)(?:setup|conftest|test_\w+|\w+_test)\.py$"
 )
 
 
-def find(survey: Survey, progress: Progress) -> Iterator[Row]:
-    """Two rows for each public function, class and module with a verdict, and one for a skipped file."""
+def find(root: Path, entries: Sequence[Entry], results: Mapping[str, Result]) -> Iterator[Row]:
+    """Two rows for each public function, class and module with a verdict, and one for a skipped file.
+
+    ``results`` are what the rules find in the Python files below ``root``, by name as it is shown.
+    """
     # Where the folder itself is a package, and packages do not lie in it, its name begins the modules'.
-    package = survey.root.resolve().name if (survey.root / "__init__.py").is_file() else ""
+    package = root.resolve().name if (root / "__init__.py").is_file() else ""
     skipped: dict[str, str] = {}
     modules: list[ModuleFacts] = []
     steps: dict[Key, Steps] = {}
     findings: dict[str, Sequence[Finding]] = {}
-    for facts, own_steps, found in _read(survey, package, skipped, progress):
-        if facts.name not in findings:
-            modules.append(facts)
-            steps.update(((facts.name, name), own) for name, own in own_steps.items())
-            findings[facts.name] = found
+    for entry in entries:
+        name = entry.name
+        if entry.kind == "unreadable":
+            skipped[name] = entry.reason
+        elif entry.kind == "python":
+            result = results[shown(name)]
+            try:
+                index = ModuleIndex(read(entry.path, name).text, ())
+                facts, own_steps = scan_module(name, index, package), read_steps(index, result.findings)
+            except Unreadable as error:
+                skipped[name] = str(error)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                skipped[name] = result.skipped or _("cannot be parsed: {error}", error=error)
+            except Exception as error:
+                failed = internal_error(name, error)
+                log_trace(failed)
+                skipped[name] = failed.skipped
+            else:
+                if facts.name not in findings:
+                    modules.append(facts)
+                    steps.update(((facts.name, inside), own) for inside, own in own_steps.items())
+                    findings[facts.name] = result.findings
     for name, reason in skipped.items():
         yield SKIPPED, {"file": shown(name), "reason": reason}
     library = CallGraph(modules)
-    verdicts = judge(library, steps, findings)
     also = _other_names(library)
+    public = _public(library, judge(library, steps, findings))
+    files = {name: facts.file for name, facts in library.modules.items()}
     for key, name, kind, verdict, line, end in sorted(
-        _public(library, verdicts), key=lambda row: (library.modules[row[0][0]].file, row[4], row[1])
+        public, key=lambda row: (files[row[0][0]], row[4], row[1])
     ):
+        way = [
+            f"{link.key[1] or link.key[0]} ({shown(files[link.key[0]])}:{link.line})"
+            for link in verdict.chain
+        ]
+        if len(way) > _SHOWN_STEPS:
+            way = [*way[: _SHOWN_STEPS // 2], "…", *way[-_SHOWN_STEPS // 2 :]]
         row = {
-            "file": shown(library.modules[key[0]].file),
+            "file": shown(files[key[0]]),
             "line": str(line),
             "end_line": str(end),
             "api": name,
@@ -69,7 +94,7 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
             "reached": verdict.reason.api,
             "status": verdict.reason.status,
             "condition": verdict.condition,
-            "chain": _chain(library, verdict),
+            "chain": " -> ".join([*way, verdict.reason.api]),
             "tips": verdict.reason.tips,
             "also": " ".join(sorted(also.get(key, set()) - {name})),
             "severity": _SEVERITIES[verdict.word],
@@ -78,36 +103,27 @@ def find(survey: Survey, progress: Progress) -> Iterator[Row]:
         yield _TABLES[verdict.word][verdict.reason.kind], row
 
 
-def _is_public(file: str) -> bool:
-    """Whether a file belongs to the library and not to its tests, examples and tools."""
-    return not _NOT_LIBRARY.search(file)
-
-
 def _other_names(library: CallGraph) -> dict[Key, set[str]]:
     """The names that packages give to definitions of their modules: ``mmcv.ops.RoIAlign``."""
     found: dict[Key, set[str]] = {}
     for module, facts in library.modules.items():
-        if not _is_public(facts.file):
-            continue
         own = library.definition((module, ""))
         names = {name for name, values in own.values.items() if "." in values[0]}
         if facts.is_package:
             names.update(own.imports, own.values)
             for inside in (library.modules[star] for star in facts.stars if star in library.modules):
                 names.update(inside.exported or (*inside.definitions, *inside.definitions[""].imports))
-        for name in names:
-            if not name or name.startswith("_") or "." in name:
-                continue
-            meant = library.named(module, name)
+        for name in () if _NOT_LIBRARY.search(facts.file) else names:
+            hidden = not name or name.startswith("_") or "." in name
+            meant = None if hidden else library.named(module, name)
             if meant is None:
                 continue
-            if meant.kind in ("function", "class"):
-                found.setdefault(meant.key, set()).add(f"{module}.{name}")
-            elif meant.kind == "member" and meant.name.endswith(".apply"):
+            key: Key | None = meant.key if meant.kind in ("function", "class") else None
+            if meant.kind == "member" and meant.name.endswith(".apply"):
                 owner = (meant.module, meant.name[: -len(".apply")])
-                forward = library.method(owner, "forward")
-                if forward and library.is_autograd(owner):
-                    found.setdefault(forward, set()).add(f"{module}.{name}")
+                key = library.method(owner, "forward") if library.is_autograd(owner) else None
+            if key:
+                found.setdefault(key, set()).add(f"{module}.{name}")
     return found
 
 
@@ -116,25 +132,22 @@ def _public(
 ) -> Iterator[tuple[Key, str, str, Verdict, int, int]]:
     """What a user of the library can call, with its verdict; a class by making and calling it."""
     for module, facts in library.modules.items():
-        if not _is_public(facts.file):
-            continue
-        if (module, "") in verdicts:
-            verdict = verdicts[module, ""]
-            if verdict.word == "unsupported":
-                yield (module, ""), module, "module", verdict, verdict.chain[0].line, verdict.chain[0].line
-        for name, definition in facts.definitions.items():
-            key = module, name
+        for name, definition in () if _NOT_LIBRARY.search(facts.file) else facts.definitions.items():
+            key, full = (module, name), f"{module}.{name}"
+            if not name and key in verdicts and verdicts[key].word == "unsupported":
+                line = verdicts[key].chain[0].line
+                yield key, module, "module", verdicts[key], line, line
             if not name or not _is_reachable(facts, name):
                 continue
             if definition.kind == "class":
                 runs = [*library.construction(key), *library.instance_call(key)]
                 known = [verdicts[run] for run in runs if run in verdicts]
-                known.sort(key=lambda each: ("unsupported", "unknown", "migration_needed").index(each.word))
-                if known and known[0].word != "migration_needed":
-                    yield key, f"{module}.{name}", "class", known[0], definition.line, definition.end
+                worst = min(known, key=lambda each: list(_SEVERITIES).index(each.word), default=None)
+                if worst and worst.word != "migration_needed":
+                    yield key, full, "class", worst, definition.line, definition.end
             elif key in verdicts:
                 kind = "method" if "." in name else "function"
-                yield key, f"{module}.{name}", kind, verdicts[key], definition.line, definition.end
+                yield key, full, kind, verdicts[key], definition.line, definition.end
 
 
 def _is_reachable(facts: ModuleFacts, name: str) -> bool:
@@ -144,47 +157,3 @@ def _is_reachable(facts: ModuleFacts, name: str) -> bool:
         return False
     around = (facts.definitions.get(".".join(parts[:length])) for length in range(1, len(parts)))
     return "#" not in name and all(outer is None or outer.kind == "class" for outer in around)
-
-
-def _chain(library: CallGraph, verdict: Verdict) -> str:
-    steps = [
-        f"{link.key[1] or link.key[0]} ({shown(library.modules[link.key[0]].file)}:{link.line})"
-        for link in verdict.chain
-    ]
-    if len(steps) > _SHOWN_STEPS:
-        steps = [*steps[: _SHOWN_STEPS // 2], "…", *steps[-_SHOWN_STEPS // 2 :]]
-    return " -> ".join([*steps, verdict.reason.api])
-
-
-def _read(
-    survey: Survey, package: str, skipped: dict[str, str], progress: Progress
-) -> Iterator[tuple[ModuleFacts, dict[str, Steps], Sequence[Finding]]]:
-    """Every Python file of the library, what the rules find in it; ``skipped`` gets why one is not read."""
-    entries = [entry for entry in survey.entries if entry.kind == "python"]
-    skipped.update((entry.name, entry.reason) for entry in survey.entries if entry.kind == "unreadable")
-    texts = {}
-    for entry in entries:
-        try:
-            texts[entry.name] = read(entry.path, entry.name).text
-        except Unreadable as error:
-            skipped[entry.name] = str(error)
-    if survey.results:
-        results = (survey.results[shown(name)] for name in texts)
-    else:
-        entries = [entry for entry in entries if entry.name in texts]
-        done = check_files(entries, survey.settings, survey.project, survey.jobs, lambda *_: None)
-        results = (one.result for _, one in done)
-    for number, (name, result) in enumerate(zip(texts, results), 1):
-        progress("analysing", number, len(texts))
-        try:
-            index = ModuleIndex(texts[name], ())
-            facts, steps = scan_module(name, index, package), read_steps(index, result.findings)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            skipped[name] = result.skipped or _("cannot be parsed: {error}", error=error)
-            continue
-        except Exception as error:
-            failed = internal_error(name, error)
-            log_trace(failed)
-            skipped[name] = failed.skipped
-            continue
-        yield facts, steps, result.findings

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from migrator.analyze.third_party.flow import GUARDS, Place, Steps, Use, can_end_well, places
+from migrator.analyze.third_party.steps import GUARDS, Condition, Place, Steps, Use, can_end_well, places
 from migrator.findings.finding import Finding
 from migrator.project.call_graph import Callees, CallGraph, Key
 
@@ -72,106 +73,89 @@ class _Judge:
     def __init__(
         self, library: CallGraph, steps: Mapping[Key, Steps], findings: Mapping[str, Sequence[Finding]]
     ) -> None:
-        self.library = library
-        self.steps = steps
-        self.findings = findings
+        self.library, self.steps, self.findings = library, steps, findings
         self.prefixes = {module: _cuda_libraries(found) for module, found in findings.items()}
-        self.keys = list(library.runnable())
         self.callees: dict[tuple[Key, Use], Callees] = {}
         self.reasons: dict[tuple[Key, Use], tuple[str, Reason]] = {}
         self.state: dict[Key, str] = {}
         self.link: dict[Key, Link] = {}
         self.callers: dict[Key, set[Key]] = {}
-        self.places = {key: self._places(key) for key in self.keys}
+        self.decorating: dict[Key, list[Use]] = {}
+        self.places = {key: self._places(key) for key in library.runnable()}
 
     def _places(self, key: Key) -> list[Place]:
+        # What stands around a function is run with it: the function that its decorator gives.
+        function = self.library.definition(key)
+        around = self.decorating[key] = []
+        for decorator in function.decorators:
+            for module, name in chain.from_iterable(self.library.callees((key[0], ""), decorator)):
+                for given in self.library.definition((module, name)).returned:
+                    around.append(Use(function.line, f"@{decorator}"))
+                    self._calls(key, around[-1], [[(module, given)]])
         found = list(places(self.steps[key]))
-        found += [Place(use) for use in self._decorating(key)]
-        for place in found:
-            use = place.use
+        for use in (place.use for place in found):
             if use.reason >= 0:
                 reason = _reason(self.findings[key[0]][use.reason], use.called)
                 if reason is not None:
                     self.reasons[key, use] = reason
-            elif use.target:
-                self._follow(key, use)
-        return found
+            elif use.target and (key, use) not in self.callees:
+                callees = self.library.callees(key, use.target)
+                if callees:
+                    self._calls(key, use, callees)
+                    continue
+                full = name = self.library.outside_name(key, use.target)
+                while name and name not in self.prefixes.get(key[0], ()):
+                    name = name.rpartition(".")[0]
+                if name:
+                    tips = _tips(self.prefixes[key[0]][name])
+                    self.reasons[key, use] = _MUST, Reason(full, "cuda", "unsupported", tips)
+        return [*found, *map(Place, around)]
 
-    def _decorating(self, key: Key) -> Iterator[Use]:
-        """What stands around a function is run with it: the function that its decorator gives."""
-        function = self.library.definition(key)
-        for decorator in function.decorators:
-            for callees in self.library.callees((key[0], ""), decorator):
-                for module, name in callees:
-                    for given in self.library.definition((module, name)).returned:
-                        use = Use(function.line, f"@{decorator}")
-                        self.callees[key, use] = [[(module, given)]]
-                        self.callers.setdefault((module, given), set()).add(key)
-                        yield use
-
-    def _follow(self, key: Key, use: Use) -> None:
-        if (key, use) in self.callees:
-            return
-        callees = self.library.callees(key, use.target)
-        if callees:
-            self.callees[key, use] = callees
-            for callee in self._called(key, use):
-                self.callers.setdefault(callee, set()).add(key)
-            return
-        full = name = self.library.outside_name(key, use.target)
-        known = self.prefixes.get(key[0], {})
-        while name and name not in known:
-            name = name.rpartition(".")[0]
-        if name:
-            self.reasons[key, use] = _MUST, Reason(full, "cuda", "unsupported", _tips(known[name]))
+    def _calls(self, key: Key, use: Use, callees: Callees) -> None:
+        self.callees[key, use] = callees
+        for callee in self._called(key, use):
+            self.callers.setdefault(callee, set()).add(key)
 
     def _called(self, key: Key, use: Use) -> list[Key]:
         """All that a use may call, whatever the alternative."""
-        return [callee for alternative in self.callees.get((key, use), ()) for callee in alternative]
+        return [*chain.from_iterable(self.callees.get((key, use), ()))]
 
     # -- the spread of what cannot work -------------------------------------------
 
     def verdicts(self) -> dict[Key, Verdict]:
         """Spread what is known from the reasons to the callers, the nearest first."""
-        self._spread(_MUST)
-        self._spread(_MAY)
+        for word, link_of in ((_MUST, self._must), (_MAY, self._may)):
+            waiting = list(self.places)
+            while waiting:
+                links = ((key, link_of(key)) for key in waiting if key not in self.state)
+                marked = {key: link for key, link in links if link is not None}
+                self.state.update(dict.fromkeys(marked, word))
+                self.link.update(marked)
+                waiting = sorted({caller for key in marked for caller in self.callers.get(key, ())})
         found: dict[Key, Verdict] = {}
-        for key in self.keys:
+        for key in self.places:
             if key in self.state:
-                chain = self._chain(key)
-                reason = chain[-1].reason
-                if reason is not None:
-                    found[key] = Verdict(
-                        "unsupported" if self.state[key] == _MUST else "unknown", reason, chain
-                    )
-                continue
-            migrated = self._migrated(key)
-            if migrated is not None:
-                found[key] = migrated
+                word = "unsupported" if self.state[key] == _MUST else "unknown"
+                verdict = self._verdict(word, self.link[key])
+            else:
+                verdict = self._migrated(key)
+            if verdict is not None:
+                found[key] = verdict
         return found
 
-    def _spread(self, word: str) -> None:
-        waiting = self.keys
-        while waiting:
-            marked = []
-            for key in waiting:
-                if key not in self.state:
-                    link = self._must(key) if word == _MUST else self._may(key)
-                    if link is not None:
-                        marked.append((key, link))
-            for key, link in marked:
-                self.state[key] = word
-                self.link[key] = link
-            waiting = sorted({caller for key, _ in marked for caller in self.callers.get(key, ())})
+    def _verdict(self, word: str, link: Link) -> Verdict | None:
+        way = [link]
+        while link.after is not None and link.after in self.link and len(way) < 50:
+            link = self.link[link.after]
+            way.append(link)
+        return Verdict(word, link.reason, tuple(way)) if link.reason is not None else None
 
     def _must(self, key: Key) -> Link | None:
         uses = [place for place in self.places[key] if self._is_bad(key, place.use)]
-        if not uses:
+        steps = (*self.decorating[key], *self.steps[key])
+        if not uses or not can_end_well(steps) or can_end_well(steps, lambda use: self._is_bad(key, use)):
             return None
-        steps = (*self._decorating(key), *self.steps[key])
-        if not can_end_well(steps) or can_end_well(steps, lambda use: self._is_bad(key, use)):
-            return None
-        return self._linked(key, min(uses, key=lambda place: len(place.conditions)), "")
+        return self._linked(key, min(uses, key=lambda place: len(place.conditions)))
 
     def _is_bad(self, key: Key, use: Use) -> bool:
         if self.reasons.get((key, use), ("",))[0] == _MUST:
@@ -183,21 +167,18 @@ class _Judge:
 
     def _may(self, key: Key) -> Link | None:
         for place in self.places[key]:
-            if place.guarded:
-                continue
-            use = place.use
+            use, conditions = place.use, place.conditions
             reasoned = self.reasons.get((key, use), ("",))[0]
-            if reasoned in (_MUST, _MAY) or any(self._counts(key, each) for each in self._called(key, use)):
-                asked = place.conditions[-1:] if self._is_bad(key, use) or place.conditions else ()
-                file = self.library.modules[key[0]].file
-                return self._linked(key, place, "; ".join(f"{c.text} ({file}:{c.line})" for c in asked))
+            harms = reasoned in (_MUST, _MAY) or any(self._counts(key, one) for one in self._called(key, use))
+            if harms and not place.guarded:
+                return self._linked(key, place, conditions[-1:])
         return None
 
     def _counts(self, key: Key, callee: Key) -> bool:
         """Whether a callee's state says something of its caller.
 
-        What depends on a condition is told of the callers in the same file. Further on it would be
-        told of half a library, because of an option of one layer that nobody sets.
+        What depends on a condition is reported of the callers in the same file. Further on it would be
+        reported of half a library, because of an option of one layer that nobody sets.
         """
         state = self.state.get(callee)
         return state == _MUST or (state == _MAY and callee[0] == key[0])
@@ -209,33 +190,23 @@ class _Judge:
             for place, word, reason in known:
                 if word == wanted and reason is not None:
                     return Verdict(verdict, reason, (Link(key, place.use.line, None, reason),))
-        for place, _, _ in known:
-            if place.guarded and self._is_bad(key, place.use):
-                file = self.library.modules[key[0]].file
-                condition = next(c for c in place.conditions if c.guard in GUARDS)
-                link = self._linked(key, place, f"{condition.text} ({file}:{condition.line})")
-                chain = self._chain(key, link)
-                if chain[-1].reason is not None:
-                    return Verdict("migration_needed", chain[-1].reason, chain)
-        return None
+        guarded = (place for place in self.places[key] if place.guarded and self._is_bad(key, place.use))
+        links = (
+            self._linked(key, place, [c for c in place.conditions if c.guard in GUARDS][:1])
+            for place in guarded
+        )
+        return next(filter(None, (self._verdict("migration_needed", link) for link in links)), None)
 
-    def _linked(self, key: Key, place: Place, condition: str) -> Link:
-        use = place.use
-        reason = self.reasons.get((key, use))
-        if reason is not None and reason[0] in (_MUST, _MAY):
-            return Link(key, use.line, None, reason[1], condition)
-        callees = self._called(key, use)
+    def _linked(self, key: Key, place: Place, conditions: Sequence[Condition] = ()) -> Link:
+        file = self.library.modules[key[0]].file
+        condition = "; ".join(f"{each.text} ({file}:{each.line})" for each in conditions)
+        word, reason = self.reasons.get((key, place.use), ("", None))
+        if word in (_MUST, _MAY):
+            return Link(key, place.use.line, None, reason, condition)
+        callees = self._called(key, place.use)
         after = next((c for c in callees if self.state.get(c) == _MUST), None)
         after = after or next((c for c in callees if self._counts(key, c)), None)
-        return Link(key, use.line, after, None, condition)
-
-    def _chain(self, key: Key, first: Link | None = None) -> tuple[Link, ...]:
-        link = first or self.link[key]
-        chain = [link]
-        while link.after is not None and link.after in self.link and len(chain) < 50:
-            link = self.link[link.after]
-            chain.append(link)
-        return tuple(chain)
+        return Link(key, place.use.line, after, None, condition)
 
 
 def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:

@@ -1,21 +1,52 @@
-"""A program for one device becomes one for many: its new texts, and what there is to say of them."""
+"""A program for one device becomes one for many: every change, and what there is to report of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import ast
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrator.convert.distributed.plan import plan
-from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.load import UNREADABLE, AlreadyDistributedError, load
-from migrator.convert.program import Program
+from migrator.convert.distributed.loaders import counts
+from migrator.convert.distributed.metrics import average_in_closures, reduce_metrics
+from migrator.convert.distributed.models import follow, models_to_wrap
+from migrator.convert.distributed.parallel import (
+    IMPORT,
+    parallels,
+    prefixed,
+    replace_parallel,
+    take_its_place,
+    wraps,
+)
+from migrator.convert.distributed.ranks import (
+    accumulate_without_sync,
+    leave_together,
+    report_differences,
+    use_own_device,
+)
+from migrator.convert.distributed.samplers import check_batches, share_drawn, share_loaders
+from migrator.convert.distributed.training import Training, trainings
+from migrator.convert.draft import DIST, Draft, UncertainError, sources
+from migrator.convert.models import Wrapped, free_models, use_the_model_inside
+from migrator.convert.program import (
+    UNREADABLE,
+    AlreadyDistributedError,
+    Program,
+    is_main_guard,
+    load,
+    method_name,
+)
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
 from migrator.language import N_, _
+from migrator.names.tree import bare_name
 from migrator.project.definitions import Definitions
+from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
+
+_IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
+_OWN_DEVICE = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
 
 def convert(
@@ -44,8 +75,8 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
     except UNREADABLE:
         return Conversion(entry, reason="it cannot be parsed")
     try:
-        draft = plan(program, read, target, others)
-        files = converted(program.files, draft)
+        draft = _plan(program, read, target, others)
+        files = draft.converted()
     except UncertainError as error:
         return _by_hand(program, error)
     except (NotPlacedError, SyntaxError) as error:
@@ -55,11 +86,11 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
 
 def _by_hand(program: Program, error: UncertainError) -> Conversion:
     """Nothing is changed; the findings hold the lines to write."""
-    draft = Draft()
-    draft.refuse(error.file or program.entry, error)
+    draft, tree = Draft(program), program.entry.tree
+    draft.refuse(error, tree)
     for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
-        draft.report(key, program.entry, None)
-    return Conversion(program.entry.name, converted(program.files, draft), reason=error.text.message)
+        draft.report(key, tree)
+    return Conversion(program.entry.name, draft.converted(), reason=error.text.message)
 
 
 @dataclass(frozen=True)
@@ -86,3 +117,171 @@ class Conversion:
             return _(stays, entry=self.entry, reason=self.reason, more=more)
         changed = sum(bool(one.edits) for one in self.files.values())
         return _("{entry} trains on many NPUs; files changed for that: {n}", entry=self.entry, n=changed)
+
+
+# -- the plan -----------------------------------------------------------------------
+
+
+def _plan(program: Program, read: Read, target: str = "", others: Collection[str] = ()) -> Draft:
+    """The changes that convert a program. ``target``: the name of the model, where it has to be given.
+
+    ``others`` are the project's Python files, ``read`` gives their texts. Raises UncertainError where a
+    change that is needed cannot be placed.
+    """
+    draft = Draft(program)
+    found = trainings(program)
+    models = models_to_wrap(program, found, target)
+    parallel = parallels(program)
+    replace_parallel(draft, parallel)
+    for model in models:
+        own = [one for one in parallel if len(models) == 1 or wraps(program, one, model)]
+        model.prefixed = prefixed(own, program, others, read)
+        model.unless = frozenset(test for one in own for test in one.tests)
+        for one in own[:1]:
+            take_its_place(program, model, one)
+        follow(program, model)
+        use_the_model_inside(draft, model, "the model inside of DistributedDataParallel")
+        _wrap(draft, model, bool(own), model is models[0])
+    check_batches(program, found, models)
+    share_loaders(draft, found)
+    share_drawn(draft, found)
+    use_own_device(draft)
+    for training in found:
+        _set_epoch(draft, training)
+        accumulate_without_sync(draft, training, models)
+    reduce_metrics(draft, found)
+    average_in_closures(draft, found)
+    leave_together(draft, found)
+    _show_bars_once(draft)
+    _rank_zero(draft)
+    report_differences(draft, found)
+    _set_up(draft, models)
+    return draft
+
+
+def _where_distributed(draft: Draft, node: ast.AST, line: str) -> str:
+    """A line for a node's file: other programs may import it, if it is not the entry."""
+    if draft.program.file(node) is draft.program.entry:
+        return line
+    draft.of(node).imports.append(DIST)
+    return f"if dist.is_initialized():\n    {line}"
+
+
+def _wrap(draft: Draft, wrapped: Wrapped, parallel: bool, first: bool) -> None:
+    home, behind = wrapped.home, wrapped.behind
+    options = f", device_ids={_OWN_DEVICE}" if parallel else ""
+    if len(wrapped.calls) > 1:  # a later call must not write the buffers with which an earlier one computed
+        options += ", broadcast_buffers=False"
+    if wrapped.in_part:  # the others may get no gradient
+        options += ", find_unused_parameters=True"
+    line = f"{home.text} = DistributedDataParallel({home.text}{options})"
+    line = _where_distributed(draft, behind, line)
+    draft.of(behind).after.setdefault(behind, []).append(line)
+    draft.of(behind).imports.append(IMPORT)
+    message = "the model is wrapped: gradients are averaged over the ranks"
+    draft.changed(behind, message, "INSERT", line)
+    named = map(bare_name, draft.program.nodes(ast.Name, ast.Attribute))
+    if first and any("BatchNorm" in name for name in named):
+        draft.report("batch_norm", behind, home=home)
+
+
+def _set_epoch(draft: Draft, training: Training) -> None:
+    epochs, program = training.epochs, draft.program
+    if training.drawn:
+        return
+    if epochs is None or not epochs.loader:
+        rounds = isinstance(training.batches, ast.While) or counts(training.batches.iter)
+        draft.report("same_order_in_rounds" if rounds else "same_order", training.batches)
+        return
+    line = f"{epochs.loader}.sampler.set_epoch({epochs.counter})"
+    if not program.own_line(epochs.loop.body[0]):
+        draft.report("loop_of_one_line", epochs.loop, line=line)
+        return
+    line = _where_distributed(draft, epochs.loop, line)
+    lines = draft.of(epochs.loop).first.setdefault(epochs.loop, [])
+    if line not in lines:
+        lines.append(line)
+        draft.changed(epochs.loop, _("each epoch has an order of its own"), "INSERT", line)
+
+
+def _rank_zero(draft: Draft) -> None:
+    """Plan it for the statements that write files."""
+    program = draft.program
+    for node in program.nodes(ast.Expr):
+        call = node.value
+        name = program.name(call) or f"?.{method_name(call)}" if isinstance(call, ast.Call) else ""
+        if not name or not listed("rank_zero", name):
+            continue
+        test = "dist.get_rank() == 0"
+        if program.file(node) is not program.entry:
+            test = f"not dist.is_initialized() or {test}"
+        if not program.own_line(node) or _in_open(program, node):
+            draft.report("written_by_every_rank", node, test=test)
+            continue
+        draft.of(node).around[node] = (node, f"if {test}:")
+        draft.of(node).imports.append(DIST)
+        draft.changed(node, _("one rank writes for all"))
+
+
+def _in_open(program: Program, node: ast.AST) -> bool:
+    """Whether the file that is written is opened around a statement: that one rank does, too."""
+    scope = program.scope_of(node)
+    withs = (up for _, up in program.above(node) if isinstance(up, ast.With))
+    items = (item for up in withs if program.scope_of(up) is scope for item in up.items)
+    return any("id='open'" in ast.dump(item.context_expr) for item in items)
+
+
+def _show_bars_once(draft: Draft) -> None:
+    """Plan ``disable=`` for the bars that have none."""
+    program = draft.program
+    for call in program.nodes(ast.Call):
+        given = any(one.arg in ("disable", None) for one in call.keywords)
+        if given or not listed("bars", program.name(call)):
+            continue
+        disable = "disable=dist.get_rank() != 0"
+        if program.scope_of(call) is program.file(call).tree or program.file(call) is not program.entry:
+            disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
+        draft.change_arguments(call, [], [disable])
+        draft.of(call).imports.append(DIST)
+        draft.changed(call, _("one rank shows the bar"))
+
+
+def _set_up(draft: Draft, models: Sequence[Wrapped]) -> None:
+    program, tree = draft.program, draft.program.entry.tree
+    changes = draft.of(tree)
+    changes.imports[:0] = [*_IMPORTS, "import torch", DIST]
+    changes.header = sources("helpers.py", ["setup_distributed", "leave_distributed"])
+    guard = next(filter(is_main_guard, tree.body), None)
+    wrapped = ((model.home, model.behind) for model in models)
+    call, end = "setup_distributed()", [*free_models(program, guard or tree, wrapped), "leave_distributed()"]
+    if isinstance(guard, ast.If) and not _works_above(program, guard):
+        if not program.own_line(guard.body[0]):
+            raise UncertainError("main_block", guard)
+        changes.first.setdefault(guard, [])[:0] = [call, *draft.set_up]
+        if not _leaves(guard.body[-1]):
+            changes.last.setdefault(guard, []).extend(end)
+    else:
+        guard = None
+        changes.header += "\n\n" + "\n".join([call, *draft.set_up]) + "\n"
+        if not _leaves(tree.body[-1]):
+            changes.end.extend(end)
+    message = _("the ranks find each other, and part at the end")
+    draft.changed(guard or tree.body[0], message, "INSERT", call)
+
+
+def _works_above(program: Program, guard: ast.If) -> bool:
+    """Whether something outside of the main block and of functions puts things on a device."""
+    for node in program.own_nodes(program.entry.tree, ast.Call):
+        if not guard.lineno <= node.lineno <= (guard.end_lineno or 0):
+            name = program.name(node)
+            asks = name.endswith(("is_available", "device_count"))
+            if method_name(node) in ("to", "cuda", "backward") or (
+                name.startswith("torch.cuda.") and not asks
+            ):
+                return True
+    return False
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    text = ast.dump(statement)
+    return isinstance(statement, ast.Raise) or "attr='exit'" in text or "id='exit'" in text

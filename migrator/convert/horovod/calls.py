@@ -1,4 +1,4 @@
-"""The names of horovod.torch in a file, and what takes their places."""
+"""The names of horovod.torch in a file, and what takes their places: ``reports/distributed/horovod.yaml``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.horovod.tables import PACKAGE, advice, imports, table
+from migrator.convert.draft import DIST, Draft, UncertainError, names_in
 from migrator.convert.models import Home
-from migrator.convert.program import File
-from migrator.convert.syntax import ids
-from migrator.convert.texts import names_in
+from migrator.convert.program import Program, below, is_stored
 from migrator.convert.write import rewritten
-from migrator.language import _
-from migrator.names.tree import FUNCTIONS
+from migrator.data_folders import reports_yaml
+from migrator.language import N_, _
+from migrator.names.tree import FUNCTIONS, Import, is_none, parse
+from migrator.names.whole_file import WholeFile
 
+PACKAGE = "horovod.torch"
 _OWN_MODULES = re.compile(r"^(?:mpi_ops|functions|optimizer|compression|sync_batch_norm)\.")
 _OPTIMIZER = "DistributedOptimizer"
 _AVERAGE, _SUM = "dist.ReduceOp.AVG", "dist.ReduceOp.SUM"
+
+
+def table(name: str) -> Any:
+    """One of the tables."""
+    return reports_yaml("distributed/horovod.yaml")[name]
+
+
+def advice(name: str) -> str:
+    """What a person does about a name of Horovod's that has no equivalent."""
+    by_hand: dict[str, str] = table("by_hand")
+    first = name.split(".")[0]
+    return " ".join(_(by_hand.get(first, "").strip() or N_("Write it with torch.distributed.")).split())
 
 
 @dataclass
@@ -36,100 +48,107 @@ class Plan:
     version: tuple[int, ...]
     problems: list[UncertainError] = field(default_factory=list)
     used: dict[str, set[str]] = field(default_factory=dict)
-    optimizers: list[tuple[File, ast.Call]] = field(default_factory=list)
-    wrapped: list[tuple[Home, Any]] = field(default_factory=list)
+    optimizers: list[ast.Call] = field(default_factory=list)
+    wrapped: list[tuple[Home, ast.stmt]] = field(default_factory=list)
 
-    def refuse(self, key: str, file: File, node: ast.AST, **values: object) -> None:
+    @property
+    def program(self) -> Program:
+        """The files."""
+        return self.draft.program
+
+    def refuse(self, key: str, node: ast.AST, **values: object) -> None:
         """Nothing can be converted, because of this."""
-        self.problems.append(UncertainError(key, file, node, **values))
+        self.problems.append(UncertainError(key, node, **values))
 
-    def replace(self, file: File, node: Any, code: str, message: str) -> None:
+    def replace(self, node: ast.AST, code: str, message: str) -> None:
         """Put code in the place of an expression."""
-        around = (up for _, up in file.above(node))
+        around = (up for _, up in self.program.above(node))
         up = next(up for up in around if isinstance(up, ast.JoinedStr) or not isinstance(up, ast.expr))
-        if isinstance(up, ast.JoinedStr) and '"' in file.index.segment(up):
+        if isinstance(up, ast.JoinedStr) and '"' in self.program.segment(up):
             code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
-        self.draft.replace(file, node, code, message)
-        self.use(file, code)
+        self.draft.replace(node, code, message)
+        self.use(node, code)
 
-    def use(self, file: File, code: str) -> None:
-        """Import what new code needs, and take over the helpers that it calls."""
-        self.draft.of(file).imports.extend(imports(code))
-        self.used.setdefault(file.name, set()).update(names_in(code))
+    def use(self, node: ast.AST, code: str) -> None:
+        """Import what new code in a node's file needs, and take over the helpers that it calls."""
+        text, words = ast.unparse(parse(code)), names_in(code)
+        needed = (line for start, line in table("imports").items() if start[:-1] in words and start in text)
+        self.draft.of(node).imports.extend(needed)
+        self.used.setdefault(self.program.file(node).name, set()).update(words)
 
-    def written(self, file: File, node: ast.AST) -> str:
+    def written(self, node: ast.AST) -> str:
         """The source of an expression with the new code in it."""
-        return rewritten(file.index, node, self.draft.of(file).edits)
+        return rewritten(self.program.file(node), node, self.draft.of(node).edits)
 
 
-def plan_names(file: File, plan: Plan, refused: set[int]) -> None:
+def plan_names(file: WholeFile, plan: Plan, refused: set[ast.AST]) -> None:
     """Plan it for a file without ``refused`` nodes; the calls of DistributedOptimizer are only collected."""
+    program = plan.program
     collectives = []  # last: their arguments may hold other names
-    for node, name in references(file):
-        if id(node) in refused:
+    for node, name in references(program, file):
+        if node in refused:
             continue
-        up = file.parent(node)
+        up = program.parent(node)
         if isinstance(up, ast.Call) and up.func is node:
             if name in table("calls"):
                 collectives.append((up, name))
             else:
-                _plan_call(file, up, name, plan)
-        elif isinstance(up, ast.keyword) and up.arg in table("only_default") and _is_left_away(file, up):
+                _plan_call(up, name, plan)
+        elif isinstance(up, ast.keyword) and up.arg in table("only_default") and _is_left_away(program, up):
             continue
         elif name in table("values"):
             code = table("values")[name]
-            plan.replace(file, node, code, _("{name} of Horovod is {code}", name=name, code=code))
-        elif not (name == "Adasum" and _chosen_for_optimizer(file, node)):
+            plan.replace(node, code, _("{name} of Horovod is {code}", name=name, code=code))
+        elif not (name == "Adasum" and _chosen_for_optimizer(program, node)):
             key = "no_counterpart" if name else "module_as_value"
-            plan.refuse(key, file, node, name=f"hvd.{name}", advice=advice(name))
+            plan.refuse(key, node, name=f"hvd.{name}", advice=advice(name))
     for call, name in collectives:
-        _plan_collective(file, call, name, plan)
-    for statement in file.nodes(ast.Import, ast.ImportFrom):
-        _plan_import(file, statement, plan)
+        _plan_collective(call, name, plan)
+    for statement in file.imports:
+        _plan_import(statement, plan)
 
 
-def references(file: File) -> Iterator[tuple[Any, str]]:
+def references(program: Program, file: WholeFile) -> Iterator[tuple[ast.expr, str]]:
     """The outermost names in a file that mean something of Horovod's, and what follows ``horovod.torch.``"""
-    for node in file.nodes(ast.Name, ast.Attribute):
-        if isinstance(file.parent(node), (ast.Attribute, ast.alias)) or not isinstance(node.ctx, ast.Load):
+    for node in program.nodes(ast.Name, ast.Attribute, file=file):
+        if isinstance(program.parent(node), ast.Attribute) or is_stored(node):
             continue
-        name = file.index.qualified_name(node)
+        name = program.name(node)
         if name == "horovod" or name.startswith("horovod."):
             rest = name[len(PACKAGE) + 1 :] if name.startswith(PACKAGE) else name[len("horovod.") :]
             yield node, _OWN_MODULES.sub("", rest)
 
 
-def has_counterpart(file: File, node: ast.AST, name: str) -> bool:
+def _has_counterpart(program: Program, node: ast.AST, name: str) -> bool:
     """Whether there may be one for a name of Horovod's, or whether none is a matter of how it is used."""
     if name in ("", "Adasum", _OPTIMIZER) or name in table("values"):
         return True
-    up = file.parent(node)
+    up = program.parent(node)
     if isinstance(up, ast.Call) and up.func is node:
         return name in table("calls") or name in table("calls_without_arguments")
     return isinstance(up, ast.keyword)
 
 
-def _is_left_away(file: File, keyword: Any) -> bool:
+def _is_left_away(program: Program, keyword: ast.keyword) -> bool:
     """Whether an argument of Horovod's says what is so without it, and goes."""
-    call = file.parent(keyword)
-    called = isinstance(call, ast.Call) and file.called(call).startswith(f"{PACKAGE}.")
-    return called and is_default(file, keyword.arg, keyword.value)
+    call = program.parent(keyword)
+    called = isinstance(call, ast.Call) and program.name(call).startswith(f"{PACKAGE}.")
+    return called and is_default(program, keyword.arg or "", keyword.value)
 
 
-def _plan_call(file: File, call: ast.Call, name: str, plan: Plan) -> None:
+def _plan_call(call: ast.Call, name: str, plan: Plan) -> None:
     plain = table("calls_without_arguments")
     if name == _OPTIMIZER:
-        plan.optimizers.append((file, call))
-    elif name in plain:
-        if call.args or call.keywords:
-            plan.refuse("called_with_arguments", file, call, name=name, advice=advice("ProcessSet"))
-            return
-        plan.replace(file, call, plain[name], _("{name} of Horovod is {code}", name=name, code=plain[name]))
+        plan.optimizers.append(call)
+    elif name not in plain:
+        plan.refuse("no_counterpart", call, name=f"hvd.{name}", advice=advice(name))
+    elif call.args or call.keywords:
+        plan.refuse("called_with_arguments", call, name=name, advice=advice("ProcessSet"))
     else:
-        plan.refuse("no_counterpart", file, call, name=f"hvd.{name}", advice=advice(name))
+        plan.replace(call, plain[name], _("{name} of Horovod is {code}", name=name, code=plain[name]))
 
 
-def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, Any]] | None:
+def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, ast.expr]] | None:
     """The arguments of a call by their parameters, each with its place; None where that is not plain."""
     if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(names):
         return None
@@ -141,42 +160,42 @@ def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, Any]] | None
     return found
 
 
-def is_default(file: File, name: str, value: Any) -> bool:
+def is_default(program: Program, name: str, value: ast.expr) -> bool:
     """Whether an argument says what is so without it."""
     allowed = [*table("only_default").get(name, ()), "None"]
-    return file.index.segment(value) in allowed or file.index.qualified_name(value) in allowed
+    return program.segment(value) in allowed or program.name(value) in allowed
 
 
-def _plan_collective(file: File, call: ast.Call, name: str, plan: Plan) -> None:
+def _plan_collective(call: ast.Call, name: str, plan: Plan) -> None:
     values = given(call, table("calls")[name])
     if values is None:
-        plan.refuse("collective_arguments", file, call, name=name)
+        plan.refuse("collective_arguments", call, name=name)
         return
     dropped = []
     added = []
     for parameter, (place, value) in values.items():
         if parameter in table("only_default"):
-            if not is_default(file, parameter, value):
+            if not is_default(plan.program, parameter, value):
                 what = {"name": name, "parameter": parameter, "advice": _instead(parameter)}
-                plan.refuse("argument_without_counterpart", file, value, **what)
+                plan.refuse("argument_without_counterpart", value, **what)
         elif parameter not in ("average", *table("dropped")):
             continue
         dropped.append(place)
-        if parameter == "average" and file.index.segment(value) not in ("True", "None"):
-            average = plan.written(file, value)
+        if parameter == "average" and plan.program.segment(value) not in ("True", "None"):
+            average = plan.written(value)
             added.append(f"op={_SUM}" if average == "False" else f"op={_AVERAGE} if {average} else {_SUM}")
     inside = dropped and max(dropped) < len(call.args) - 1
     if inside and any(place not in dropped for place in range(min(dropped), len(call.args))):
-        plan.refuse("arguments_behind_name", file, call, name=name)
+        plan.refuse("arguments_behind_name", call, name=name)
         return
     code = table("values").get(name, f"hvd_{name}")
-    plan.draft.replace(file, call.func, code)
+    plan.draft.replace(call.func, code)
     if dropped or added:
-        plan.draft.change_arguments(file, call, sorted(dropped), added)
-    plan.use(file, code)
+        plan.draft.change_arguments(call, sorted(dropped), added)
+    plan.use(call, code)
     for one in added:
-        plan.use(file, one.partition("=")[2])
-    plan.draft.changed(file, call, _("{name} over torch.distributed", name=name))
+        plan.use(call, one.partition("=")[2])
+    plan.draft.changed(call, _("{name} over torch.distributed", name=name))
 
 
 def _instead(parameter: str) -> str:
@@ -187,13 +206,13 @@ def _instead(parameter: str) -> str:
     }.get(parameter, "Multiply the tensor before, or the result after it.")
 
 
-def _chosen_for_optimizer(file: File, node: ast.AST) -> bool:
+def _chosen_for_optimizer(program: Program, node: ast.AST) -> bool:
     """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
-    up = next(up for _, up in file.above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
-    return isinstance(up, ast.Call) and file.called(up) == f"{PACKAGE}.{_OPTIMIZER}"
+    up = next(up for _, up in program.above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
+    return isinstance(up, ast.Call) and program.name(up) == f"{PACKAGE}.{_OPTIMIZER}"
 
 
-def _plan_import(file: File, statement: Any, plan: Plan) -> None:
+def _plan_import(statement: Import, plan: Plan) -> None:
     if isinstance(statement, ast.Import):
         ours = [alias for alias in statement.names if alias.name.split(".")[0] == "horovod"]
     else:
@@ -201,74 +220,72 @@ def _plan_import(file: File, statement: Any, plan: Plan) -> None:
         ours = list(statement.names) if not statement.level and module.split(".")[0] == "horovod" else []
     if not ours:
         return
-    names = [alias.name if isinstance(statement, ast.Import) else statement.module for alias in ours]
+    names = [alias.name if isinstance(statement, ast.Import) else statement.module or "" for alias in ours]
     if any(name != "horovod" and not name.startswith(PACKAGE) for name in names):
-        told = advice(names[0].partition(".")[2])
-        plan.refuse("no_counterpart", file, statement, name=names[0], advice=told)
-    elif any(alias.name == "*" for alias in ours) or not file.own_line(statement):
-        plan.refuse("import_not_plain", file, statement)
+        plan.refuse("no_counterpart", statement, name=names[0], advice=advice(names[0].partition(".")[2]))
+    elif any(alias.name == "*" for alias in ours) or not plan.program.own_line(statement):
+        plan.refuse("import_not_plain", statement)
     else:
         rest = [ast.unparse(alias) for alias in statement.names if alias not in ours]
         lines = [f"import {', '.join(rest)}"] if rest else []
-        others = plan.draft.of(file).after.values()
-        if DIST not in file.text and not any(DIST in new for new in others):
+        changes = plan.draft.of(statement)
+        if DIST not in plan.program.file(statement).text and all(
+            DIST not in new for new in changes.after.values()
+        ):
             lines.append(DIST)
-        elif file.is_alone(statement):
+        elif plan.program.is_alone(statement):
             lines.append("pass")
-        plan.draft.of(file).removed.add(statement)
-        plan.draft.of(file).after[statement] = lines
+        changes.removed.add(statement)
+        changes.after[statement] = lines
         message = _("torch.distributed does what Horovod did")
-        plan.draft.changed(file, statement, message, "MODIFY" if lines else "DELETE")
+        plan.draft.changed(statement, message, "MODIFY" if lines else "DELETE")
 
 
 # -- branches that an option chooses: what has no equivalent in them is refused when they are taken ----------
 
 
-def refuse_branches(file: File, plan: Plan) -> set[int]:
-    """Plan it for a file; gives the ids of all nodes in those branches."""
-    inside: set[int] = set()
-    for node, name in references(file):
-        if id(node) in inside or has_counterpart(file, node, name):
+def refuse_branches(file: WholeFile, plan: Plan) -> set[ast.AST]:
+    """Plan it for a file; gives all nodes in those branches."""
+    inside: set[ast.AST] = set()
+    for node, name in references(plan.program, file):
+        if node in inside or _has_counterpart(plan.program, node, name):
             continue
-        branch = _optional_branch(file, node)
+        branch = _optional_branch(plan.program, node)
         if branch:
-            inside |= ids(*branch)
+            inside |= below(*branch)
             what = f"hvd.{name}" if name != "run" else "horovod.run"
             refusal = f"{what} has no equivalent: start the program with run_distributed_npu.sh or torchrun"
-            changes = plan.draft.of(file)
+            changes = plan.draft.of(node)
             changes.removed.update(branch)
             changes.after[branch[0]] = [f"raise NotImplementedError({json.dumps(refusal)})"]
-            plan.draft.report("branch_refused", file, node, name=what, advice=advice(name))
-            plan.draft.changed(
-                file, branch[0], _("{what} has no equivalent: this branch is refused", what=what)
-            )
+            plan.draft.report("branch_refused", node, name=what, advice=advice(name))
+            plan.draft.changed(branch[0], _("{what} has no equivalent: this branch is refused", what=what))
     return inside
 
 
-def _optional_branch(file: File, node: ast.AST) -> list[ast.stmt]:
+def _optional_branch(program: Program, node: ast.AST) -> list[ast.stmt]:
     """The innermost block around a node that runs only where an option is given; empty without."""
-    for child, up in file.above(node):
+    for child, up in program.above(node):
         if isinstance(up, (*FUNCTIONS, ast.ClassDef)):
             break
         if isinstance(up, ast.If):
-            for block, given in ((up.body, True), (up.orelse, False)):
-                if any(child is one for one in block):
-                    chosen = _asks_for_option(up.test) is given and all(map(file.own_line, block))
+            for block, wanted in ((up.body, True), (up.orelse, False)):
+                if child in block:
+                    chosen = _asks_for_option(up.test) is wanted and all(map(program.own_line, block))
                     return list(block) if chosen else []
     return []
 
 
-def _asks_for_option(test: Any) -> bool | None:
+def _asks_for_option(test: ast.expr) -> bool | None:
     """Whether a condition holds where an option (``args.name``) is given; None for any other condition."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         asked = _asks_for_option(test.operand)
         return None if asked is None else not asked
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
-        if is_none and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and _is_option(test.left):
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
+        if isinstance(test.ops[0], (ast.Is, ast.IsNot)) and _is_option(test.left):
             return isinstance(test.ops[0], ast.IsNot)
     return True if _is_option(test) else None
 
 
-def _is_option(node: Any) -> bool:
+def _is_option(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id != "self"

@@ -5,29 +5,24 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any
 
-from migrator.convert.draft import Draft, UncertainError, converted
-from migrator.convert.horovod.calls import Plan, plan_names, references, refuse_branches
+from migrator.convert.draft import Draft, UncertainError, names_in, sources
+from migrator.convert.horovod.calls import PACKAGE, Plan, plan_names, references, refuse_branches, table
 from migrator.convert.horovod.optimizer import plan_optimizer, plan_synchronize
-from migrator.convert.horovod.tables import PACKAGE, helpers, import_order
-from migrator.convert.load import UNREADABLE, load
 from migrator.convert.models import free_models
-from migrator.convert.program import File, Program, read_file
-from migrator.convert.syntax import is_main_guard
-from migrator.convert.texts import names_in
+from migrator.convert.program import UNREADABLE, Program, is_main_guard, load
 from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
-from migrator.names.statements import statements_below
-from migrator.names.tree import parse
+from migrator.names.tree import Import, bare_name, imported
+from migrator.names.whole_file import WholeFile
 from migrator.project.imports import Read, imported_files
 
-_IMPORTS = (ast.Import, ast.ImportFrom)
 _CHANGED, _REPORTED = "NPU930", "NPU931"
+_INSIDE = f"{PACKAGE}."
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _OLDEST = (1, 11)  # torch 1.8.1 has no ReduceOp.AVG
 _STEPS = ("init", "DistributedOptimizer", "broadcast_parameters", "broadcast_optimizer_state", "allreduce")
@@ -64,41 +59,31 @@ def _programs(
 
     ``failed`` gets the files that an internal error kept from being read.
     """
-    imported = _Imports(read)
-    if not any(map(imported.may_be_of_horovod, names)):
+    files = _Files(read)
+    if not any("torch" in (read(name) or "") for name in names):
         return []
     imports = _import_of(names)
-    entries = list(names)
-    for one in others:
-        if one not in names and imports.search(read(one) or "") and imported.has_one_of(one, names):
-            entries.append(one)
+    candidates = (one for one in others if one not in names and imports.search(read(one) or ""))
     groups: list[tuple[list[str], set[str]]] = []
-    for entry in entries:
+    for entry in [*names, *(one for one in candidates if files.has_one_of(one, names))]:
         try:
-            reached = imported.reached(entry)
+            mine = {name for name in files.reached(entry) if name in names and _imports(files.get(name))}
         except UNREADABLE:
             continue  # the engine's turn meets it again, and reports it
         except Exception as error:
             failed.update(_failed([entry], error))
             continue
-        mine = {
-            name for name in reached if name in names and any(map(_is_horovod, imported.statements(name)))
-        }
-        if not mine:
-            continue
-        merged, apart = [entry], []
-        for group, files in groups:
-            if files & mine:
-                merged = [*group, *merged]
-                mine |= files
-            else:
-                apart.append((group, files))
-        groups = [*apart, (merged, mine)]
+        if mine:
+            joined = [group for group in groups if group[1] & mine]
+            entries = [one for group in reversed(joined) for one in group[0]]
+            groups = [group for group in groups if group not in joined]
+            groups.append(([*entries, entry], mine.union(*(group[1] for group in joined))))
     programs = []
-    file_of = cache(read_file)  # programs have helpers in common
     for together, mine in groups:
         try:
-            programs.append(load(together[0], read, more=together[1:], for_one_device=False, file_of=file_of))
+            programs.append(
+                load(together[0], read, more=together[1:], for_one_device=False, file_of=files.file)
+            )
         except Exception as error:
             failed.update(_failed(mine, error))
     return programs
@@ -116,170 +101,148 @@ def _import_of(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"^[^\S\n]*(?:from|import)\b[^\n]*\b(?:{modules})\b", re.M)
 
 
-class _Imports:
-    """What files import. Each is parsed once, however many programs reach it."""
+class _Files:
+    """The files of a project. Each is read once, however many programs reach it."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
-        self.statements = cache(self._statements)
-        self._files = cache(self._files_of)
+        self.file = cache(WholeFile)
+        self._imported = cache(self._imported_by)
 
-    def _statements(self, name: str) -> list[Any]:
-        """The import statements of a file, wherever they stand. Raises what of UNREADABLE it does."""
-        below = statements_below(parse(self._read(name) or ""))
-        return [node for node in below if isinstance(node, _IMPORTS)]
+    def get(self, name: str) -> WholeFile:
+        """A file. Raises what of UNREADABLE it does."""
+        return self.file(name, self._read(name) or "")
 
-    def _files_of(self, name: str, folder: str) -> tuple[str, ...]:
+    def _imported_by(self, name: str, folder: str) -> tuple[str, ...]:
         """The files that a file imports, in a program whose script lies in a folder."""
         script = posixpath.join(folder, "script.py")
-        return tuple(imported_files(script, name, self.statements(name), self._read))
+        return tuple(imported_files(script, name, self.get(name).imports, self._read))
 
     def reached(self, entry: str) -> set[str]:
         """The files of a program, as ``load`` finds them. Raises what of UNREADABLE the entry does."""
-        self.statements(entry)
+        self.get(entry)
         found: set[str] = set()
         waiting = [entry]
         while waiting:
             name = waiting.pop()
             if name not in found:
                 with suppress(*UNREADABLE):
-                    waiting += self._files(name, posixpath.dirname(entry))
+                    waiting += self._imported(name, posixpath.dirname(entry))
                     found.add(name)
         return found
 
-    def may_be_of_horovod(self, name: str) -> bool:
-        """Whether a file imports horovod.torch, or cannot be read."""
-        try:
-            return any(map(_is_horovod, self.statements(name)))
-        except Exception:
-            return True  # it is told when the programs are read
-
-    def has_one_of(self, name: str, wanted: Collection[str]) -> bool:
+    def has_one_of(self, name: str, wanted: Sequence[str]) -> bool:
         """Whether a file imports one of some others."""
         try:
-            return any(one in wanted for one in self._files(name, posixpath.dirname(name)))
+            return any(one in wanted for one in self._imported(name, posixpath.dirname(name)))
         except Exception:
             return False  # the engine's turn meets it again, and reports it
 
 
-def _imports(file: File) -> list[tuple[File, Any]]:
+def _imports(file: WholeFile) -> list[Import]:
     """A file's imports of horovod.torch."""
-    return [(file, statement) for statement in file.index.imports if _is_horovod(statement)]
-
-
-def _is_horovod(statement: Any) -> bool:
-    if isinstance(statement, ast.Import):
-        names = [alias.name for alias in statement.names]
-    else:
-        module = "" if statement.level else statement.module or ""
-        names = [module, *(f"{module}.{alias.name}" for alias in statement.names)]
-    return any(name == PACKAGE or name.startswith(f"{PACKAGE}.") for name in names)
+    return [each for each in file.imports if any(f"{name}.".startswith(_INSIDE) for name in imported(each))]
 
 
 def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converted]:
     ours = [file for file in program.files.values() if _imports(file)]
     places = [place for file in ours for place in _imports(file)]
-    plan = Plan(Draft(changed_code=_CHANGED, reported_code=_REPORTED), version)
-    optional = [(file, node) for file, node in places if _is_optional(file, node)]
-    own_way = any(_has_own_way(file) for file in program.files.values())
+    plan = Plan(Draft(program, changed_code=_CHANGED, reported_code=_REPORTED), version)
+    optional = [statement for statement in places if _is_optional(program, statement)]
+    own_way = any(map(_has_own_way, program.files.values()))
     if optional or own_way:
-        for file, node in optional or places:
-            plan.draft.report("beside_own_way" if own_way else "one_of_several_ways", file, node)
-        return converted(program.files, plan.draft)
+        for statement in optional or places:
+            plan.draft.report("beside_own_way" if own_way else "one_of_several_ways", statement)
+        return plan.draft.converted()
     if version < _OLDEST:
-        plan.refuse("old_torch", ours[0], places[0][1])
+        plan.refuse("old_torch", places[0])
     for file in ours:
         plan_names(file, plan, refuse_branches(file, plan))
         _check_names(file, plan)
-    for file, call in plan.optimizers:
+    for call in plan.optimizers:
         try:
-            plan_optimizer(program, file, call, plan)
+            plan_optimizer(call, plan)
         except UncertainError as error:
             plan.problems.append(error)
     if not plan.problems:
-        plan_synchronize(program, plan)
+        plan_synchronize(plan)
     if not plan.problems:
-        _leave_at_the_end(program, plan)
+        _leave_at_the_end(plan)
         for file in ours:
-            text = helpers(plan.used.get(file.name, set()))
+            text = sources("horovod_helpers.py", plan.used.get(file.name, set()))
             if text:
-                plan.use(file, text)
-                plan.draft.of(file).header = text
-            plan.draft.of(file).imports.sort(key=import_order)
+                plan.use(file.tree, text)
+                plan.draft.of(file.tree).header = text
+            plan.draft.of(file.tree).imports.sort(key=list(table("imports").values()).index)
         try:
-            result = converted(program.files, plan.draft)
+            result = plan.draft.converted()
             _check_left(program, result)
             return result
         except (NotPlacedError, SyntaxError) as error:
-            plan.problems.append(UncertainError("no_place", ours[0], error=error))
-    return converted(program.files, _by_hand(ours, plan))
+            plan.problems.append(UncertainError("no_place", ours[0].tree, error=error))
+    return _by_hand(ours, plan).converted()
 
 
 def _check_left(program: Program, result: Mapping[str, Converted]) -> None:
     """Raises NotPlacedError where a name of Horovod's would still be used."""
     for name, one in result.items():
-        left = names_in(one.text) & _imported_names(program.files[name])
+        aliases = (alias for statement in _imports(program.files[name]) for alias in statement.names)
+        left = names_in(one.text) & {(alias.asname or alias.name).split(".")[0] for alias in aliases}
         if left:
             raise NotPlacedError(f"{', '.join(sorted(left))} is still used")
 
 
-def _imported_names(file: File) -> set[str]:
-    """The names that imports of Horovod bind in a file."""
-    aliases = (alias for _, statement in _imports(file) for alias in statement.names)
-    return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
-
-
-def _has_own_way(file: File) -> bool:
+def _has_own_way(file: WholeFile) -> bool:
     """Whether a file uses torch.distributed to train on many devices."""
-    names = {node.id for node in file.nodes(ast.Name)} | {node.attr for node in file.nodes(ast.Attribute)}
-    names.update(alias.name for node in file.index.imports for alias in node.names)
+    names = {bare_name(node) for node in file.every_node()}
+    names.update(alias.name for node in file.imports for alias in node.names)
     return not names.isdisjoint(_OWN_WAY)
 
 
-def _is_optional(file: File, statement: ast.stmt) -> bool:
+def _is_optional(program: Program, statement: ast.stmt) -> bool:
     """Whether an import of Horovod stands under a condition, or may fail."""
-    around = (up for _, up in file.above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler)))
+    around = (
+        up for _, up in program.above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler))
+    )
     return not all(map(is_main_guard, around))
 
 
-def _check_names(file: File, plan: Plan) -> None:
+def _check_names(file: WholeFile, plan: Plan) -> None:
     """The new code's names must mean in the file what they mean in the new code."""
-    for scope in file.index.scopes:
-        for name in (*_NAMES, *_NAMES_OF_HELPERS) if scope is file.index.module_scope else _NAMES:
+    for scope in file.scopes:
+        for name in (*_NAMES, *_NAMES_OF_HELPERS) if scope is file.module_scope else _NAMES:
             for binding in scope.bindings.get(name, ()):
                 if binding.kind != "import" or binding.name.split(".")[0] not in ("torch", name):
-                    plan.refuse("name_taken", file, binding.node, name=name)
+                    plan.refuse("name_taken", binding.node, name=name)
 
 
-def _leave_at_the_end(program: Program, plan: Plan) -> None:
+def _leave_at_the_end(plan: Plan) -> None:
     """Horovod leaves by itself when a program ends; torch.distributed wants to be told."""
-    for file in program.files.values():
-        called = {name for _, name in references(file)}
-        tree = file.index.tree
+    for file in plan.program.files.values():
+        called = {name for _, name in references(plan.program, file)}
         if "init" not in called or "shutdown" in called:
             continue
-        guard: Any = next(filter(is_main_guard, tree.body), None)
-        end = [*free_models(file, guard, plan.wrapped), "leave_distributed()"]
-        changes = plan.draft.of(file)
-        begun = [file.index.function_of(node) for node, name in references(file) if name == "init"]
-        if guard is not None and not guard.orelse:
+        guard = next(filter(is_main_guard, file.tree.body), None)
+        end = [*free_models(plan.program, guard or file.tree, plan.wrapped), "leave_distributed()"]
+        changes = plan.draft.of(file.tree)
+        begun = [file.owner_of(node) for node, name in references(plan.program, file) if name == "init"]
+        if isinstance(guard, ast.If) and not guard.orelse:
             changes.last.setdefault(guard, []).extend(end)
-        elif guard is None and None in begun:
+        elif guard is None and file.tree in begun:
             changes.end.extend(end)
         else:
             continue
-        plan.use(file, end[-1])
+        plan.use(file.tree, end[-1])
 
 
-def _by_hand(ours: list[File], plan: Plan) -> Draft:
+def _by_hand(ours: list[WholeFile], plan: Plan) -> Draft:
     """Nothing is changed; the findings hold the lines to write."""
-    draft = Draft(changed_code=_CHANGED, reported_code=_REPORTED)
+    draft = Draft(plan.program, changed_code=_CHANGED, reported_code=_REPORTED)
     for error in plan.problems:
-        draft.refuse(error.file or ours[0], error, "not converted from Horovod: ")
+        draft.refuse(error, ours[0].tree, "not converted from Horovod: ")
     for file in ours:
-        names = {name.split(".")[0] for _, name in references(file)}
-        node = _imports(file)[0][1]
+        names = {name.split(".")[0] for _, name in references(plan.program, file)}
         for name in _STEPS:
             if name in names:
-                draft.report(f"hvd.{name}", file, node)
+                draft.report(f"hvd.{name}", _imports(file)[0])
     return draft

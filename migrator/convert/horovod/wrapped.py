@@ -1,22 +1,33 @@
-"""Where the model goes that DistributedDataParallel wraps: what calls it, and what needs the model inside."""
+"""Horovod's model goes into DistributedDataParallel: no training may go past it, under whatever name."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
-from typing import Any
 
+from migrator.convert import models
 from migrator.convert.draft import UncertainError
-from migrator.convert.horovod.other_names import check_before, check_outside, evaluates
-from migrator.convert.horovod.tables import PACKAGE, table
-from migrator.convert.models import Home, Wrapped, home_of_target, receiving, uses, wrapped_uses
-from migrator.convert.program import File, Program
-from migrator.convert.syntax import dotted, is_after, is_main_guard, is_stored, parameters
-from migrator.convert.values import call_sites, definition_of
+from migrator.convert.horovod.calls import table
+from migrator.convert.models import Home, Wrapped, home_of, only_called_after, prepares, uses, wrapped_uses
+from migrator.convert.program import (
+    Program,
+    below,
+    call_sites,
+    definition_of,
+    dotted,
+    function_of,
+    is_after,
+    is_main_guard,
+    is_stored,
+    parameters,
+)
 from migrator.names.tree import FUNCTIONS, Function
-from migrator.project.distributed_use import listed
 
+_DEPTH = 6
 _MOVES = ("cuda", "to", "npu")
+_MAY_TRAIN = re.compile(r"partial$|trainer|engine|learner|runner|worker|solver|agent|train|fit", re.I)
+_EVALUATES = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\btrain\(False\)")
 
 
 def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
@@ -24,159 +35,62 @@ def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
 
     Raises UncertainError where some of the training might go past the wrapper.
     """
-    check_before(program, home, behind)
-    check_outside(program, home)
-    result = Wrapped(home, behind, [(home, behind)])
-    waiting, seen = [home], [home]
-    while waiting:
-        one = waiting.pop()
-        for node in wrapped_uses(one, result):
-            for more in _use(program, one, node, result):
-                if not any(more.same(old) for old in seen):
-                    seen.append(more)
-                    waiting.append(more)
+    _check_before(program, home, behind)
+    _check_outside(program, home)
+    wrapped = Wrapped(home, behind)
+    seen = models.follow(program, wrapped, lambda one, node, up: _attribute(program, one, node, up, wrapped))
+    for one in seen:
         if one.text.startswith("self."):
-            _from_outside(program, one, result)
-    if not result.calls:
-        raise UncertainError("call_not_seen", home.file, behind, home=home)
-    conditional = _is_conditional(home.file, behind)
-    for node, (file, _) in list(result.inner.items()):
-        perhaps = conditional or _may_be_bare(program, file, node, result, seen)
-        result.inner[node] = (file, perhaps)
-    return result
+            _from_outside(program, one, wrapped)
+    if not wrapped.calls:
+        raise UncertainError("call_not_seen", behind, home=home)
+    conditional = _is_conditional(program, behind)
+    for node, perhaps in list(wrapped.inner.items()):
+        wrapped.inner[node] = perhaps or conditional or _may_be_bare(program, node, wrapped, seen)
+    return wrapped
 
 
-def _use(program: Program, home: Home, node: ast.AST, result: Wrapped) -> Iterator[Home]:
-    """Judge one use of the wrapped model; gives the scopes to which it hands it."""
-    file = home.file
-    up, call = file.parent(node), file.taker_of(node)
-    if is_stored(node):
-        return
-    if isinstance(up, ast.Attribute):
-        _attribute(program, home, node, up, result)
-    elif isinstance(call, ast.Call):
-        if call.func is node:
-            result.calls.append((file, node))
-            return
-        given = list(receiving(program, file, call, node))
-        where = definition_of(program, file, call)
-        if where is not None and isinstance(where[1], ast.ClassDef):
-            _check_kept(program, node, result)
-        name = file.called(call) or dotted(call.func)
-        if given:
-            yield from given
-        elif dotted(call.func) in table("asks"):
-            if not _about_the_wrapper(file, call):
-                result.inner[node] = (file, False)
-        elif listed("need_the_model", name):
-            result.inner[node] = (file, False)
-        elif name.endswith(".DataParallel"):
-            raise UncertainError("data_parallel_too", file, call, home=home)
-        elif not listed("take_a_wrapped_model", name) and not name.startswith(PACKAGE):
-            result.unclear.append((file, node))
-    elif isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1:
-        if not isinstance(up.targets[0], ast.Name):
-            _check_kept(program, node, result)
-        yield from _kept(file, up.targets[0], node, result)
-    elif isinstance(up, ast.Return) or (
-        isinstance(up, ast.Tuple) and isinstance(file.parent(up), ast.Return)
-    ):
-        _check_kept(program, node, result)
-        yield from _returned(program, node, up if isinstance(up, ast.Tuple) else None, result)
-    elif isinstance(up, ast.Subscript):
-        raise UncertainError("part_of_model", file, up, home=home)
-    elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
-        result.unclear.append((file, node))
-
-
-def _about_the_wrapper(file: File, call: ast.Call) -> bool:
-    """Whether a call asks if the model is wrapped."""
-    text = file.index.segment(call)
-    return "DataParallel" in text or '"module"' in text or "'module'" in text
-
-
-def _check_kept(program: Program, node: ast.AST, result: Wrapped) -> None:
-    """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
-    function = program.entry.function_of(node)
-    if any(program.entry.function_of(statement) is function for _, statement in result.since):
-        return
-    if function is not None and not _only_called_after(program, function, result.behind):
-        raise UncertainError("handed_on", result.home.file, result.behind, home=result.home)
-
-
-def _returned(program: Program, node: Any, together: ast.Tuple | None, result: Wrapped) -> Iterator[Home]:
-    """The scopes that get a value which a function returns, alone or in a tuple."""
-    for file, site in call_sites(program, program.entry.function_of(node)):
-        assign = file.parent(site)
-        if isinstance(assign, ast.Expr):
-            continue
-        target: Any = assign.targets[0] if isinstance(assign, ast.Assign) else None
-        if target is not None and together is not None:
-            plain = isinstance(target, ast.Tuple) and len(target.elts) == len(together.elts)
-            target = target.elts[together.elts.index(node)] if plain else None
-        if target is None:
-            result.unclear.append((file, site))
-        else:
-            yield from _kept(file, target, site, result)
-
-
-def _kept(file: File, target: ast.expr | None, node: ast.AST, result: Wrapped) -> Iterator[Home]:
-    """The scope in which a value is kept under a name."""
-    kept = home_of_target(file, target, node)
-    if kept is None:
-        result.unclear.append((file, node))
-        return
-    if isinstance(target, ast.Name) and not any(kept.same(one) for one, _ in result.since):
-        result.since.append((kept, file.index.statement_of(target)))
-    yield kept
-
-
-def _attribute(program: Program, home: Home, node: ast.AST, up: ast.Attribute, result: Wrapped) -> None:
+def _attribute(program: Program, home: Home, node: ast.expr, up: ast.Attribute, wrapped: Wrapped) -> None:
     """Judge ``model.something``."""
-    file = home.file
-    chain: Any = up
+    chain: ast.expr = up
     last = up.attr
-    while isinstance(above := file.parent(chain), (ast.Attribute, ast.Subscript)) and above.value is chain:
-        chain = above
-        last = getattr(chain, "attr", last)
-    call = file.parent(chain)
-    called = isinstance(call, ast.Call) and call.func is chain
+    above = program.parent(chain)
+    while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is chain:
+        chain, above = above, program.parent(above)
+        last = chain.attr if isinstance(chain, ast.Attribute) else last
+    called = isinstance(above, ast.Call) and above.func is chain
     if up.attr in _MOVES and called and chain is up:
-        function = file.function_of(node)
-        here = function is file.function_of(result.behind)
-        if here or (function and _only_called_after(program, function, result.behind)):
-            raise UncertainError("moved_behind", file, up, home=home)
+        scope = program.scope_of(node)
+        here = scope is program.scope_of(wrapped.behind)
+        if here or only_called_after(program, scope, wrapped.behind):
+            raise UncertainError("moved_behind", up, home=home)
         return  # it is the bare model's, or moves the one inside
     if up.attr in table("same_when_wrapped") and chain is up:
         if up.attr == "forward":
-            result.calls.append((file, node))
-        if not (called and isinstance(file.parent(call), ast.Attribute)):
+            wrapped.calls.append(node)
+        if not (called and above is not None and isinstance(program.parent(above), ast.Attribute)):
             return
-    methods = {*table("module_methods"), *table("same_when_wrapped")}
-    computes = called and bool(call.args or call.keywords) and last not in methods
+    given = isinstance(above, ast.Call) and called and bool(above.args or above.keywords)
+    computes = given and last not in {*table("module_methods"), *table("same_when_wrapped")}
     if computes and not {"weight", "bias", "data"} & set(dotted(chain).split(".")):
-        if not evaluates(program, file, node):
-            raise UncertainError("submodule_called", file, call, home=home, last=last, called=dotted(chain))
-    result.inner[node] = (file, False)
+        if not _evaluates(program, node):
+            raise UncertainError("submodule_called", above, home=home, last=last, called=dotted(chain))
+    wrapped.inner[node] = False
 
 
-def _from_outside(program: Program, home: Home, result: Wrapped) -> None:
+def _from_outside(program: Program, home: Home, wrapped: Wrapped) -> None:
     """``trainer.model.state_dict()``: an attribute of another object that may be the wrapped model."""
-    mine = {id(node) for node in uses(home)}
-    for file, node in program.nodes(ast.Attribute):
-        up = file.parent(node)
-        if (
-            node.attr == home.text.partition(".")[2]
-            and id(node) not in mine
-            and isinstance(up, ast.Attribute)
-        ):
-            if up.attr in ("state_dict", "load_state_dict") and isinstance(node.ctx, ast.Load):
-                result.inner[node] = (file, True)
+    mine = uses(program, home)
+    for node in program.nodes(ast.Attribute):
+        if node.attr == home.text.partition(".")[2] and node not in mine and not is_stored(node):
+            up = program.parent(node)
+            if isinstance(up, ast.Attribute) and up.attr in ("state_dict", "load_state_dict"):
+                wrapped.inner[node] = True
 
 
-def _is_conditional(file: File, behind: ast.stmt) -> bool:
+def _is_conditional(program: Program, behind: ast.stmt) -> bool:
     """Whether there are ways past the statement, on which the model stays bare."""
-    for _, up in file.above(behind):
+    for _, up in program.above(behind):
         if isinstance(up, FUNCTIONS):
             break
         if not is_main_guard(up) and not isinstance(up, (ast.With, ast.Module)):
@@ -184,31 +98,114 @@ def _is_conditional(file: File, behind: ast.stmt) -> bool:
     return False
 
 
-def _may_be_bare(program: Program, file: File, node: ast.AST, wrapped: Wrapped, seen: list[Home]) -> bool:
+def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped when the program trains may be the bare model at other times."""
-    if wrapped.inner[node][1]:
-        return True
-    function = file.function_of(node)
-    if any(one.file is file and file.function_of(statement) is function for one, statement in wrapped.since):
+    scope, text = program.scope_of(node), dotted(node)
+    if any(program.scope_of(statement) is scope for _, statement in wrapped.since):
         return False
-    if function is None:
-        return file is not wrapped.home.file
-    text = dotted(node)
-    if text not in parameters(function):
-        return not _only_called_after(program, function, wrapped.behind)
-    known = {(id(scope.file), id(one)) for scope in seen for one in wrapped_uses(scope, wrapped)}
-    sites = [(where, file.argument(call, function, text)) for where, call in call_sites(program, function)]
-    return not sites or any((id(where), id(value)) not in known for where, value in sites)
+    if isinstance(scope, ast.Module):
+        return program.file(node) is not program.file(wrapped.behind)
+    if text not in parameters(scope):
+        return not only_called_after(program, scope, wrapped.behind)
+    known = {one for home in seen for one in wrapped_uses(program, home, wrapped)}
+    given = [program.argument(call, scope, text) for call in call_sites(program, scope)]
+    return not given or any(value not in known for value in given)
 
 
-def _only_called_after(program: Program, function: Function | None, behind: ast.stmt, depth: int = 4) -> bool:
-    """Whether a function is called behind a statement only, as far as the calls are seen."""
-    sites = call_sites(program, function)
-    for _, call in sites:
-        caller = program.entry.function_of(call)
-        if caller is program.entry.function_of(behind):
-            if not is_after(call, behind):
-                return False
-        elif caller is None or not depth or not _only_called_after(program, caller, behind, depth - 1):
-            return False
-    return bool(sites)
+# -- other names by which the model could be trained ------------------------
+
+
+def _check_before(program: Program, home: Home, behind: ast.stmt) -> None:
+    """Before it is wrapped nothing may have got hold of the bare model that could train it."""
+    scope, values = program.scope_of(behind), home.values(program)
+    for value, _ in values:
+        if not _is_only_name(program, value, home):
+            raise UncertainError("other_name", value or behind, home=home)
+    if not values and not home.is_parameter:
+        raise UncertainError("origin_not_seen", behind, home=home)
+    for node in uses(program, home):
+        if program.scope_of(node) is not scope:
+            continue
+        if is_stored(node):
+            if is_after(node, behind):
+                raise UncertainError("set_anew", node, home=home)
+        elif not is_after(node, behind) and node not in below(behind):
+            prepared = prepares(program, node) and not _is_kept(program, node)
+            if not prepared and not _stays(program, home, node) and not _evaluates(program, node):
+                raise UncertainError("used_before", node, home=home)
+
+
+def _is_only_name(program: Program, value: ast.expr | None, home: Home) -> bool:
+    """Whether what a name is set to is new, or had that name before."""
+    if isinstance(value, ast.IfExp):
+        return _is_only_name(program, value.body, home) and _is_only_name(program, value.orelse, home)
+    if isinstance(value, ast.Call) or dotted(value) == home.text:
+        return True
+    return isinstance(home.scope, ast.ClassDef) and _function_with_parameter(program, value) is not None
+
+
+def _stays(program: Program, home: Home, node: ast.expr) -> bool:
+    """Whether a name is set to itself under a condition: ``model = model.cuda() if cuda else model``."""
+    up = program.parent(node)
+    while isinstance(up, ast.IfExp):
+        up = program.parent(up)
+    return isinstance(up, ast.Assign) and [dotted(one) for one in up.targets] == [home.text]
+
+
+def _is_kept(program: Program, node: ast.AST) -> bool:
+    """Whether the model goes to something of another package that, by its name, may train it later."""
+    call = program.taker_of(node)
+    if not isinstance(call, ast.Call) or definition_of(program, call) is not None:
+        return False
+    name = program.name(call) or dotted(call.func)
+    return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
+
+
+def _function_with_parameter(program: Program, value: ast.expr | None) -> Function | None:
+    """The function of which a value is a parameter: who gives it is looked at, too."""
+    scope = program.scope_of(value) if isinstance(value, ast.Name) else None
+    return scope if isinstance(scope, FUNCTIONS) and dotted(value) in parameters(scope) else None
+
+
+def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
+    """Who hands in the model may not train it by itself: its name keeps the bare one."""
+    for scope, name in _taken_from(program, home):
+        sites = call_sites(program, scope)
+        if not sites or not depth:
+            raise UncertainError("caller_not_seen", scope, scope=scope, name=name, home=home)
+        for call in sites:
+            value = program.argument(call, scope, name)
+            if isinstance(value, ast.Call):
+                continue
+            text = dotted(value)
+            if value is None or not text or text.count(".") > text.startswith("self."):
+                raise UncertainError("argument_not_plain", call, scope=scope, name=name, home=home)
+            outer = home_of(program, value, text)
+            owners = {scope, program.class_of(scope) or scope}
+            for node in uses(program, outer):
+                goes_to = definition_of(program, program.taker_of(node))
+                mine = node is value or is_stored(node) or goes_to in owners
+                if not (mine or prepares(program, node) or _evaluates(program, node)):
+                    raise UncertainError("not_the_wrapped", node, outer=outer)
+            _check_outside(program, outer, depth - 1)
+
+
+def _taken_from(program: Program, home: Home) -> Iterator[tuple[ast.AST, str]]:
+    """The functions, each with its parameter, through which a model comes to its name."""
+    for value, _ in home.values(program) if isinstance(home.scope, ast.ClassDef) else ():
+        function = _function_with_parameter(program, value)
+        if function is not None:
+            yield function, dotted(value)
+    if home.is_parameter:
+        yield home.scope, home.text
+
+
+def _evaluates(program: Program, node: ast.AST) -> bool:
+    """Whether a use stands in a function, or goes to one, that only evaluates."""
+    call = program.taker_of(node)
+    called = function_of(program, call) if isinstance(call, ast.Call) and call.func is not node else None
+    for function in (program.scope_of(node), called):
+        text = program.segment(function) if isinstance(function, FUNCTIONS) else ""
+        if _EVALUATES.search(text) and ".backward(" not in text:
+            return True
+    return False

@@ -10,19 +10,32 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Optional
 
+from migrator.api_support import npu_names, tables, torch_names
 from migrator.core.fix_guards import enclosing_fstring, guarded, without_fix
-from migrator.core.keep_cuda import module
+from migrator.core.keep_cuda import (
+    BACKEND,
+    BACKEND_QUESTION,
+    NAME,
+    PLACE,
+    QUESTION,
+    import_statement,
+    module_of,
+)
 from migrator.core.keep_cuda.guard import chosen_by_device, guarded_by_device
-from migrator.core.keep_cuda.moves import device_type, moved
-from migrator.core.keep_cuda.names import imported, renamed
-from migrator.core.keep_cuda.strings import shared_string
 from migrator.core.rules import SPECIFY_DEVICE
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext, Match
+from migrator.matchers.context import FileContext, Match, instead_of, put_around
+from migrator.matchers.kinds.method import HOLDS_COMPARISON, compared_type
+from migrator.matchers.kinds.move import called_to
 from migrator.matchers.packs import Rule
+from migrator.names.device_strings import written
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import argument_of, called_name, hands_on, root
+from migrator.names.what_is import is_class_of_torch
 from migrator.project.frameworks import TORCH
 
 _DEFINITIONS = "cuda-definition"  # callers keep the name, so definitions do
@@ -34,14 +47,23 @@ _PLACED = re.compile(
     r"(?P<asked>[=!]= *|\b(?:device_type|use_device)=)?"
     r"(?P<quote>[\"'])(?P<name>npu|hccl)(?P<rest>:\d+)?(?P=quote)"
 )
+_CUDA, _NPU = "torch.cuda", "torch.npu"
+_MODULE_AS = re.compile(r"\b(?:from torch_npu import npu|import torch_npu\.npu) as (?=\w)")
+_FROM_MODULE = re.compile(r"\bfrom torch_npu\.npu import (?!\*)")
+_PLAIN = re.compile(r"([rRuU]?)('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
+# Calls whose argument is looked for in the name of a device.
+_TESTS = frozenset(
+    "startswith endswith replace split rsplit removeprefix partition strip lstrip count index find"
+    " match fullmatch search sub compile".split()
+)
 
 
 def shared(
     context: FileContext, matches: list[Match], rules: Mapping[str, Rule], knows_npus: bool
 ) -> list[Match]:
     """The matches, with fixes that serve every device; ``knows_npus`` is what ``guarded`` takes."""
-    if not module.import_statement(context):
-        reason = _("a file of settings that no file imports takes no import of {name}", name=module.NAME)
+    if not import_statement(context):
+        reason = _("a file of settings that no file imports takes no import of {name}", name=NAME)
         return [_left(item, reason) for item in matches]
     result = []
     for item in matches:
@@ -81,60 +103,207 @@ def _left(item: Match, reason: str) -> Match:
 def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     if TORCH not in rule.framework:
         return without_fix(item, _(_CANNOT), "warning")  # the module is torch's
-    edits = item.edits
+    index, node, edits = context.index, item.node, item.edits
     is_neutral = not any(_NPU_WORD.search(edit.text) for edit in edits)
     if (is_neutral and (rule.any_device or rule.kind == "name")) or rule.code == SPECIFY_DEVICE:
         return item._replace(needs_npu=False)
-    is_import = isinstance(item.node, (ast.Import, ast.ImportFrom))
-    if rule.kind == "name" and is_import:
-        found = imported(context, item)
-        if found is not None:
-            return _with_edits(item, found, needs_module=False)
-    elif rule.kind == "name":
-        named = renamed(context, item)
-        if named is not None:
-            return _with_edits(item, named[0], named[1])
-    found = _by_kind(context, rule, item)
+    is_import, needs_module = isinstance(node, (ast.Import, ast.ImportFrom)), True
+    found: Optional[list[Edit]] = None
+    if rule.kind == "name":
+        shown = (_imported(context, item), False) if is_import else _renamed(context, item)
+        found, needs_module = shown if shown[0] is not None else (None, True)
+    elif rule.kind == "string":
+        found = _shared_string(context, rule, item)
+    elif rule.kind == "method" and isinstance(node, ast.Attribute):
+        found = _moved(context, node)
+    elif rule.kind == "attribute" and isinstance(node, ast.Attribute) and node.attr == "is_cuda":
+        found = _device_type(context, node)
     if found is None and not is_neutral and not is_import:
         found = _translated(edits)
-    if found is None and enclosing_fstring(context.index, item.node) is None:
-        found = guarded_by_device(context.index, item.node, edits)
-    return without_fix(item, _(_CANNOT), "warning") if found is None else _with_edits(item, found, True)
-
-
-def _by_kind(context: FileContext, rule: Rule, item: Match) -> Optional[list[Edit]]:
-    if rule.kind == "string":
-        return shared_string(context, rule, item)
-    if rule.kind == "method" and isinstance(item.node, ast.Attribute):
-        return moved(context, item.node)
-    if rule.kind == "attribute" and isinstance(item.node, ast.Attribute) and item.node.attr == "is_cuda":
-        return device_type(context, item.node)
-    return None
+    if found is None and enclosing_fstring(index, node) is None:
+        found = guarded_by_device(index, node, edits)
+    fix = item.finding.fix
+    if found is None or fix is None:
+        return without_fix(item, _(_CANNOT), "warning")
+    message = _("{message}; written for all devices", message=item.finding.message)
+    finding = item.finding._replace(message=message, fix=fix._replace(edits=tuple(sorted(found))))
+    return item._replace(finding=finding, needs_npu=needs_module)
 
 
 def _translated(edits: Sequence[Edit]) -> Optional[list[Edit]]:
     """What rules write for NPUs in words that hold everywhere; None where some of it is an NPU's alone."""
-    result = []
-    for edit in edits:
-        text = _PLACED.sub(_placed, _NPU_MODULE.sub(f"{module.NAME}.", edit.text))
-        if _NPU_WORD.search(text):
-            return None
-        result.append(edit._replace(text=text))
-    return result
+    texts = [_PLACED.sub(_placed, _NPU_MODULE.sub(f"{NAME}.", edit.text)) for edit in edits]
+    if any(map(_NPU_WORD.search, texts)):
+        return None
+    return [edit._replace(text=text) for edit, text in zip(edits, texts)]
 
 
 def _placed(found: re.Match[str]) -> str:
     asked, name, rest = found["asked"] or "", found["name"], found["rest"] or ""
     if name == "hccl":
-        return asked + (module.BACKEND_QUESTION if asked else module.BACKEND)
-    member = module.QUESTION if asked else module.PLACE
+        return asked + (BACKEND_QUESTION if asked else BACKEND)
+    member = QUESTION if asked else PLACE
     return f'{asked}f"{{{member}}}{rest}"' if rest else asked + member
 
 
-def _with_edits(item: Match, edits: list[Edit], needs_module: bool) -> Match:
-    fix = item.finding.fix
-    assert fix is not None
-    ordered = tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
-    message = _("{message}; written for all devices", message=item.finding.message)
-    finding = item.finding._replace(message=message, fix=fix._replace(edits=ordered))
-    return item._replace(finding=finding, needs_npu=needs_module)
+# -- names of ``torch.cuda`` that torch.accelerator, or the result's module, has for every device
+
+
+def _shared_name(api: str, context: FileContext) -> tuple[str, bool]:
+    """The name in ``torch.accelerator`` of a CUDA name, and whether it raises without a device."""
+    name, without_device = _names().get(api, ("", ""))
+    there = name and torch_names.of_version(context.version.text).present(name)
+    return (name, without_device == "raises") if there else ("", False)
+
+
+@cache
+def _names() -> dict[str, tuple[str, str]]:
+    return {cuda: (shared, without) for cuda, shared, without, _ in tables.rows("shared_names")}
+
+
+def _renamed(context: FileContext, item: Match) -> tuple[Optional[list[Edit]], bool]:
+    """The edits for a use of a name, and whether they need the module; None where there is no such name."""
+    index, api, node = context.index, item.finding.api, item.node
+    if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+        return None, True
+    if not _is_parallel(context, api):
+        return None, True
+    name, raises = _shared_name(api, context)
+    first, call = root(node), index.call_of(node)
+    is_torch = isinstance(first, ast.Name) and index.qualified_name(first) == "torch"
+    # torch.accelerator takes a device without a keyword only.
+    fits = call is not None and not call.keywords
+    if name and is_torch and (not raises or _is_asked_first(index, node)) and fits:
+        return [instead_of(index, node, index.segment(first) + name[len("torch") :])], False
+    return [instead_of(index, node, NAME + api[len(_CUDA) :])], True
+
+
+def _imported(context: FileContext, item: Match) -> Optional[list[Edit]]:
+    """The edits for an import of names; None where the module does not have all of them."""
+    if not all(_is_parallel(context, api) for api in item.finding.api.split(", ")):
+        return None
+    edits = []
+    for edit in item.edits:
+        text = _MODULE_AS.sub(f"{import_statement(context)} as ", edit.text)
+        edits.append(edit._replace(text=_FROM_MODULE.sub(f"from {module_of(context)} import ", text)))
+    return None if any("torch_npu" in edit.text for edit in edits) else edits
+
+
+def _is_parallel(context: FileContext, api: str) -> bool:
+    """Whether torch.npu has a name of torch.cuda under the same name."""
+    known = npu_names.look_up(api, context.version) if f"{api}.".startswith(f"{_CUDA}.") else None
+    return known is not None and known.npu == _NPU + api[len(_CUDA) :]
+
+
+def _is_asked_first(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node runs only where the program has asked for a device."""
+    for child, parent in index.way_up(node):
+        if isinstance(parent, (ast.If, ast.IfExp)):
+            body = parent.body if isinstance(parent, ast.If) else [parent.body]
+            tests = parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]
+            is_and = not isinstance(parent.test, ast.BoolOp) or isinstance(parent.test.op, ast.And)
+            if child in body and is_and and any(called_name(test) == "is_available" for test in tests):
+                return True
+    return False
+
+
+# -- strings that name a device or a backend, as expressions that give the one of the machine
+
+
+def _shared_string(context: FileContext, rule: Rule, item: Match) -> Optional[list[Edit]]:
+    """The edits for a string; None where it cannot be such an expression."""
+    index, node = context.index, item.node
+    if not isinstance(node, (ast.Constant, ast.JoinedStr)):
+        return None
+    shape, text = rule.options.shape, written(index, node)
+    if shape == "api-name":
+        name, _ = _shared_name(text, context)
+        return [instead_of(index, node, repr(name))] if name else None
+    if shape not in ("device", "backend", "attribute", "tensor-type") or "NCCL" in text or "Nccl" in text:
+        return None
+    asks = shape in ("attribute", "tensor-type") or (":" in text and "nccl" in text) or _asks(index, node)
+    members = {"cuda": QUESTION if asks else PLACE, "nccl": BACKEND_QUESTION if asks else BACKEND}
+    if text in members and isinstance(node, ast.Constant):
+        return [instead_of(index, node, members[text])]
+    named = [members.get(index.data[edit.start : edit.end].decode("utf-8")) for edit in item.edits]
+    if None in named:
+        return None
+    edits = [edit._replace(text=f"{{{name}}}") for edit, name in zip(item.edits, named)]
+    return edits if isinstance(node, ast.JoinedStr) else _as_fstring(index, node, edits)
+
+
+def _as_fstring(index: ModuleIndex, node: ast.Constant, edits: list[Edit]) -> Optional[list[Edit]]:
+    plain = _PLAIN.fullmatch(index.segment(node))
+    if plain is None or plain[2] in plain[3] or _is_pattern(index.parent(node)):
+        return None
+    start = index.start(node) + len((plain[1] + plain[2]).encode("utf-8"))
+    body, position = "", start
+    for edit in edits:
+        if edit.start < position:
+            return None
+        body += _doubled(index.data[position : edit.start]) + edit.text
+        position = edit.end
+    body += _doubled(index.data[position : start + len(plain[3].encode("utf-8"))])
+    prefix = "f" + plain[1].lower().replace("u", "")
+    return [instead_of(index, node, f"{prefix}{plain[2]}{body}{plain[2]}")]
+
+
+def _doubled(data: bytes) -> str:
+    return data.decode("utf-8").replace("{", "{{").replace("}", "}}")
+
+
+def _is_pattern(node: ast.AST | None) -> bool:
+    return type(node).__name__ == "MatchValue"  # Python 3.10 and newer have it
+
+
+def _asks(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a string is compared with the name of a device, and puts nothing there."""
+    child, parent = node, index.parent(node)
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
+        child, parent = parent, index.parent(parent)
+    if isinstance(parent, ast.Dict):
+        return child in parent.keys
+    if isinstance(parent, ast.Call):
+        return child in parent.args and called_name(parent) in _TESTS
+    if isinstance(parent, ast.keyword):
+        return parent.arg == "choices"
+    return isinstance(parent, (ast.Compare, ast.Subscript)) or _is_pattern(parent)
+
+
+# -- ``.cuda()`` and ``.is_cuda`` of tensors and modules
+
+
+def _moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
+    """``x.cuda(1)`` as ``x.to(…)``; None where the method is no call, or a class's, which takes the value."""
+    index = context.index
+    call = index.call_of(node)
+    if call is None or node.attr != "cuda" or hands_on(call):
+        return None
+    name = index.qualified_name(node.value)
+    if isinstance(index.definition(node.value), ast.ClassDef) or is_class_of_torch(name):
+        return None
+    # A value may have a method of the program's own, or be a storage, of which ``to`` is another.
+    lambdas = (up for up in index.above(node) if isinstance(up, ast.Lambda))
+    names = {argument.arg for each in lambdas for argument in each.args.args}
+    if _is_own(context, node) or (isinstance(node.value, ast.Name) and node.value.id in names):
+        start, end = index.span(node.value)
+        opening = index.data.index(b"(", index.end(node)) + 1
+        between = ", " if call.args or call.keywords else ""
+        return [Edit(start, start, f"{NAME}.move("), Edit(end, opening, between)]
+    device = argument_of(call, "device", 0)
+    given = [] if device is None else put_around(index, device, f"{NAME}.at(", ")")
+    return called_to(index, node, call, PLACE, given)
+
+
+def _is_own(context: FileContext, node: ast.Attribute) -> bool:
+    """Whether a class of the project has an answer of its own."""
+    return any(node.attr in facts.methods for facts in context.project.classes)
+
+
+def _device_type(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
+    """``x.is_cuda`` as a question for the type of its device; None where a class has an answer of its own."""
+    if _is_own(context, node):
+        return None
+    parent = context.index.parent(node)
+    is_argument = isinstance(parent, ast.Call) and node in parent.args
+    return compared_type(context.index, node, QUESTION, isinstance(parent, HOLDS_COMPARISON) or is_argument)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Optional
 
-from migrator.core.keep_cuda.module import NAME, ON_NPU
+from migrator.core.keep_cuda import NAME, ON_NPU
 from migrator.files.source import newline_of
 from migrator.findings.edits import extent, part_with
 from migrator.findings.finding import Edit
@@ -80,21 +80,15 @@ def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> O
     new = part_with(index.data, index.span(node), edits)
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         new = new.replace("torch_npu.", f"{NAME}.torch_npu.")
-    if not _is_expression(new):
+    try:
+        parse(f"({new})")
+    except SyntaxError:
         return None
     text = f"{new} if {ON_NPU} else {old}"
     parent = index.parent(node)
     is_open = isinstance(parent, _OPEN) or (isinstance(parent, ast.Call) and node in parent.args)
     is_open = is_open or (isinstance(parent, ast.Subscript) and node is parent.slice)
     return [instead_of(index, node, text if is_open else f"({text})")]
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        parse(f"({text})")
-    except SyntaxError:
-        return False
-    return True
 
 
 def _branches(

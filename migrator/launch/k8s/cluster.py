@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, MessageError, _
@@ -25,17 +26,12 @@ class PlaceError(ManifestError):
         self.path = path
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(NamedTuple):
     """A folder or file of the node in a container; ``memory`` is a file system in memory instead."""
 
     name: str
     path: str
     memory: bool
-
-    def source(self) -> dict[str, Any]:
-        """The volume's own part."""
-        return {"emptyDir": {"medium": "Memory"}} if self.memory else {"hostPath": {"path": self.path}}
 
 
 @dataclass(frozen=True)
@@ -74,21 +70,17 @@ def cluster(
     platform, hardware = platform or DEFAULT_PLATFORM, hardware or DEFAULT_HARDWARE
     known = tables()["platforms"]
     if platform not in known:
-        raise ManifestError(
-            "the platform {platform!r} is not one of {known}", platform=platform, known=", ".join(known)
-        )
+        said = N_("the platform {platform!r} is not one of {known}")
+        raise ManifestError(said, platform=platform, known=", ".join(known))
     entry = known[platform]
     if hardware not in entry["hw"]:
         said = N_("{hardware!r} is no hardware of {platform}: {entry}")
         raise ManifestError(said, hardware=hardware, platform=platform, entry=", ".join(entry["hw"]))
     types = tables()["accelerator_types"][hardware]
     if accelerator_type and accelerator_type not in types:
-        raise ManifestError(
-            "the accelerator type {accelerator_type!r} is not one of {hardware}: {types}",
-            accelerator_type=accelerator_type,
-            hardware=hardware,
-            types=", ".join(types),
-        )
+        said = N_("the accelerator type {accelerator_type!r} is not one of {hardware}: {types}")
+        values = {"accelerator_type": accelerator_type, "hardware": hardware, "types": ", ".join(types)}
+        raise ManifestError(said, **values)
     names = entry["hw"][hardware]
     nodes = {entry["node_label"]: names["node"]} if "node_label" in entry else {}
     if accelerator_type:
@@ -104,6 +96,16 @@ def cluster(
         tuple(Mount(name, one["path"], one.get("memory", False)) for name, one in mounts),
         "" if resource else entry.get("devices_from_annotation", ""),
     )
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is a GPU, or a slice of one."""
+    return resource in tables()["gpu_resources"] or is_slice(resource)
+
+
+def is_slice(resource: str) -> bool:
+    """Whether a resource is a part of a GPU."""
+    return bool(re.match(tables()["gpu_slices"], resource))
 
 
 def tables() -> dict[str, Any]:

@@ -36,7 +36,7 @@ _SHELL = re.compile(r"[;&|<>()$`\n]")
 
 
 def starts_ranks(words: Sequence[str]) -> bool:
-    """Whether torchrun starts the ranks and is not told how many there are in a pod."""
+    """Whether torchrun starts the ranks and gets no number of them for a pod."""
     text = " ".join(words)
     torchrun = re.search(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b", text)
     return bool(torchrun) and not re.search(r"--nproc[-_]per[-_]node", text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -10,10 +10,9 @@ import yaml
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import N_, _
 from migrator.launch.k8s import commands
-from migrator.launch.k8s.changes import Draft, Path, Put, Set, listed, mapping
-from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError
+from migrator.launch.k8s.changes import Draft, Path
+from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError, is_gpu
 from migrator.launch.k8s.pods import Pod, change_labels, change_pod
-from migrator.launch.k8s.resources import is_gpu
 from migrator.launch.k8s.yaml_text import changed_text, line_of
 from migrator.launch.target import Launch
 
@@ -32,15 +31,12 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
         nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
         documents = list(yaml.safe_load_all(text))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark, why = error.problem_mark or error.context_mark, error.problem or error.context
         place = f"{file}:{mark.line + 1}" if mark else file
-        raise ManifestError(
-            "{place}: not YAML: {problem}", place=place, problem=error.problem or error.context
-        ) from None
+        raise ManifestError("{place}: not YAML: {problem}", place=place, problem=why) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ManifestError(
-            "{file}: not YAML: {split}", file=file, split=" ".join(str(error).split())
-        ) from None
+        why = " ".join(str(error).split())
+        raise ManifestError("{file}: not YAML: {split}", file=file, split=why) from None
     if any(map(expands_too_far, nodes)):
         raise ManifestError("{file}: its aliases expand to too many values: write them out", file=file)
     drafts: list[Draft] = []
@@ -58,7 +54,7 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
             raise ManifestError(f"{file}:{line_of(node, ())}: {said}") from None
     if not any(map(job_kind, documents)):
         raise ManifestError("{file}: it holds neither a PyTorchJob nor a Volcano Job", file=file)
-    new, anew = changed_text(text, [draft.changes for draft in drafts])
+    new, anew = changed_text(text, drafts)
     notes = []
     for number, (node, draft) in enumerate(zip(nodes, drafts)):
         lines = sorted(((line_of(node, path), note) for path, note in draft.notes), key=lambda one: one[0])
@@ -80,17 +76,15 @@ def job_kind(document: Any) -> str:
 
 def change(document: Any, cluster: Cluster, image: str) -> Draft:
     """The changes of one document. Raises PlaceError for one that is not understood."""
-    draft = Draft()
+    draft = Draft(document)
     kind = job_kind(document)
     if not kind:
         _refuse_gpus(document)
     elif document["apiVersion"] != _API[kind]:
         said = N_("{document} is not supported, only {api} is")
         raise PlaceError(("apiVersion",), said, document=document["apiVersion"], api=_API[kind])
-    elif kind == PYTORCH_JOB:
-        _pytorch_job(draft, document, cluster, image)
     else:
-        _volcano_job(draft, document, cluster, image)
+        _change_job(draft, kind, cluster, image)
     for path, text in _texts(document, ()):
         words = commands.about_gpus([text])
         if words and not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
@@ -98,27 +92,42 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     return draft
 
 
-def _pytorch_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
-    spec = mapping(job.get("spec"), ("spec",))
-    path: Path = ("spec", "pytorchReplicaSpecs")
-    roles = mapping(spec.get("pytorchReplicaSpecs"), path)
+def _change_job(draft: Draft, kind: str, cluster: Cluster, image: str) -> None:
+    spec = draft.mapping(("spec",))
+    of_kubeflow = kind == PYTORCH_JOB
+    by_volcano = not of_kubeflow and spec.get("schedulerName", "volcano") == "volcano"
+    path: Path = ("spec", "pytorchReplicaSpecs" if of_kubeflow else "tasks")
+    steps: Iterable[str | int] = draft.mapping(path) if of_kubeflow else range(len(draft.listed(path)))
     pods = []
-    for role, replica in roles.items():
-        here = (*path, role)
-        if role not in ("Master", "Worker"):
-            raise PlaceError(here, "{role} is neither Master nor Worker", role=role)
-        count = _replicas(mapping(replica, here), here)
-        if role == "Master" and count != 1:
+    for step in steps:
+        here = (*path, step)
+        if of_kubeflow and step not in ("Master", "Worker"):
+            raise PlaceError(here, "{role} is neither Master nor Worker", role=step)
+        count = _replicas(draft.mapping(here), here)
+        if step == "Master" and count != 1:
             raise PlaceError((*here, "replicas"), "a PyTorchJob has one Master, not {count}", count=count)
-        pod = change_pod(draft, (*here, "template"), replica.get("template"), cluster, image, False)
-        pods.append((count, pod))
-    _finish(draft, job, cluster, pods)
-    _ranks_per_pod(draft, spec, pods)
+        pods.append((count, change_pod(draft, (*here, "template"), cluster, image, by_volcano)))
+    with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
+    if with_npus:
+        change_labels(draft, (), cluster)
+        shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
+        total = sum(count * npus for count, npus in with_npus)
+        said = N_("assumed: {about}, {hardware}: NPUs {shares}, world size {total}")
+        draft.remark((), said, about=cluster.about, hardware=cluster.hardware, shares=shares, total=total)
+    else:
+        draft.remark((), "left unchanged: no container of this job asks for GPUs")
+    if of_kubeflow:
+        _ranks_per_pod(draft, spec, [pod for _count, pod in pods])
+        return
+    total, least = sum(count for count, _pod in pods), spec.get("minAvailable")
+    if isinstance(least, int) and least > total:
+        said = N_("left unchanged: minAvailable is {least} of {total} pods")
+        draft.note(("spec", "minAvailable"), said, least=least, total=total)
 
 
-def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int, Pod]]) -> None:
+def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[Pod]) -> None:
     """``nprocPerNode``: "gpu" and "auto" ask CUDA, so it has to be a number."""
-    npus = {pod.npus for _, pod in pods if pod.npus}
+    npus = {pod.npus for pod in pods if pod.npus}
     if len(npus) != 1:
         return
     number = npus.pop()
@@ -128,60 +137,29 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[tuple[int,
         places.append((("spec", "elasticPolicy", "nProcPerNode"), elastic.get("nProcPerNode")))
     for path, value in places:
         if value in ("gpu", "auto"):
-            draft.changes.append(Set(path, str(number)))
+            draft.set(path, str(number))
             draft.note(path, "{path}: {value} became {number}", path=path[-1], value=value, number=number)
         elif value is not None and str(value) != str(number):
             said = N_("left unchanged: {path} is {value}, and a pod has {number} NPUs")
             draft.note(path, said, path=path[-1], value=value, number=number)
-    if any(pod.asks for _, pod in pods) and all(value is None for _, value in places):
-        draft.changes.append(Put(("spec",), "nprocPerNode", str(number), first=True))
+    if any(pod.asks for pod in pods) and all(value is None for _, value in places):
+        draft.put(("spec",), "nprocPerNode", str(number), first=True)
         said = N_("added: nprocPerNode {number}, as torchrun does not count NPUs by itself")
         draft.remark(("spec",), said, number=number)
-
-
-def _volcano_job(draft: Draft, job: dict[str, Any], cluster: Cluster, image: str) -> None:
-    spec = mapping(job.get("spec"), ("spec",))
-    by_volcano = spec.get("schedulerName", "volcano") == "volcano"
-    pods = []
-    for number, task in enumerate(listed(spec.get("tasks"), ("spec", "tasks"))):
-        here: Path = ("spec", "tasks", number)
-        count = _replicas(mapping(task, here), here)
-        pod = change_pod(draft, (*here, "template"), task.get("template"), cluster, image, by_volcano)
-        pods.append((count, pod))
-    _finish(draft, job, cluster, pods)
-    total = sum(count for count, _ in pods)
-    least = spec.get("minAvailable")
-    if isinstance(least, int) and least > total:
-        said = N_("left unchanged: minAvailable is {least} of {total} pods")
-        draft.note(("spec", "minAvailable"), said, least=least, total=total)
 
 
 def _replicas(holder: dict[str, Any], path: Path) -> int:
     count = holder.get("replicas", 1)
     if "$" in str(count):
-        raise PlaceError(
-            (*path, "replicas"), "replicas: {count} must be filled in first (envsubst)", count=count
-        )
+        said = N_("replicas: {count} must be filled in first (envsubst)")
+        raise PlaceError((*path, "replicas"), said, count=count)
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise PlaceError((*path, "replicas"), "replicas: {count!r} is not a number of pods", count=count)
     return count
 
 
-def _finish(draft: Draft, job: dict[str, Any], cluster: Cluster, pods: Sequence[tuple[int, Pod]]) -> None:
-    """The labels of the job itself, and the sum of its NPUs."""
-    with_npus = [(count, pod.npus) for count, pod in pods if pod.npus]
-    if not with_npus:
-        draft.remark((), "left unchanged: no container of this job asks for GPUs")
-        return
-    change_labels(draft, (), job, cluster)
-    shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
-    total = sum(count * npus for count, npus in with_npus)
-    said = N_("assumed: {about}, {hardware}: NPUs {shares}, world size {total}")
-    draft.remark((), said, about=cluster.about, hardware=cluster.hardware, shares=shares, total=total)
-
-
 def _refuse_gpus(document: Any) -> None:
-    """Raise PlaceError for a document with GPUs that is no job of the two kinds."""
+    """Raise PlaceError for a document with GPUs that is not a job of the two kinds."""
     for path, text in _texts(document, ()):
         if path[-1:] == (text,) and is_gpu(text):
             kind = document.get("kind") if isinstance(document, dict) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, NamedTuple
 
 from migrator.data_folders import reports_yaml
@@ -25,13 +25,12 @@ _LONGEST_NAME = 50  # a pod's name has the role and a number as well, 63 charact
 _MOST = 4096
 
 
-@dataclass(frozen=True)
-class Volume:
+class Volume(NamedTuple):
     """A volume and where it is mounted."""
 
-    source: tuple[tuple[str, Any], ...]
+    source: dict[str, Any]
     path: str
-    read_only: bool = False
+    read_only: bool
 
 
 def _near(word: str, known: Iterable[str]) -> list[str]:
@@ -47,18 +46,16 @@ def _kind(value: str) -> str:
     lower = {kind.lower(): kind for kind in KINDS}
     near = _near(value.lower(), lower)
     hint = _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
-    raise ManifestError(
-        "{value!r} is not one of {kinds}{hint}", value=value, kinds=", ".join(KINDS), hint=hint
-    )
+    said = N_("{value!r} is not one of {kinds}{hint}")
+    raise ManifestError(said, value=value, kinds=", ".join(KINDS), hint=hint)
 
 
 def _label(value: str) -> str:
     if not _LABEL.match(value) or len(value) > _LONGEST_NAME:
-        raise ManifestError(
-            "{value!r} is not a name: at most {longest_name} of a-z, 0-9 and '-', which is not at an end",
-            value=value,
-            longest_name=_LONGEST_NAME,
+        said = N_(
+            "{value!r} is not a name: at most {longest_name} of a-z, 0-9 and '-', which is not at an end"
         )
+        raise ManifestError(said, value=value, longest_name=_LONGEST_NAME)
     return value
 
 
@@ -91,11 +88,12 @@ def _variables(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _volumes(values: Sequence[str]) -> tuple[Volume, ...]:
-    result = tuple(map(_volume, values))
-    for number, one in enumerate(result):
-        if one.path in [other.path for other in result[:number]]:
+    result = {}
+    for one in map(_volume, values):
+        if one.path in result:
             raise ManifestError("two volumes are mounted at {path}", path=one.path)
-    return result
+        result[one.path] = one
+    return tuple(result.values())
 
 
 def _volume(text: str) -> Volume:
@@ -110,10 +108,9 @@ def _volume(text: str) -> Volume:
         source = {"nfs": {"server": parts[1], "path": parts[2]}}
     else:
         forms = _("/on/the/node:/in/the/pod, pvc:CLAIM:/in/the/pod or nfs:SERVER:/exported:/in/the/pod")
-        raise ManifestError(
-            "{text!r} is not one of {forms}, each with :ro behind it or not", text=text, forms=forms
-        )
-    return Volume(tuple(source.items()), parts[-1].rstrip("/") or "/", read_only)
+        said = N_("{text!r} is not one of {forms}, each with :ro behind it or not")
+        raise ManifestError(said, text=text, forms=forms)
+    return Volume(source, parts[-1].rstrip("/") or "/", read_only)
 
 
 def _command(value: str | Sequence[str]) -> tuple[str, ...]:
@@ -133,55 +130,63 @@ class Field(NamedTuple):
     value: Callable[[Any], Any]
     option: str
     keys: tuple[str, ...]
-    of_manifest: bool  # may be given for a manifest that is there, too
+    of_manifest: bool = False  # may be given for a manifest that is there, too
 
 
-def _given(
-    default: object, value: Callable[[Any], Any], option: str, *keys: str, of_manifest: bool = False
-) -> Any:
-    return field(default=default, metadata={"given": Field(value, option, keys, of_manifest)})
+_QUANTITIES = "quantity such as 32 or 500m", "quantity such as 256Gi"
+# By the names of Description's fields, in the order in which wrong values are reported.
+FIELDS = {
+    "kind": Field(_kind, "--kind", ("kind",)),
+    "name": Field(_label, "--name", ("name",)),
+    "namespace": Field(_label, "--namespace", ("namespace",)),
+    "workers": Field(_number, "--workers", ("worker_count",)),
+    "npus": Field(_number, "--npus", ("worker_gpu", "worker_npu")),
+    "cpu": Field(_matching(_QUANTITY, _QUANTITIES[0]), "--cpu", ("worker_cpu",)),
+    "memory": Field(_matching(_QUANTITY, _QUANTITIES[1]), "--memory", ("worker_memory",)),
+    "queue": Field(_label, "--queue", ("queue",)),
+    "scheduler": Field(_label, "--scheduler", ("scheduler",)),
+    "folder": Field(_matching(_FOLDER, "full path"), "--folder", ("folder",)),
+    "variables": Field(_variables, "--env", ("env",)),
+    "volumes": Field(_volumes, "--volume", ("volume",)),
+    "command": Field(_command, "-- COMMAND", ("command",)),
+    "image": Field(_matching(_IMAGE, "name of an image"), "--image", ("worker_image",), True),
+    "hardware": Field(str, "--hw", ("hw",), True),
+    "platform": Field(str, "--platform", ("platform",), True),
+    "accelerator_type": Field(str, "--accelerator-type", ("accelerator_type",), True),
+    "resource": Field(_matching(_RESOURCE, _OF_RESOURCE), "--resource", ("resource",), True),
+}
+_FIELD_OF = {key: name for name, each in FIELDS.items() for key in each.keys}
+_LISTS = ("variables", "volumes")
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a job is to be. ``workers`` are all of its pods, ``npus`` those of each pod.
+    """What a job is to be. ``workers`` are all of its pods, ``npus`` those of each pod."""
 
-    Wrong values are reported in the order of the fields.
-    """
-
-    kind: str = _given(PYTORCH_JOB, _kind, "--kind", "kind")
-    name: str = _given("", _label, "--name", "name")
-    namespace: str = _given("", _label, "--namespace", "namespace")
-    workers: int = _given(1, _number, "--workers", "worker_count")
-    npus: int = _given(8, _number, "--npus", "worker_gpu", "worker_npu")
-    cpu: str = _given("", _matching(_QUANTITY, "quantity such as 32 or 500m"), "--cpu", "worker_cpu")
-    memory: str = _given("", _matching(_QUANTITY, "quantity such as 256Gi"), "--memory", "worker_memory")
-    queue: str = _given("", _label, "--queue", "queue")
-    scheduler: str = _given("", _label, "--scheduler", "scheduler")
-    folder: str = _given("", _matching(_FOLDER, "full path"), "--folder", "folder")
-    variables: tuple[tuple[str, str], ...] = _given((), _variables, "--env", "env")
-    volumes: tuple[Volume, ...] = _given((), _volumes, "--volume", "volume")
-    command: tuple[str, ...] = _given((), _command, "-- COMMAND", "command")
-    image: str = _given(
-        "", _matching(_IMAGE, "name of an image"), "--image", "worker_image", of_manifest=True
-    )
-    hardware: str = _given("", str, "--hw", "hw", of_manifest=True)
-    platform: str = _given("", str, "--platform", "platform", of_manifest=True)
-    accelerator_type: str = _given("", str, "--accelerator-type", "accelerator_type", of_manifest=True)
-    resource: str = _given("", _matching(_RESOURCE, _OF_RESOURCE), "--resource", "resource", of_manifest=True)
-    given: frozenset[str] = field(default=frozenset(), compare=False)
-    notes: tuple[str, ...] = field(default=(), compare=False)  # on the job file
+    kind: str = PYTORCH_JOB
+    name: str = ""
+    namespace: str = ""
+    workers: int = 1
+    npus: int = 8
+    cpu: str = ""
+    memory: str = ""
+    queue: str = ""
+    scheduler: str = ""
+    folder: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    command: tuple[str, ...] = ()
+    image: str = ""
+    hardware: str = ""
+    platform: str = ""
+    accelerator_type: str = ""
+    resource: str = ""
+    given: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()  # on the job file
 
     def cluster(self) -> Cluster:
         """What it runs on. Raises ManifestError where there is no such cluster."""
         return cluster(self.platform, self.hardware, self.accelerator_type, self.resource)
-
-
-FIELDS: dict[str, Field] = {
-    each.name: each.metadata["given"] for each in fields(Description) if each.metadata
-}
-_FIELD_OF = {key: name for name, each in FIELDS.items() for key in each.keys}
-_LISTS = ("variables", "volumes")
 
 
 def described(options: dict[str, Any], start: Description | None = None) -> Description:

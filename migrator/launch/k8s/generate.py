@@ -5,13 +5,11 @@ from __future__ import annotations
 import copy
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from migrator.language import N_, _
 from migrator.launch.fault_texts import fault_texts
-from migrator.launch.k8s.changes import changed
 from migrator.launch.k8s.cluster import Cluster, ManifestError, tables
 from migrator.launch.k8s.convert import PYTORCH_JOB, change
 from migrator.launch.k8s.description import Description
@@ -26,14 +24,14 @@ def generate(job: Description) -> Launch:
 
     Raises ManifestError where something that it needs is missing, or does not fit.
     """
-    for given, what, option in (
-        (job.image, _("an image"), "--image"),
-        (job.command, _("a command"), "-- COMMAND"),
-    ):
-        if not given:
-            raise ManifestError("a job needs {what}: {option}", what=what, option=option)
-    if not job.name:
-        job = replace(job, name=_name_of(job.command))
+    if not job.image:
+        raise ManifestError("a job needs {what}: {option}", what=_("an image"), option="--image")
+    if not job.command:
+        raise ManifestError("a job needs {what}: {option}", what=_("a command"), option="-- COMMAND")
+    if not job.name:  # that of the script which it runs
+        script = next((word for word in job.command if word.endswith(".py")), "")
+        name = re.sub(r"[^a-z0-9]+", "-", script.rpartition("/")[2][:-3].lower())
+        job = replace(job, name=name[:40].strip("-") or "npu-job")
     if job.queue and job.kind == PYTORCH_JOB and job.scheduler != "volcano":
         raise ManifestError("a PyTorchJob has a queue only with --scheduler volcano")
     cluster = job.cluster()
@@ -46,15 +44,8 @@ def generate(job: Description) -> Launch:
     _fill(document, job, {"spec": _pod(job, cluster, notes)})
     draft = change(document, cluster, job.image)
     lines = [*job.notes, *_assumed(job), *notes, *(note for _, note in draft.notes)]
-    text = dump(changed(document, draft.changes))
+    text = dump(draft.result())
     return Launch({f"{job.name}.yaml": text}, tuple(dict.fromkeys(lines)))
-
-
-def _name_of(command: Sequence[str]) -> str:
-    """A job's name from the script that it runs."""
-    script = next((word for word in command if word.endswith(".py")), "")
-    name = re.sub(r"[^a-z0-9]+", "-", script.rpartition("/")[2][:-3].lower())
-    return name[:40].strip("-") or "npu-job"
 
 
 def _fill(document: dict[str, Any], job: Description, template: dict[str, Any]) -> None:
@@ -67,9 +58,8 @@ def _fill(document: dict[str, Any], job: Description, template: dict[str, Any]) 
         if job.workers == 1:
             del roles["Worker"]
         if job.scheduler == "volcano":
-            spec["runPolicy"] = {
-                "schedulingPolicy": {"minAvailable": job.workers, "queue": job.queue or "default"}
-            }
+            policy = {"minAvailable": job.workers, "queue": job.queue or "default"}
+            spec["runPolicy"] = {"schedulingPolicy": policy}
     else:
         spec["minAvailable"] = job.workers
         spec["queue"] = job.queue or spec["queue"]
@@ -100,7 +90,7 @@ def _pod(job: Description, cluster: Cluster, notes: list[str]) -> dict[str, Any]
         **_given(volumeMounts=mounts),
     }
     own = {"schedulerName": job.scheduler} if job.kind == PYTORCH_JOB else {"restartPolicy": "Never"}
-    sources = [{"name": name, **dict(one.source)} for name, one in volumes]
+    sources = [{"name": name, **one.source} for name, one in volumes]
     return {"containers": [container], **_given(volumes=sources, **own)}
 
 
@@ -122,17 +112,15 @@ def _command(job: Description, notes: list[str]) -> list[str]:
     while words and words[0] in PYTHON_FLAGS:
         notes.append(_("left out: {value} (torchrun starts Python itself)", value=words.pop(0)))
     if not words or (words[0].startswith("-") and words[0] != "-m"):
-        raise ManifestError(
-            "python {words}: only a script or a module (-m) can be started", words=" ".join(words[:1])
-        )
+        said = N_("python {words}: only a script or a module (-m) can be started")
+        raise ManifestError(said, words=" ".join(words[:1]))
     if words[0] == "-m" and len(words) > 1 and words[1].startswith("torch.distributed."):
-        notes.append(
-            _("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
-        )
+        said = N_("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
+        notes.append(_(said))
         return list(job.command)
     notes.append(_("assumed: torchrun is in the image (torch 1.10 or newer)"))
-    starter = ["torchrun", f"--nproc_per_node={job.npus}"]
-    starter.insert(1, "--standalone" if job.workers == 1 else f"--nnodes={job.workers}")
+    pods = "--standalone" if job.workers == 1 else f"--nnodes={job.workers}"
+    starter = ["torchrun", pods, f"--nproc_per_node={job.npus}"]
     if job.workers > 1:
         starter += ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
     line = " ".join([*starter, shlex.join(words)])

@@ -12,9 +12,9 @@ import yaml
 
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
-from migrator.launch.k8s.changes import Append, Change, Delete, Path, Put, Rename, Set, at, changed, holder_of
+from migrator.launch.k8s.changes import GONE, Draft, Path
 
-# First and last character, new text, order of those that start at the same place.
+# First and last character, new text, rank of those that start at the same place.
 _Edit = tuple[int, int, str, int]
 
 
@@ -22,7 +22,7 @@ class _CannotEditError(Exception):
     """The text has a form in which a change cannot be made in place."""
 
 
-def changed_text(text: str, documents: Sequence[Sequence[Change]]) -> tuple[str, list[int]]:
+def changed_text(text: str, drafts: Sequence[Draft]) -> tuple[str, list[int]]:
     """A file's text with the changes of each of its documents.
 
     Also gives the numbers of the documents that had to be written anew, without
@@ -30,8 +30,8 @@ def changed_text(text: str, documents: Sequence[Sequence[Change]]) -> tuple[str,
     changed data. Raises yaml.YAMLError where ``text`` is no YAML.
     """
     nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
-    wanted = [changed(data, made) for data, made in zip(yaml.safe_load_all(text), documents)]
-    edits = [_in_place(text, *each) for each in zip(nodes, documents, wanted)]
+    wanted = [draft.result() for draft in drafts]
+    edits = [_in_place(text, *each) for each in zip(nodes, drafts)]
     if None not in edits and _read(_applied(text, edits)) == wanted:
         return _applied(text, edits), []
     anew = []
@@ -65,9 +65,11 @@ def _document_ends(text: str) -> list[int]:
     return ends
 
 
-def _in_place(text: str, node: Any, changes: Sequence[Change], wanted: Any) -> list[_Edit] | None:
+def _in_place(text: str, node: Any, draft: Draft) -> list[_Edit] | None:
     try:
-        return list(_edits(text, node, changes, wanted))
+        # An anchor may be met through its aliases, too.
+        new = draft.copy_of(draft.data)
+        return [] if draft.data == new else list(dict.fromkeys(_edits(text, node, draft, draft.data, new)))
     except (_CannotEditError, LookupError):
         return None
 
@@ -93,52 +95,49 @@ def _applied(text: str, edits: Sequence[Sequence[_Edit] | None]) -> str:
     return apply(text.encode("utf-8"), made).decode("utf-8")
 
 
-def _edits(text: str, root: Any, changes: Sequence[Change], wanted: Any) -> Iterator[_Edit]:
-    flows: dict[tuple[int, int], str] = {}
-    found: list[_Edit] = []
-    for order, change in enumerate(changes):
-        # A scalar can be replaced where it is.
-        flow = None if isinstance(change, (Set, Rename)) else _flow_around(root, change)
-        if flow:
-            path, node = flow
-            flows[node.start_mark.index, node.end_mark.index] = _flow(
-                text, node, at(wanted, _moved(path, changes))
-            )
+def _edits(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
+    """The edits that make ``new`` of a node, which holds ``old``."""
+    if isinstance(old, (dict, list)) and type(old) is type(new):
+        yield from _edits_inside(text, node, draft, old, new)
+    elif not isinstance(node, yaml.ScalarNode):
+        raise _CannotEditError
+    elif isinstance(new, (dict, list)):
+        raise _CannotEditError
+    else:
+        start, end = node.start_mark.index, node.end_mark.index
+        rewrite = draft.rewrite.get((old, new))
+        if rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
+            yield start, end, rewrite(text[start:end]), 0
+        elif node.style in ("|", ">"):
+            yield start, _end(text, node), _scalar(new, None), 0
         else:
-            found.append(_edit(text, root, change, order))
-    found = list({edit[:3]: edit for edit in found}.values())  # an anchor may be met through its aliases, too
-    found += [(start, end, new, 0) for (start, end), new in flows.items()]
-    for start, end, new, order in found:
-        around = (a <= start < b and end <= b and (a, b) != (start, end) for a, b in flows)
-        if not any(around):
-            yield start, end, new, order
+            yield start, end, _scalar(new, node.style), 0
 
 
-def _moved(path: Path, changes: Sequence[Change]) -> Path:
-    """Where something lies after the changes: items before it may be gone, keys have other names."""
-    result: list[str | int] = []
-    for depth, step in enumerate(path):
-        here = path[:depth]
-        for change in changes:
-            if change.path[:-1] != here or isinstance(change, (Put, Append)):
-                continue
-            if (
-                isinstance(change, Delete)
-                and isinstance(step, int)
-                and int(change.path[-1]) < int(path[depth])
-            ):
-                step -= 1
-            elif isinstance(change, Rename) and change.path[-1] == path[depth]:
-                step = change.key
-        result.append(step)
-    return tuple(result)
-
-
-def _flow_around(root: Any, change: Change) -> tuple[Path, Any] | None:
-    """The collection that a change alters, where it is written with braces: inside such all are."""
-    path = holder_of(change)
-    node = _node(root, path)
-    return (path, node) if node.flow_style else None
+def _edits_inside(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
+    is_list = isinstance(old, list)
+    renamed = draft.renamed.get(id(new), {})
+    kept = {step: renamed.get(step, step) for step in (range(len(old)) if is_list else old)}
+    gone = [step for step, to in kept.items() if (new[to] is GONE if is_list else to not in new)]
+    added = range(len(old), len(new)) if is_list else [key for key in new if key not in kept.values()]
+    if node.flow_style and (gone or added):
+        yield node.start_mark.index, node.end_mark.index, _flow(text, node, draft.final(new)), 0
+        return
+    for step, to in kept.items():
+        if step in gone:
+            yield _deletion(text, node, step)
+            continue
+        if to == step and (old[step] is new[to] or old[step] == new[to]):
+            continue
+        key, value = (None, node.value[step]) if is_list else _entry(node, str(step))
+        if key is not None and to != step:
+            yield key.start_mark.index, key.end_mark.index, _scalar(to, key.style), 0
+        if old[step] is None and isinstance(new[to], (dict, list)):
+            yield _filled(text, key, value, new[to])
+        elif old[step] != new[to]:
+            yield from _edits(text, value, draft, old[step], new[to])
+    for step in added:
+        yield _insertion(text, node, new, step)
 
 
 def _flow(text: str, node: Any, value: Any) -> str:
@@ -157,79 +156,49 @@ def _flow(text: str, node: Any, value: Any) -> str:
     return own.replace("\n", "\n" + " " * before)
 
 
-def _edit(text: str, root: Any, change: Change, order: int) -> _Edit:
-    if isinstance(change, (Put, Append)):
-        return _insertion(text, root, change, order)
-    if isinstance(change, Rename):
-        key = _key(root, change.path)
-        return key.start_mark.index, key.end_mark.index, _scalar(change.key, key.style), 0
-    node = _node(root, change.path)
-    if isinstance(change, Set):
-        start, end = node.start_mark.index, node.end_mark.index
-        if not isinstance(node, yaml.ScalarNode):
-            raise _CannotEditError
-        if isinstance(change.value, (dict, list)):
-            return _filled(text, root, change, node)
-        if change.rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
-            return start, end, change.rewrite(text[start:end]), 0
-        if node.style in ("|", ">"):
-            return start, _end(text, node), _scalar(change.value, None), 0
-        return start, end, _scalar(change.value, node.style), 0
-    first = node if isinstance(change.path[-1], int) else _key(root, change.path)
-    start = text.rfind("\n", 0, first.start_mark.index) + 1
-    before = text[start : first.start_mark.index]
-    if not re.fullmatch(r" *- +" if isinstance(change.path[-1], int) else " *", before):
+def _deletion(text: str, node: Any, step: Any) -> _Edit:
+    """The lines of an entry or item go."""
+    is_list = isinstance(node, yaml.SequenceNode)
+    key, value = (node.value[step],) * 2 if is_list else _entry(node, str(step))
+    start = text.rfind("\n", 0, key.start_mark.index) + 1
+    if not re.fullmatch(r" *- +" if is_list else " *", text[start : key.start_mark.index]):
         raise _CannotEditError
-    return start, _end_of_line(text, _end(text, node)), "", 0
+    return start, _end_of_line(text, _end(text, value)), "", 0
 
 
-def _filled(text: str, root: Any, change: Set, node: Any) -> _Edit:
+def _filled(text: str, key: Any, node: Any, value: Any) -> _Edit:
     """A collection where only its key stood."""
-    if node.start_mark.index != node.end_mark.index:
+    if key is None or node.start_mark.index != node.end_mark.index:
         raise _CannotEditError
-    key = _key(root, change.path)
     place = _end_of_line(text, key.end_mark.index)
-    column = key.start_mark.column + (2 if isinstance(change.value, dict) else 0)
-    return place, place, _indented(text, place, dump(change.value), column), -column * 1000
+    column = key.start_mark.column + (2 if isinstance(value, dict) else 0)
+    return place, place, _indented(text, place, dump(value), column), -column * 1000
 
 
-def _insertion(text: str, root: Any, change: Put | Append, order: int) -> _Edit:
-    holder = _node(root, change.path)
-    if not isinstance(holder, yaml.CollectionNode) or not holder.value:
+def _insertion(text: str, node: Any, held: Any, step: Any) -> _Edit:
+    """The lines of what is new in a collection."""
+    if not node.value:
         raise _CannotEditError
-    if isinstance(change, Put):
-        first = holder.value[0][0].start_mark
-        column = first.column
-        content = dump({change.key: change.value})
-    else:
-        first = holder.value[0].start_mark
+    is_list = isinstance(held, list)
+    first = (node.value[0] if is_list else node.value[0][0]).start_mark
+    column = first.column
+    if is_list:
         start = text.rfind("\n", 0, first.index) + 1
         if not re.fullmatch(r" *- +", text[start : first.index]):
             raise _CannotEditError
         column = text.index("-", start) - start
-        content = dump([change.value])
-    place = _end_of_line(text, _end(text, holder))
-    if isinstance(change, Put) and change.first and not text[first.index - column : first.index].strip(" "):
+    place = _end_of_line(text, _end(text, node))
+    if not is_list and step == next(iter(held)) and not text[first.index - column : first.index].strip(" "):
         place = first.index - column
-    lines = _indented(text, place, content, column)
-    # At one place the innermost comes first, then those of a list, then in the order of the changes.
-    return place, place, lines, -column * 1000 + (500 if isinstance(change, Put) else 0) + order % 500
+    lines = _indented(text, place, dump([held[step]] if is_list else {step: held[step]}), column)
+    # At one place the innermost comes first, then those of a list.
+    return place, place, lines, -column * 1000 + (0 if is_list else 500)
 
 
 def _indented(text: str, place: int, content: str, column: int) -> str:
     """The lines to put at the beginning of a line, or behind the last one, which may lack its end."""
     lines = "".join(" " * column + line if line.strip() else line for line in content.splitlines(True))
     return "\n" + lines.rstrip("\n") if place and text[place - 1] != "\n" else lines
-
-
-def _node(root: Any, path: Path) -> Any:
-    for step in path:
-        root = root.value[step] if isinstance(root, yaml.SequenceNode) else _entry(root, str(step))[1]
-    return root
-
-
-def _key(root: Any, path: Path) -> Any:
-    return _entry(_node(root, path[:-1]), str(path[-1]))[0]
 
 
 def _entry(node: Any, key: str) -> Any:

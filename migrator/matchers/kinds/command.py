@@ -1,4 +1,4 @@
-"""Kind ``command``: a command of a shell that is not available on NPU machines.
+"""Kinds ``command`` and ``mpi-line``: commands that NPU machines do not have, or that start ranks over MPI.
 
 Kind ``body``: text of another language in a script, such as Python in a here-document.
 """
@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Optional
+from dataclasses import field
+from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
+from migrator.language import _
 from migrator.matchers.context import Match, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
-from migrator.other_files.index import Command, Program, Span
+from migrator.other_files.index import Command, Program, Span, TextIndex
 from migrator.project.frameworks import TORCH
 
 # What only asks whether there is such a command.
 _ASKING = ("command", "which", "type", "hash")
 _SILENCED = re.compile(r"\s2>\s*/dev/null\b")
+_QUOTES = frozenset("'\"\\")
 
 
-@dataclass(frozen=True)
 class CommandOptions(Options):
     """``commands``: what is written for a program with its words (``nvidia-smi -L: npu-smi info -l``).
 
@@ -40,33 +41,30 @@ def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Ma
         for program in command.programs:
             rule = next((rule for rule in rules if program.name in rule.match), None)
             if rule is not None and program.place >= 0 and program.kind == "command":
-                yield _found(context, rule, command, program)
+                span, new = _instead(context, rule, command, program)
+                edits = [Edit(*span, new)] if new and rule.fix != "none" else []
+                advice = "" if edits else rule.advice
+                yield found_in_text(context, rule, span, api=program.name, edits=edits, advice=advice)
 
 
-def _found(context: TextContext, rule: Rule[CommandOptions], command: Command, program: Program) -> Match:
-    if command.pipeline is not None and (written := _for_pipeline(context, rule, command.pipeline)):
-        edits = [Edit(*command.pipeline, written)]
-        return found_in_text(context, rule, command.pipeline, api=program.name, edits=edits)
+def _instead(
+    context: TextContext, rule: Rule[CommandOptions], command: Command, program: Program
+) -> tuple[Span, Optional[str]]:
+    """The place of a command, and what is written there."""
+    if command.pipeline is not None and not {*context.project.frameworks} - {TORCH}:
+        written = _SILENCED.sub(" ", context.index.text_of(command.pipeline)).split("|")
+        known = rule.options.pipelines.get(" | ".join(" ".join(part.split()) for part in written))
+        if known and rule.fix != "none":
+            return command.pipeline, known
     words = command.words[program.place :]
-    asked = command.programs[0].name in _ASKING
-    texts = [program.name] if asked else [word.text or "" for word in words]
-    new = rule.options.commands.get(" ".join([program.name, *texts[1:]]))
-    span = (words[0].span[0], words[0 if asked else -1].span[1])
-    if asked and new:
-        new = new.split()[0]
-    made = new is not None and not command.captured and rule.fix != "none"
-    edits = [Edit(*span, new)] if made and new is not None else []
-    advice = "" if made else rule.advice
-    return found_in_text(context, rule, span, api=program.name, edits=edits, advice=advice)
-
-
-def _for_pipeline(context: TextContext, rule: Rule[CommandOptions], pipeline: Span) -> Optional[str]:
-    """What is written for a whole pipeline; None where nothing is."""
-    if rule.fix == "none" or {*context.project.frameworks} - {TORCH}:
-        return None
-    written = context.index.lines.data[slice(*pipeline)].decode("utf-8", "replace")
-    parts = _SILENCED.sub(" ", written).split("|")
-    return rule.options.pipelines.get(" | ".join(" ".join(part.split()) for part in parts))
+    if command.programs[0].name in _ASKING:
+        span, new = words[0].span, rule.options.commands.get(program.name, "").split(" ")[0]
+    else:
+        span = words[0].span[0], words[-1].span[1]
+        new = rule.options.commands.get(
+            " ".join([program.name, *(word.text or "" for word in words[1:])]), ""
+        )
+    return span, None if command.captured else new
 
 
 def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
@@ -79,3 +77,65 @@ def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
             if found is not None:
                 api = found.group().decode("utf-8")
                 yield found_in_text(context, rule, found.span(), api=api)
+
+
+class LineOptions(Options):
+    """``starter``: the launcher's ``script``, MindSpore's ``msrun``, or ``nothing`` that is known."""
+
+    starter: Literal["script", "msrun", "nothing"] = "script"
+
+
+def find_mpi_lines(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match]:
+    """The commands that start ranks, with what to write where all of the line is understood."""
+    # A file with one of these commands is rare, and so is what reads them.
+    from migrator.launch.launcher_lines import instead_of, is_of_python, message_for
+    from migrator.launch.mpi import LAUNCHERS
+    from migrator.launch.msrun import MSRUN
+
+    index, in_shell = context.index, context.index.type in ("shell", "makefile")
+    # What elsewhere starts PyTorch is found by the text: matchers/other_files.py.
+    rules = [rule for rule in rules if in_shell or rule.options.starter != "script"]
+    for command in index.content.commands if rules else ():
+        launcher = next((each.name for each in command.programs if each.name in LAUNCHERS), "")
+        line = index.text_of(command.span)
+        if not launcher or not is_of_python(launcher, line):
+            continue
+        framework = context.project.framework_of(line.replace("::", " ").split())
+        rule = next((rule for rule in rules if framework in rule.framework), None)
+        if rule is None:
+            continue
+        starter, new, advice = rule.options.starter, "", rule.advice
+        if starter != "nothing" and (in_shell or _is_in_one_piece(index, command)):
+            new, advice = instead_of(line, MSRUN if starter == "msrun" else None)
+            if starter == "script" and not _starts_beside_launcher(context, command):
+                new = ""
+        if not in_shell and not _QUOTES.isdisjoint(new):
+            new, advice = "", _("Write {new}.", new=new)  # the file's own quotes may be around it
+        yield found_in_text(
+            context,
+            rule,
+            command.span,
+            api=launcher,
+            edits=[Edit(*command.span, new)] if new else (),
+            message=message_for(launcher),
+            advice="" if new else advice,
+        )
+
+
+def _is_in_one_piece(index: TextIndex, command: Command) -> bool:
+    """Whether a command stands in one line with blanks between its words: not so in lists of words."""
+    spans = [word.span for word in command.words]
+    apart = all(index.text_of((one[1], other[0])).isspace() for one, other in zip(spans, spans[1:]))
+    return apart and "\n" not in index.text_of(command.span)
+
+
+def _starts_beside_launcher(context: TextContext, command: Command) -> bool:
+    """Whether a command starts a script in the top folder, where the migrated project has its launcher."""
+    project, program, content = context.project, command.programs[-1], context.index.content
+    if project.programs is None or not any(start.candidate for start in project.starts):
+        return False
+    goes = any(
+        each.programs and each.programs[0].name == "cd" and each.words[-1].text for each in content.commands
+    )
+    started = project.programs.started(context.index.name, content, program)
+    return not goes and bool(started) and started == program.name and "/" not in started

@@ -1,28 +1,41 @@
-"""Kind ``container``: services of Docker Compose and development containers that are given GPUs."""
+"""Kinds ``container``, ``manifest``, ``image``: containers that are given GPUs, and images made for CUDA.
+
+What a cluster calls its NPUs depends on the product line: where that is named, Kubernetes jobs are converted
+as by ``launch k8s --from``; all else of a manifest is reported with what to do.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import field
+from typing import Optional
 
+from migrator.api_support.companions import ReleaseSet, cann_order, recommended
 from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
+from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, ManifestError, cluster, is_gpu, tables
+from migrator.launch.k8s.convert import convert, job_kind
 from migrator.matchers.context import Match, TextContext, found_in_text
-from migrator.matchers.packs import Rule
-from migrator.other_files.index import Setting, Span
+from migrator.matchers.packs import Options, Rule
+from migrator.other_files.index import Setting
 
 _EVERY = N_(
     "All GPUs were replaced with the NPU /dev/davinci0: add a line for each other NPU of the machine."
 )
 _LINES = N_("Give it the NPU device files and the driver folders: ")
 _RUN_ARGUMENT = re.compile(r"(?:\A|\.)runArgs\.\d+\Z")
+_FOREIGN = re.compile(r"nvidia|gpu", re.IGNORECASE)
+_RESOURCES = re.compile(r"\bresources\.(?:limits|requests)\.")
+_NODES = re.compile(r"\b(?:nodeSelector\.|tolerations\.\d+\.key\Z|matchExpressions\.\d+\.key\Z)")
+_ARG = "CANN_IMAGE"
+_PYTHONS = ("3.11", "3.10")  # of which all releases of the images have one
 
 
 def find(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
-    """The services and arguments that ask for GPUs."""
+    """The services of Docker Compose, and the arguments of a devcontainer.json, that ask for GPUs."""
     if context.index.type == "yaml":
         for service in services(context.index.data.decode("utf-8")):
             yield _of_service(context, rules[0], service)
@@ -45,71 +58,204 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
 
 def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
     """``--gpus all`` and ``--runtime nvidia`` in the runArgs of a devcontainer.json."""
+    data = context.index.data
     arguments = [item for item in context.index.content.settings if _RUN_ARGUMENT.search(item.name)]
-    asked = [*_asked(arguments)]
-    if not asked:
-        return
-    main = next((one for one in asked if one.gpus), asked[0])
-    span = _quoted(arguments[main.first])[0], _quoted(arguments[main.last])[1]
-    advice, edits = "", []
-    try:
-        numbers = numbers_of(main.gpus or "all")
-        edits = [Edit(*span, _options(context.index.data, span[0], numbers or [0]))]
-        edits += [_removed(context.index.data, arguments, one) for one in asked if one is not main]
-        advice = "" if numbers else _(_EVERY)
-    except ContainerError as error:
-        advice, edits = _("{error}. Write {value}.", error=error, value=" ".join(run_options([0]))), []
-    api = str(arguments[main.first].value)
-    message = _("the container uses GPUs")
-    edits.sort(key=lambda edit: edit.start)
-    yield found_in_text(context, rule, span, api=api, edits=edits, message=message, advice=advice)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Arguments that ask for GPUs, by their numbers; ``gpus`` is what ``--gpus`` says."""
-
-    first: int
-    last: int
-    gpus: str = ""
-
-
-def _asked(arguments: list[Setting]) -> Iterator[_Asked]:
+    spans = [item.value_span or item.name_span for item in arguments]
+    asked: list[tuple[int, int, str]] = []  # the quoted place of what asks for GPUs, and what --gpus says
+    gaps: list[tuple[int, int]] = []  # what stands between that and its neighbour
     for number, item in enumerate(arguments):
         name, sign, value = (item.value or "").partition("=")
         last = number if sign else number + 1
-        if name not in ("--gpus", "--runtime") or last == len(arguments):
+        if last == len(arguments):
             continue
         value = value if sign else arguments[last].value or ""
-        if name == "--gpus":
-            yield _Asked(number, last, value)
-        elif value == "nvidia":
-            yield _Asked(number, last)
+        if name == "--gpus" or (name == "--runtime" and value == "nvidia"):
+            asked.append((spans[number][0] - 1, spans[last][1] + 1, value if name == "--gpus" else ""))
+            before, behind = (number - 1, number) if number else (last, min(last + 1, len(spans) - 1))
+            gaps.append((spans[before][1] + 1, spans[behind][0] - 1))
+    if not asked:
+        return
+    main = next((one for one in asked if one[2]), asked[0])
+    advice, edits = "", []
+    try:
+        numbers = numbers_of(main[2] or "all")
+        line = data[data.rfind(b"\n", 0, main[0]) + 1 : main[0]].decode("utf-8")
+        # Each on a line of its own where the first one begins a line.
+        newline = "\r\n" if b"\r\n" in data else "\n"
+        between = ", " if line.strip() else f",{newline}{line}"
+        edits = [Edit(*main[:2], between.join(f'"{option}"' for option in run_options(numbers or [0])))]
+        for one, gap in zip(asked, gaps):
+            if one is not main:
+                if data[slice(*gap)].strip(b", \t\r\n"):
+                    raise ContainerError("a comment stands among the arguments")
+                edits.append(Edit(min(one[0], gap[0]), max(one[1], gap[1]), ""))
+        advice = "" if numbers else _(_EVERY)
+    except ContainerError as error:
+        advice, edits = _("{error}. Write {value}.", error=error, value=" ".join(run_options([0]))), []
+    api = next(str(item.value) for item, span in zip(arguments, spans) if span[0] == main[0] + 1)
+    message = _("the container uses GPUs")
+    edits.sort(key=lambda edit: edit.start)
+    yield found_in_text(context, rule, main[:2], api=api, edits=edits, message=message, advice=advice)
 
 
-def _quoted(item: Setting) -> Span:
-    """The place of a string with its quotes."""
-    start, end = item.value_span or item.name_span
-    return start - 1, end + 1
+def find_manifests(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
+    """The places of Kubernetes manifests that ask for GPUs; of jobs that can be converted the first one."""
+    document: dict[str, Optional[str]] = {}
+    is_job = were_jobs = False
+    for setting in context.index.content.settings:
+        if setting.name in ("apiVersion", "kind"):
+            if setting.name in document:
+                document, is_job = {}, False
+            document[setting.name] = setting.value
+        elif setting.kind == "key" and document.get("apiVersion") and not is_job:
+            what = _requested(context, setting)
+            is_job = bool(what and job_kind(document))
+            if what and not (is_job and were_jobs):  # all jobs of a file are converted together
+                were_jobs = were_jobs or is_job
+                edits, advice = _converted(context) if is_job else ([], _for_cluster(context))
+                message = _("this {kind} requests {what}", kind=document.get("kind") or "manifest", what=what)
+                yield found_in_text(
+                    context,
+                    rules[0],
+                    setting.name_span,
+                    api=what,
+                    edits=edits,
+                    message=message,
+                    advice=advice,
+                    safety="unsafe",
+                )
 
 
-def _options(data: bytes, start: int, numbers: list[int]) -> str:
-    """The options of NPUs as strings, each on a line of its own where the first one begins a line."""
-    line = data[data.rfind(b"\n", 0, start) + 1 : start].decode("utf-8")
-    newline = "\r\n" if b"\r\n" in data else "\n"
-    between = ", " if line.strip() else f",{newline}{line}"
-    return between.join(f'"{option}"' for option in run_options(numbers))
+def _requested(context: TextContext, setting: Setting) -> str:
+    """What of GPUs is at a place; empty for nothing."""
+    key = context.index.text_of(setting.name_span)
+    if _RESOURCES.search(setting.name) and is_gpu(key):
+        return key
+    if setting.name.endswith(".runtimeClassName") and setting.value == "nvidia":
+        return _("the runtime class nvidia")
+    if _NODES.search(setting.name):
+        texts = (key, setting.value) if ".nodeSelector." in f".{setting.name}" else (setting.value,)
+        return next((text for text in texts if text and _FOREIGN.search(text)), "")
+    return ""
 
 
-def _removed(data: bytes, arguments: list[Setting], asked: _Asked) -> Edit:
-    """The edit that removes arguments. Raises ContainerError where more than commas stand around them."""
-    start, end = _quoted(arguments[asked.first])[0], _quoted(arguments[asked.last])[1]
-    if asked.first:
-        start, between = _quoted(arguments[asked.first - 1])[1], start
-        text = data[start:between]
+def _converted(context: TextContext) -> tuple[list[Edit], str]:
+    """The edits that convert the jobs of a file, and the advice."""
+    index, hardware, edits, problem = context.index, context.hardware, list[Edit](), ""
+    by_hardware = bool(hardware) and index.type == "yaml"
+    if by_hardware:
+        try:
+            new = convert(index.data.decode("utf-8"), index.name, cluster(hardware=hardware)).text
+            edits = line_edits(index.data, new.encode("utf-8"))
+        except ManifestError as error:
+            problem = f"{error}. "
+    command = f"npumigrate launch k8s --from {index.name} --hw {hardware or 'HW'}"
+    if edits:
+        return edits, _(
+            "It is converted for {about}; for another cluster: {command} --platform PLATFORM.",
+            about=cluster(hardware=hardware).about,
+            command=command,
+        )
+    if by_hardware and not problem:
+        return [], _("Left unchanged: decide whether the job needs it.")
+    return [], _(
+        "{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the "
+        "names of resources, labels and nodes.",
+        command=command,
+        problem=problem,
+    )
+
+
+def _for_cluster(context: TextContext) -> str:
+    hardware = context.hardware or DEFAULT_HARDWARE
+    names = " or ".join(
+        f"{entry['hw'][hardware]['resource']} ({name})"
+        for name, entry in tables()["platforms"].items()
+        if hardware in entry["hw"]
+    )
+    return _(
+        "Name the cluster's NPU resource, such as {names} on {hardware}, and nodes that have it.",
+        names=names,
+        hardware=hardware,
+    )
+
+
+class ImageOptions(Options):
+    """``images``: beginnings of names, each with what it holds: ``torch`` or ``cuda``.
+
+    ``image`` is what is taken instead: ``{cann}`` is CANN's version in lower case, ``{product}`` the chip as
+    the tags name it, ``{python}`` a Python of the release. ``products``: the tags' names of the product lines
+    of ``--hardware``, that of none under an empty name. ``oldest``: the first CANN that has such images.
+    Without an ``image`` the rule's advice says which one to take.
+    """
+
+    images: dict[str, str] = field(default_factory=dict)
+    image: str = ""
+    products: dict[str, str] = field(default_factory=dict)
+    oldest: str = ""
+
+
+def find_images(context: TextContext, rules: list[Rule[ImageOptions]]) -> Iterator[Match]:
+    """Images that are made for CUDA: a Dockerfile's are replaced, others reported."""
+    for setting in context.index.content.settings:
+        names_one = setting.kind == "key" and setting.name.rpartition(".")[2] in ("FROM", "image")
+        if not setting.value or not (names_one or context.index.type == "dockerfile"):
+            continue  # in a Dockerfile an ARG may name one
+        # What has another image to offer comes first.
+        for rule in sorted(rules, key=lambda each: not each.options.image):
+            holds = _holds(setting.value, rule.options)
+            if holds is not None and setting.value_span is not None:
+                yield _of_image(context, rule, setting, setting.value_span, holds)
+                break
+
+
+def _holds(image: str, options: ImageOptions) -> Optional[str]:
+    """What is in an image, None where it is none of those in question."""
+    for name, holds in options.images.items():
+        if re.match(rf"(?:docker\.io/)?{re.escape(name)}(?![\w-])", image):
+            return holds if name != "pytorch/pytorch" or "cu" in image else None
+    return None
+
+
+def _of_image(
+    context: TextContext, rule: Rule[ImageOptions], setting: Setting, span: tuple[int, int], holds: str
+) -> Match:
+    options, release, version = rule.options, recommended(context.version.text), context.version.text
+    image, edits = "", list[Edit]()
+    if release is not None:
+        product = options.products.get(context.hardware)
+        python = next((one for one in _PYTHONS if one in release.python), "")
+        order, oldest = cann_order(release.cann), cann_order(options.oldest)
+        if options.image and product and python and order and oldest and order >= oldest:
+            image = options.image.format(cann=release.cann.lower(), product=product, python=python)
+            if setting.name == "FROM":
+                edits = _of_base(context, span, image, release if holds == "torch" else None)
+            elif setting.kind == "variable":
+                edits = [Edit(*span, image)]
+    if image:
+        advice = _(
+            "Use an image with CANN, such as {image}, with torch and torch_npu installed.", image=image
+        )
     else:
-        end, between = _quoted(arguments[asked.last + 1])[0], end
-        text = data[between:end]
-    if text.strip(b", \t\r\n"):
-        raise ContainerError("a comment stands among the arguments")
-    return Edit(start, end, "")
+        advice = _("Use an image with the CANN that matches torch_npu for torch {version}.", version=version)
+    advice = "" if edits else rule.advice or advice
+    return found_in_text(context, rule, span, api=str(setting.value), edits=edits, advice=advice)
+
+
+def _of_base(
+    context: TextContext, span: tuple[int, int], image: str, installed: Optional[ReleaseSet]
+) -> list[Edit]:
+    """What makes a base image an argument of the build, and installs the torch of a release."""
+    lines, settings = context.index.lines, context.index.content.settings
+    first = next(one for one in settings if one.name == "FROM" and one.kind == "key")
+    newline = "\r\n" if b"\r\n" in lines.data else "\n"
+    edits = [Edit(*span, f"${{{_ARG}}}")]
+    if not any(one.name == _ARG and one.name_span < first.name_span for one in settings):
+        start = lines.span(*[lines.line_of(first.name_span[0])] * 2)[0]
+        edits.insert(0, Edit(start, start, f"ARG {_ARG}={image}{newline}"))
+    if installed is not None:
+        end = lines.content_end(lines.line_of(span[1]))
+        vision = f" torchvision=={installed.torchvision}" if installed.torchvision else ""
+        packages = f"torch=={installed.torch}{vision} torch_npu=={installed.torch_npu}"
+        edits.append(Edit(end, end, f"{newline}RUN pip install --no-cache-dir {packages}"))
+    return edits

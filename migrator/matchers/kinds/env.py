@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from migrator.api_support import env_vars
@@ -18,12 +17,14 @@ from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name, string_value
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
-_CALLS = frozenset(
-    {"getenv", "putenv", "unsetenv", "get", "setdefault", "pop", "setenv", "delenv", "get_env", "env"}
+_CALLS = frozenset({"getenv", "putenv", "unsetenv", "setenv", "delenv", "get_env", "env"})
+_MESSAGE = re.compile(
+    r"(?:Error|Warning|Exception|^(?:print|info|debug|warning|warn|error|critical|exception|log|write|skip|fail))$"
 )
+_MESSAGE_KEYWORDS = frozenset("help description epilog usage reason msg message".split())
+_SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
 
 
-@dataclass(frozen=True)
 class EnvOptions(Options):
     """Where the variables are: ``certain`` in the environment itself, ``likely`` in other exact texts.
 
@@ -61,8 +62,7 @@ def _named(
     rule = by_verdict.get(place if rename else "report") if place else None
     if rule is None:
         return
-    is_set = _is_set(index, node)
-    value = _assigned(index, node) if is_set else None
+    is_set, value = _given(index, node)
     bad = _foreign_value(variable, value) if rename else ""
     edits: list[Edit] = []
     advice, safety = variable.advice, ""
@@ -117,30 +117,31 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
 
 def _place(context: FileContext, node: ast.Constant) -> str | None:
     """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
-    parent = context.index.parent(node)
+    parent, called = context.index.parent(node), ""
+    others: list[ast.expr | None] = []
     if isinstance(parent, ast.Expr):
         return None
     if isinstance(parent, ast.Subscript):
         return "certain" if _is_environment(context, parent.value) else "report"
     if isinstance(parent, ast.Call) and node in parent.args:
         called = called_name(parent)
-        if called in _CALLS and parent.args.index(node) == 0:
-            if called in ("get", "pop", "setdefault"):
-                holder = getattr(parent.func, "value", None)
-                return "certain" if _is_environment(context, holder) else "report"
+        if called in ("get", "pop", "setdefault") and parent.args[0] is node:
+            return "certain" if _is_environment(context, getattr(parent.func, "value", None)) else "report"
+        if called in _CALLS and parent.args[0] is node:
             return "certain"
         if called in ("print", "info", "warning", "error", "debug", "add_argument", "compile", "Exception"):
             return None
-        return "likely"
-    if isinstance(parent, ast.Compare):
+    elif isinstance(parent, ast.Compare):
         others = [parent.left, *parent.comparators]
-        return "certain" if any(_is_environment(context, other) for other in others) else "likely"
-    if isinstance(parent, ast.Dict):
-        environment = None in parent.keys or _is_given_as_environment(context, parent)
-        if not environment and node in parent.keys and _is_own_name(context, parent, node):
-            return None
-        return "certain" if node in parent.keys and environment else "likely"
-    return "likely"
+    elif isinstance(parent, ast.Dict) and node in parent.keys:
+        holder = context.index.parent(parent)
+        if isinstance(holder, ast.Assign):
+            others = [holder.targets[0]]
+        if None in parent.keys or (isinstance(holder, ast.keyword) and holder.arg == "env"):
+            return "certain"
+        if not any(_is_environment(context, other) for other in others):
+            return None if _is_own_name(context, parent, node) else "likely"
+    return "certain" if any(_is_environment(context, other) for other in others) else "likely"
 
 
 def _is_own_name(context: FileContext, table: ast.Dict, key: ast.expr) -> bool:
@@ -154,13 +155,6 @@ def _is_own_name(context: FileContext, table: ast.Dict, key: ast.expr) -> bool:
     return isinstance(value, (ast.Lambda, ast.Call)) and any(
         string_value(part) in names for part in ast.walk(value)
     )
-
-
-def _is_given_as_environment(context: FileContext, table: ast.Dict) -> bool:
-    holder = context.index.parent(table)
-    if isinstance(holder, ast.keyword):
-        return holder.arg == "env"
-    return isinstance(holder, ast.Assign) and _is_environment(context, holder.targets[0])
 
 
 def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
@@ -185,45 +179,31 @@ def _foreign_value(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
     return ""
 
 
-def _is_set(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether the place gives the variable a value, and does not only ask for it."""
+def _given(index: ModuleIndex, node: ast.AST) -> tuple[bool, ast.expr | None]:
+    """Whether the place gives the variable a value, and does not only ask for it; and that value."""
     parent = index.parent(node)
-    if isinstance(parent, ast.Subscript):
-        return isinstance(parent.ctx, ast.Store)
-    if isinstance(parent, ast.Call):
-        return called_name(parent) in ("setdefault", "putenv", "setenv")
-    return isinstance(parent, ast.Dict)
-
-
-def _assigned(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
-    parent = index.parent(node)
-    if isinstance(parent, ast.Dict) and node in parent.keys:
-        return parent.values[parent.keys.index(node)]
-    if isinstance(parent, ast.Call) and node in parent.args and len(parent.args) > 1:
-        return parent.args[1]
-    around = index.parent(parent)
-    return around.value if isinstance(around, ast.Assign) and isinstance(parent, ast.Subscript) else None
-
-
-def _is_message(holder: ast.AST | None) -> bool:
-    """Whether a text in this place is only shown, or stands in a longer one."""
-    if isinstance(holder, (ast.Expr, ast.JoinedStr, ast.Raise, ast.Assert)):
-        return True
-    if isinstance(holder, ast.keyword):
-        return holder.arg in _MESSAGE_KEYWORDS
-    called = called_name(holder)
-    return called in _MESSAGES or called.endswith(("Error", "Warning", "Exception"))
-
-
-_MESSAGES = frozenset("print info debug warning warn error critical exception log write skip fail".split())
-_MESSAGE_KEYWORDS = frozenset("help description epilog usage reason msg message".split())
-_SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
+    if isinstance(parent, ast.Dict):
+        return True, parent.values[parent.keys.index(node)] if node in parent.keys else None
+    if isinstance(parent, ast.Call) and called_name(parent) in ("setdefault", "putenv", "setenv"):
+        return True, parent.args[1] if node in parent.args and len(parent.args) > 1 else None
+    if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+        around = index.parent(parent)
+        return True, around.value if isinstance(around, ast.Assign) else None
+    return False, None
 
 
 def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, text: str) -> Iterator[Match]:
     """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
     rule, holder = by_verdict.get("report"), context.index.parent(node)
-    if rule is None or "=" not in text or len(text) > 2000 or _is_message(holder):
+    if rule is None or "=" not in text or len(text) > 2000:
+        return
+    if isinstance(holder, (ast.Expr, ast.JoinedStr, ast.Raise, ast.Assert)):
+        return  # it is only shown, or stands in a longer text
+    if (
+        holder.arg in _MESSAGE_KEYWORDS
+        if isinstance(holder, ast.keyword)
+        else _MESSAGE.search(called_name(holder))
+    ):
         return
     for name in _SETTING.findall(text):
         variable = env_vars.look_up(name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, Optional
 
 from migrator.findings.finding import Severity
@@ -15,8 +14,15 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import rule_of
 from migrator.matchers.packs import Options, Rule
-from migrator.names.execution import is_conditional, surely_runs
-from migrator.names.guards import IMPORT_ERRORS, catching, is_asked_first, is_caught, is_for_types
+from migrator.names.conditions import (
+    IMPORT_ERRORS,
+    catching,
+    is_asked_first,
+    is_caught,
+    is_conditional,
+    is_for_types,
+    surely_runs,
+)
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, imported, string_value
 from migrator.project.frameworks import imports_torch
@@ -25,7 +31,6 @@ _SHARE = 10  # where less than one in so many files is of another framework, the
 _LESS: dict[str, Severity] = {"blocker": "warning", "error": "warning", "warning": "info", "info": "info"}
 
 
-@dataclass(frozen=True)
 class ImportOptions(Options):
     """``once`` is for the first import of a file only.
 

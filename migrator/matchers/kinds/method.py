@@ -12,10 +12,10 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.move import MethodOptions, moved_with_to
 from migrator.matchers.kinds.torchscript import in_torchscript
 from migrator.matchers.packs import Rule
-from migrator.names.guards import is_guarded
+from migrator.names.conditions import is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import attributes, bare_name, called_name, imported
-from migrator.names.values import CLASS, FOREIGN, MODULE, TENSOR, Value, is_class_of_torch, options_like
+from migrator.names.what_is import CLASS, FOREIGN, MODULE, TENSOR, Value, is_class_of_torch, options_like
 from migrator.project.frameworks import TORCH
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
@@ -26,7 +26,12 @@ def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iter
     for node, rule in _members(context, rules):
         call = context.index.call_of(node)
         if call:
-            fits = _arguments_fit(call) or _is_of_project(context, node.attr)
+            # torch's cuda(device=None, non_blocking=False), or a method of the project about tensors.
+            fits = len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
+            fits = fits or any(
+                node.attr in facts.methods and context.project.related(facts)
+                for facts in context.project.classes
+            )
         else:
             fits = _method_as_value(context, node)
         if fits:
@@ -43,12 +48,23 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
         if not isinstance(node.ctx, ast.Load) or (node.attr != "is_cuda" and _is_own(node)):
             continue
         if not rule.replace:
-            is_others = TORCH in rule.framework and _is_of_others(context, node.value)
-            if not is_others and not is_guarded(context.index, node, {node.attr}):
+            made = node.value.func if isinstance(node.value, ast.Call) else node.value
+            name = context.index.qualified_name(made)
+            # Another library has it, which is imported, or gives it by one of its calls.
+            is_others = context.value(node.value).kind == FOREIGN or bool(
+                name and not name.startswith("torch.")
+            )
+            if not (is_others and TORCH in rule.framework) and not is_guarded(
+                context.index, node, {node.attr}
+            ):
                 yield found(context, rule, node, api=f".{node.attr}")
         elif node.attr == "is_cuda" or _is_handle(context, node):
             yield from _judged(context, rule, node)
-        elif not _is_given(context, node.attr):
+        elif not any(
+            each.attr == node.attr and isinstance(each.ctx, ast.Store)
+            for ref in context.index.refs
+            for each in attributes(ref)
+        ):  # the file itself stores nothing under the name
             yield _left(context, rule, node, _("it is unknown whether it belongs to torch"))
 
 
@@ -57,13 +73,6 @@ def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where
     api, message = f".{node.attr}", _(".{attr} is left unchanged: {why}", attr=node.attr, why=why)
     advice = _("Where {where}, write {replace}.", where=where, replace=rule.replace)
     return found(context, rule, node, api=api, message=message, advice=advice, severity="warning")
-
-
-def _is_of_others(context: FileContext, holder: ast.expr) -> bool:
-    """Whether what has a member is another library's: that is imported, or that one of its calls gives."""
-    made = holder.func if isinstance(holder, ast.Call) else holder
-    name = context.index.qualified_name(made)
-    return context.value(holder).kind == FOREIGN or (bool(name) and not name.startswith("torch."))
 
 
 def _is_handle(context: FileContext, node: ast.Attribute) -> bool:
@@ -75,12 +84,6 @@ def _is_handle(context: FileContext, node: ast.Attribute) -> bool:
     return any(kind in name.lower() for name in names)
 
 
-def _is_given(context: FileContext, name: str) -> bool:
-    """Whether the file itself stores something under the name of an attribute."""
-    every = (node for ref in context.index.refs for node in attributes(ref))
-    return any(node.attr == name and isinstance(node.ctx, ast.Store) for node in every)
-
-
 def _members(context: FileContext, rules: list[Rule]) -> Iterator[tuple[ast.Attribute, Rule]]:
     members = {name.lstrip("."): rule for rule in reversed(rules) for name in rule.match}
     for ref in context.index.refs:
@@ -90,17 +93,6 @@ def _members(context: FileContext, rules: list[Rule]) -> Iterator[tuple[ast.Attr
 def _is_own(node: ast.Attribute) -> bool:
     """Whether it is a member of the object itself."""
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-
-
-def _arguments_fit(call: ast.Call) -> bool:
-    """Whether a call could be torch's ``cuda(device=None, non_blocking=False)``."""
-    return len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
-
-
-def _is_of_project(context: FileContext, member: str) -> bool:
-    """Whether a class of the project defines a member about tensors, with arguments of its own."""
-    project = context.project
-    return any(member in facts.methods and project.related(facts) for facts in project.classes)
 
 
 def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
@@ -129,7 +121,12 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
         return False
     if isinstance(around, ast.Call):
         likely = node in around.args
-    elif isinstance(around, ast.Assign) and _is_called(context, around):
+    elif isinstance(around, ast.Assign) and any(
+        context.index.call_of(use)
+        for target in around.targets
+        if isinstance(target, ast.Name)
+        for use in context.index.uses_of(target)
+    ):
         likely = True
     else:
         holds = (ast.Assign, ast.Dict, ast.List, ast.Tuple, ast.Return, ast.keyword)
@@ -146,12 +143,6 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
 
 # Names of what has the method.
 _MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
-
-
-def _is_called(context: FileContext, assignment: ast.Assign) -> bool:
-    """Whether a name that is assigned to is called in the same scope."""
-    names = [target for target in assignment.targets if isinstance(target, ast.Name)]
-    return any(context.index.call_of(use) for name in names for use in context.index.uses_of(name))
 
 
 _MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})

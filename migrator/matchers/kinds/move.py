@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
@@ -22,14 +21,14 @@ from migrator.matchers.packs import Options
 from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, bare_name, called_name, hands_on, holder_of, is_none
-from migrator.names.values import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value, is_class_of_torch
+from migrator.names.what_is import CLASS, MAYBE, MODULE, TENSOR, UNKNOWN, Value, is_class_of_torch
+from migrator.project.offers import LIGHTNING, SET_DEVICE
 
 _DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 _MOST_VALUES = 20  # a name that is given more is not followed
 _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 
 
-@dataclass(frozen=True)
 class MethodOptions(Options):
     """``own``: classes of libraries with their own ``cuda()``. ``integers``: functions that give an int."""
 
@@ -131,7 +130,7 @@ def _ignores_device(
         return False
     if _may_be_none(context, device):
         return False
-    chosen = context.project.program.set_devices
+    chosen = context.project.offers.names(SET_DEVICE)
     if isinstance(device, ast.Constant) and device.value == 0:
         return bool(chosen)  # the first NPU is the current one where nobody chooses another
     if context.index.segment(device) in chosen or _is_current(context, device):
@@ -197,7 +196,7 @@ def _is_torch(context: FileContext, node: ast.AST, name: str) -> bool:
 
 def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.expr, value: Value) -> bool:
     """Whether what has the method is, or may well be, of a class that has the method itself."""
-    index, lightning = context.index, context.project.program.lightning
+    index, lightning = context.index, context.project.offers.names(LIGHTNING)
     packages = _packages(context, options)
     if not packages and not lightning:
         return False

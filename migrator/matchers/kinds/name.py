@@ -5,26 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from sys import intern
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.language import _
+from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_of
 from migrator.matchers.moved_imports import import_form, move_names
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.removal import without_statement
-from migrator.names.guards import is_asked_for, is_guarded
+from migrator.names.conditions import is_asked_for, is_guarded, needs_value, stops_without
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
 from migrator.names.tree import Import, bare_name, called_name, imported
-from migrator.names.values import options_like
-from migrator.names.ways import needs_value, stops_without
+from migrator.names.what_is import options_like
 
 
-@dataclass(frozen=True)
 class NameOptions(Options):
     """Which uses of a name are only reported.
 
@@ -229,7 +227,13 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
     value = index.call_of(node) or node
     if stops_without(index, value):
         return "blocker"
-    if _is_tested(index, value) or is_asked_for(index, value, name):
+    # if x, not x, x is None, x and …
+    parent = index.parent(value)
+    if isinstance(parent, ast.Compare):
+        is_tested = isinstance(parent.ops[0], (ast.Is, ast.IsNot))
+    else:
+        is_tested = isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is value
+    if is_tested or is_asked_for(index, value, name):
         return "info"
     return "blocker" if needs_value(index, value) else ""
 
@@ -238,14 +242,6 @@ def _is_asked_for(context: FileContext, name: str) -> bool:
     """Whether the file asks with ``hasattr`` for a name that is missing on an NPU, and so has another way."""
     last = name.rpartition(".")[2]
     return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
-
-
-def _is_tested(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a condition asks whether a value is there: ``if x``, ``not x``, ``x is None``, ``x and …``."""
-    parent = index.parent(node)
-    if isinstance(parent, ast.Compare):
-        return isinstance(parent.ops[0], (ast.Is, ast.IsNot))
-    return isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is node
 
 
 def _belonging(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from migrator.findings.finding import Edit
 from migrator.language import _
@@ -24,7 +24,6 @@ _SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp)
 _LEVELS = 8  # how far a pattern may reach above the call that it starts from
 
 
-@dataclass(frozen=True)
 class PatternOptions(Options):
     """What else counts as the pattern, and when it is replaced.
 
@@ -52,45 +51,37 @@ PatternRule = Rule[PatternOptions]
 def find(context: FileContext, rules: list[PatternRule]) -> Iterator[Match]:
     """The expressions that fit one of a rule's patterns, one for each function, and definitions by name."""
     for rule in rules:
-        yield from _of_rule(context, rule)
+        holders: set[ast.AST | None] = set()  # the functions that have one
+        yield from _expressions(context, rule, holders)
+        yield from _by_name(context, rule, holders)
 
 
-def _of_rule(context: FileContext, rule: PatternRule) -> Iterator[Match]:
+def _expressions(context: FileContext, rule: PatternRule, holders: set[ast.AST | None]) -> Iterator[Match]:
     patterns = [compiled(text) for text in rule.match]
     others = [compiled(text) for text in rule.options.not_where]
-    words = starting_words(rule)
-    seen: set[int] = set()
-    holders: set[int] = set()
+    words, seen = starting_words(rule), set[ast.AST]()
     for anchor in context.index.calls:
-        if called_name(anchor) not in words:
-            continue
-        for place, node in enumerate(ancestors(context.index, anchor)):
-            outcome = None if place > _LEVELS else _first(context.index, patterns, node)
+        around = ancestors(context.index, anchor) if called_name(anchor) in words else ()
+        for node in islice(around, _LEVELS + 1):
+            outcome = _first(context.index, patterns, node)
             if outcome is None:
                 continue
-            if _first(context.index, others, node) is not None:
-                break
-            if rule.options.only_defined and not _defined_as(context, rule, node):
-                break
+            known_better = _first(context.index, others, node) is not None
+            defined = _defined_as(context, rule, node)
             holder = context.index.function_of(node)
-            edits = _rewriting(context, rule, node, outcome)
-            if id(node) not in seen and (edits or id(holder) not in holders):
-                seen.add(id(node))
-                holders.add(id(holder))
-                yield _report(context, rule, node, edits)
+            if not known_better and (defined or not rule.options.only_defined):
+                edits = _rewriting(context, rule, node, outcome)
+                if node not in seen and (edits or holder not in holders):
+                    seen.add(node)
+                    holders.add(holder)
+                    kind, name = defined or ("special", rule.name)
+                    form, own = {"def": "function"}.get(kind, kind), rule.replace.startswith("torch_npu.")
+                    yield found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
             break
-    yield from _by_name(context, rule, holders)
 
 
 def _first(index: ModuleIndex, patterns: Iterable[Term], node: ast.expr) -> PatternMatch | None:
     return next((outcome for p in patterns if (outcome := matched(index, p, node)) is not None), None)
-
-
-def _report(context: FileContext, rule: PatternRule, node: ast.AST, edits: list[Edit]) -> Match:
-    kind, name = _defined_as(context, rule, node) or ("special", rule.name)
-    form = {"def": "function"}.get(kind, kind)
-    own = rule.replace.startswith("torch_npu.")
-    return found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
 
 
 def _defined_as(context: FileContext, rule: PatternRule, node: ast.AST) -> tuple[str, str] | None:
@@ -108,20 +99,18 @@ def _is_called(pattern: str, kind: str, name: str) -> bool:
     return wanted == kind and fnmatchcase(name, glob)
 
 
-def _by_name(context: FileContext, rule: PatternRule, holders: set[int]) -> Iterator[Match]:
+def _by_name(context: FileContext, rule: PatternRule, holders: set[ast.AST | None]) -> Iterator[Match]:
     definitions = rule.options.definitions
-    if not definitions:
-        return
     needed, unwanted = rule.options.body, rule.options.body_not
     index = context.index
-    for node in (*index.classes, *index.functions):
+    for node in (*index.classes, *index.functions) if definitions else ():
         kind = "class" if isinstance(node, ast.ClassDef) else "def"
         if not any(_is_called(pattern, kind, node.name) for pattern in definitions):
             continue
         words = identifiers(index.segment(node).partition(node.name)[2])
         if (needed and words.isdisjoint(needed)) or not words.isdisjoint(unwanted):
             continue
-        if any(id(inner) in holders for inner in ast.walk(node)):
+        if any(inner in holders for inner in ast.walk(node)):
             continue
         start = index.start(node)
         end = start + len(f"{'async def' if isinstance(node, ast.AsyncFunctionDef) else kind} {node.name}")

@@ -6,7 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Literal, Optional
 
@@ -18,7 +18,7 @@ from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
-from migrator.other_files.index import Content, Requirement, Span, TextIndex
+from migrator.other_files.index import Content, Requirement, TextIndex
 from migrator.other_files.requirements import alone_on_line, requirement_at, requirements_of
 
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
@@ -32,7 +32,6 @@ _INDEX = ("--index-url", "-i")
 _PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
 
-@dataclass(frozen=True)
 class RequirementOptions(Options):
     """What is done with a package: ``version`` writes that of the named torch, ``excluded`` reports one that
     excludes it; ``replace`` writes another package, ``remove`` takes the line away, ``report`` only speaks.
@@ -50,86 +49,24 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
     """The requirements that a rule has something to say of."""
     name = context.index.name
     rules = [rule for rule in rules if not any(fnmatchcase(name, one) for one in rule.options.not_in)]
-    every = list(requirements_of(context.index))
-    by_action: dict[str, Rule[RequirementOptions]] = {rule.options.action: rule for rule in rules}
-    release = recommended(context.version.text)
-    for item in every:
-        if release and item.name in _FAMILY:
-            yield from _versions(context, by_action, item, every, release)
-            continue
-        for rule in rules:
-            value = _told(rule, item)
-            if value is not None:
-                with_list = _emptied(context, rules, item, every) if rule.options.action == "remove" else ()
-                yield _package(context, rule, item, value, with_list)
-                break
+    yield from _found(context, rules, list(requirements_of(context.index)))
 
 
-def _told(rule: Rule[RequirementOptions], item: Requirement) -> Optional[str]:
-    """What a rule says of a package; None where it is not about it."""
-    known = rule.options.packages
-    return next((known[one] for one in known if fnmatchcase(item.name, one)), None)
-
-
-def _emptied(
-    context: TextContext, rules: list[Rule[RequirementOptions]], item: Requirement, every: list[Requirement]
-) -> Sequence[Edit]:
-    """The edits that remove a list of pip's in an environment.yml, where none of its items stays.
-
-    They go with its first item: conda does not take an empty ``- pip:``.
-    """
-    if context.index.type != "yaml" or not item.group.endswith(".pip"):
-        return ()
-    items = [one for one in every if one.group == item.group]
-    settings = context.index.content.settings
-    if any(one.kind == "option" and one.command is None for one in settings):
-        return ()
-    written = [one for one in settings if one.name.rpartition(".")[0] == item.group]
-    removed = [rule for rule in rules if rule.options.action == "remove"]
-    gone = [one for one in items if one.line and any(_told(rule, one) is not None for rule in removed)]
-    holder = next((one for one in settings if one.name == item.group), None)
-    if items[0] is not item or len(gone) < len(written) or len(gone) < len(items) or holder is None:
-        return ()
-    lines = context.index.lines
-    number = lines.line_of(holder.name_span[0])
-    if context.index.text_of(lines.span(number, number)).split("#")[0].strip() != "- pip:":
-        return ()
-    return [Edit(*lines.span(number, number), ""), *(Edit(*one.line, "") for one in gone if one.line)]
-
-
-def find_in_setup(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Torch, and what is built for it, in the lists that ``setup()`` is given."""
-    release = recommended(context.version.text)
-    other = _setup(context)
-    every = other.index.content.requirements
-    for item in every:
-        if release and item.name in _FAMILY:
-            yield from _versions(other, {"version": rule, "excluded": rule}, item, every, release)
-
-
-def find_packages_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Iterator[Match]:
-    """Packages for CUDA in the lists that ``setup()`` is given."""
-    other = _setup(context)
-    for item in other.index.content.requirements:
-        value = _told(rule, item)
-        if value is not None:
-            yield _package(other, rule, item, value)
-
-
-def _setup(context: FileContext) -> TextContext:
-    """What ``setup()`` is given, as that of a file that is no Python."""
+def find_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Iterator[Match]:
+    """The same of the lists that ``setup()`` is given."""
     index = context.index
-    content = Content(requirements=tuple(dict.fromkeys(_of_setup(index))))
-    text = TextIndex(context.name, "setup", index.lines, content)
-    return TextContext(text, context.version, context.project, context.hardware, context.vocabularies)
-
-
-def _of_setup(index: ModuleIndex) -> Iterator[Requirement]:
-    for call in index.calls:
-        if called_name(call) == "setup":
-            for keyword in call.keywords:
-                if keyword.arg in _SETUP_LISTS:
-                    yield from _in_value(index, keyword.value, keyword.arg)
+    found = (
+        item
+        for call in index.calls
+        if called_name(call) == "setup"
+        for keyword in call.keywords
+        if keyword.arg in _SETUP_LISTS
+        for item in _in_value(index, keyword.value, keyword.arg)
+    )
+    every = tuple(dict.fromkeys(found))
+    text = TextIndex(context.name, "setup", index.lines, Content(requirements=every))
+    other = TextContext(text, context.version, context.project, context.hardware, context.vocabularies)
+    yield from _found(other, [rule], every)
 
 
 def _in_value(index: ModuleIndex, value: ast.expr, group: str) -> Iterator[Requirement]:
@@ -143,13 +80,34 @@ def _in_value(index: ModuleIndex, value: ast.expr, group: str) -> Iterator[Requi
             yield from _in_value(index, part, f"{group} {index.start(part)}")
     elif isinstance(value, (ast.List, ast.Tuple)):
         for part in value.elts:
-            text, raw = string_value(part), index.segment(part)
-            if text is not None and raw[1:-1] == text:
-                span = index.start(part), index.end(part)
+            text, span = string_value(part), index.span(part)
+            if text is not None and index.segment(part)[1:-1] == text:
                 line = alone_on_line(index.lines, span)
                 item = requirement_at(text, span[0] + 1, span=span, group=group, line=line)
                 if item is not None:
                     yield item
+
+
+def _found(
+    context: TextContext, rules: list[Rule[RequirementOptions]], every: Sequence[Requirement]
+) -> Iterator[Match]:
+    by_action: dict[str, Rule[RequirementOptions]] = {rule.options.action: rule for rule in rules}
+    if context.index.type == "setup" and "version" in by_action:
+        by_action["excluded"] = by_action["version"]
+    release = recommended(context.version.text)
+    for item in every:
+        if release and item.name in _FAMILY:
+            yield from _versions(context, by_action, item, every, release)
+            continue
+        for rule in rules:
+            known = rule.options.packages
+            value = next((known[one] for one in known if fnmatchcase(item.name, one)), None)
+            if value is not None:
+                # conda does not take an empty list: it goes with its first item.
+                items = [one for one in every if one.group == item.group]
+                with_list = _list_of(context.index, rules, items) if items[0] is item else ()
+                yield _package(context, rule, item, value, with_list)
+                break
 
 
 def _package(
@@ -157,7 +115,7 @@ def _package(
     rule: Rule[RequirementOptions],
     item: Requirement,
     value: str,
-    with_list: Sequence[Edit] = (),
+    with_list: Sequence[Edit],
 ) -> Match:
     action, edits, message = rule.options.action, list[Edit](), rule.message
     if action == "replace" and not item.address and item.by != "poetry":
@@ -175,6 +133,26 @@ def _package(
     return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
 
+def _list_of(
+    index: TextIndex, rules: list[Rule[RequirementOptions]], items: list[Requirement]
+) -> Sequence[Edit]:
+    """The edits that remove a list of pip's in an environment.yml, where none of its items stays."""
+    settings, group = index.content.settings, items[0].group
+    if index.type != "yaml" or not group.endswith(".pip"):
+        return ()
+    removed = [one for rule in rules if rule.options.action == "remove" for one in rule.options.packages]
+    written = [one for one in settings if one.name.rpartition(".")[0] == group]
+    gone = [one.line for one in items if one.line and any(fnmatchcase(one.name, each) for each in removed)]
+    holder = next((one for one in settings if one.name == group), None)
+    options = any(one.kind == "option" and one.command is None for one in settings)
+    if options or len(gone) < max(len(written), len(items)) or holder is None:
+        return ()
+    line = index.lines.span(*[index.lines.line_of(holder.name_span[0])] * 2)
+    if index.text_of(line).split("#")[0].strip() != "- pip:":
+        return ()
+    return [Edit(*line, ""), *(Edit(*each, "") for each in gone)]
+
+
 def _versions(
     context: TextContext,
     by_action: dict[str, Rule[RequirementOptions]],
@@ -183,52 +161,50 @@ def _versions(
     release: ReleaseSet,
 ) -> Iterator[Match]:
     """Torch and what is built for it: the versions that belong together."""
-    torch = context.version.text
-    wanted = {
+    torch, name = context.version.text, item.name
+    own = {
         "torchvision": release.torchvision,
         "torchaudio": release.torchaudio,
         _TORCH_NPU: release.torch_npu,
     }
-    version = wanted.get(item.name, torch)
+    version = own.get(name, torch)
     if not version or not _is_for_linux(item):
         return
-    excluding, writing = by_action.get("excluded"), by_action.get("version")
     pin = _PIN_OF_POETRY if item.by == "poetry" else _PIN
     fits, pinned = _fits(item, version), bool(pin.match(item.specifier))
     # What the sentences speak of; each takes what it names.
-    about = {"name": item.name, "specifier": item.specifier, "version": version, "torch": torch}
-    if item.locked or item.address or item.by == "conda" or fits is None:
+    about = {"name": name, "specifier": item.specifier, "version": version, "torch": torch}
+    unclear = item.locked or item.address or item.by == "conda" or fits is None
+    rule, advice, severity, edits = by_action.get("excluded"), "", "", list[Edit]()
+    if unclear:
         for_cuda = "+cu" in item.specifier or "cu1" in item.address
-        if excluding is not None and (for_cuda or not fits or item.by == "conda"):
-            message = _why(item, version)
-            yield found_in_text(
-                context, excluding, item.span, api=item.name, message=message, severity="warning"
-            )
+        if fits and not for_cuda and item.by != "conda":
+            return
+        message, severity = _why(item, version), "warning"
     elif not fits and not pinned:
-        if excluding is not None:
-            if item.name in _TORCH:
-                message = _(
-                    "{name} {specifier} excludes torch {torch}, the version of this migration", **about
-                )
-            else:
-                message = _("{name} {specifier} excludes {version}, which is for torch {torch}", **about)
-            advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
-            yield found_in_text(context, excluding, item.span, api=item.name, message=message, advice=advice)
-    elif writing is not None:
-        pins = pinned or (item.name == "torch" and context.index.type in _INSTALLED)
+        message = (
+            _("{name} {specifier} excludes torch {torch}, the version of this migration", **about)
+            if name in _TORCH
+            else _("{name} {specifier} excludes {version}, which is for torch {torch}", **about)
+        )
+        advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
+    else:
+        rule, severity = by_action.get("version"), "warning"
+        pins = pinned or (name == "torch" and context.index.type in _INSTALLED)
         edits = [Edit(*item.specifier_span, f"=={version}")] if pins and not (pinned and fits) else []
-        if item.name == "torch":
+        if name == "torch":
             edits += _torch_npu(context, item, every, release.torch_npu)
-        if item.name == _TORCH_NPU:
-            message = _("torch_npu {version} is the release for torch {torch}", **about)
-        else:
-            message = _(
-                "{name} {version} matches torch_npu {torch_npu}", **about, torch_npu=release.torch_npu
-            )
-        if edits:
-            yield found_in_text(
-                context, writing, item.span, api=item.name, edits=edits, message=message, severity="warning"
-            )
+        if not edits:
+            return
+        message = (
+            _("torch_npu {version} is the release for torch {torch}", **about)
+            if name == _TORCH_NPU
+            else _("{name} {version} matches torch_npu {torch_npu}", **about, torch_npu=release.torch_npu)
+        )
+    if rule is not None:
+        yield found_in_text(
+            context, rule, item.span, api=name, edits=edits, message=message, advice=advice, severity=severity
+        )
 
 
 def _torch_npu(
@@ -243,17 +219,17 @@ def _torch_npu(
     new = f"torch_npu=={version}" if exact else f"torch_npu=={'.'.join(version.split('.')[:3])}.*"
     if item.by == "poetry":
         new = new.replace("_", "-").replace("==", ' = "==', 1) + '"'
-    written = context.index.text_of(item.span)
-    quote = written[0] if written[:1] in ("'", '"') else ""
+    first_sign = context.index.text_of(item.span)[:1]
+    quote = first_sign if first_sign in ("'", '"') else ""
     if item.line is None:
         return _in_command(context.index, item, quote, new) if item.group.startswith("command") else []
     start, end = item.line
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
     marker = f" ; {item.marker}" if item.marker else ""
-    before = context.index.text_of((start, item.span[0])) if item.by != "poetry" else ""
+    before = context.index.text_of((start, item.span[0]))
     if item.by == "poetry":
-        quote = ""
+        quote = before = ""
     comma = "," if quote and context.index.type in ("toml", "setup") else ""
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
@@ -277,7 +253,11 @@ def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> li
     command = index.content.commands[int(item.group.rpartition(" ")[2])]
     texts = [word.text or "" for word in command.words]
     if any(text.startswith(_INDEX) for text in texts) and "install" in texts:
-        if _has_open_quote(index, command.span):
+        try:
+            shlex.split(index.text_of(command.span), comments=True)
+        except ValueError:
+            return []
+        if index.data[command.span[1] :].lstrip(b" \t")[:1] in (b"'", b'"'):
             return []
         start, end = command.words[0].span[0], command.words[texts.index("install")].span[1]
         own = index.text_of((start, end))
@@ -285,36 +265,26 @@ def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> li
     return [Edit(end, end, f" {quote}{new}{quote}")]
 
 
-def _has_open_quote(index: TextIndex, span: Span) -> bool:
-    """Whether a quote is left open in a command, or right behind what is read of one."""
-    try:
-        shlex.split(index.text_of(span), comments=True)
-    except ValueError:
-        return True
-    return index.data[span[1] :].lstrip(b" \t")[:1] in (b"'", b'"')
-
-
 def _is_for_linux(item: Requirement) -> bool:
     """Whether a requirement's marker admits a machine with Linux, for some Python."""
     if not item.marker:
         return True
-    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName  # as above
+    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName  # as below
 
-    linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
-    machines = [
-        {
-            **linux,
-            "platform_machine": machine,
-            "python_version": f"3.{minor}",
-            "python_full_version": f"3.{minor}.9",
-        }
-        for machine in ("aarch64", "x86_64")
-        for minor in range(8, 15)
-    ]
+    machine = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": ""}
     try:
         marker = Marker(item.marker)
-        return (
-            any(marker.evaluate({**machine, "extra": ""}) for machine in machines) or "extra" in item.marker
+        return "extra" in item.marker or any(
+            marker.evaluate(
+                {
+                    **machine,
+                    "platform_machine": processor,
+                    "python_version": f"3.{minor}",
+                    "python_full_version": f"3.{minor}.9",
+                }
+            )
+            for processor in ("aarch64", "x86_64")
+            for minor in range(8, 15)
         )
     except (InvalidMarker, UndefinedEnvironmentName):
         return True
@@ -345,9 +315,6 @@ def _why(item: Requirement, version: str) -> str:
         return _(
             "conda's {name} is built for CUDA or has no torch_npu: install {name} {version} with pip", **about
         )
-    where = item.specifier
-    if item.address:
-        where = _("from {address}", address=item.address)
-    if item.locked:
-        where = _("with its hashes")
+    where = _("from {address}", address=item.address) if item.address else item.specifier
+    where = _("with its hashes") if item.locked else where
     return _("{name} {where}: install {version}", **about, where=where)

@@ -26,7 +26,6 @@ from migrator.names.device_strings import (
     context_of_device,
     context_of_tensor_type,
     is_argument_of,
-    is_docstring,
     names_backend,
     names_backends,
     names_device,
@@ -34,12 +33,11 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.guards import is_asked_first
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import String, called_name, given_as
-from migrator.names.values import options_like
+from migrator.names.tree import String, called_name
+from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
@@ -66,18 +64,11 @@ class Places:
     foreign_words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
 class StringOptions(Options):
-    """What a text looks like, how sure its place must be, and what is known of places.
+    """What a text looks like, how sure its place must be, and what is known of places."""
 
-    ``keyword`` are the arguments, settings or keys whose value a ``text`` must be. ``unless_asked`` is a
-    library: a text that is chosen where it is there stays.
-    """
-
-    shape: Literal["device", "backend", "tensor-type", "api-name", "attribute", "text"] = "text"
+    shape: Literal["device", "backend", "tensor-type", "api-name", "attribute"] = "device"
     verdict: Literal["certain", "likely", "unclear", "no"] = "certain"
-    keyword: tuple[str, ...] = ()
-    unless_asked: str = ""
     places: Places = Places()
 
 
@@ -317,28 +308,10 @@ def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: s
     return found(context, rule, node, api=value, message=message, advice=advice)
 
 
-def _text(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
-    """A text that is exactly what a rule's ``match`` says."""
-    value = written(context.index, node)
-    for rule in rules:
-        keyword, library = rule.options.keyword, rule.options.unless_asked
-        child = context.index.chosen(node)
-        # The name of the argument, the setting or the key that it is given as.
-        if keyword and given_as(context.index.parent(child), child).lstrip("_") not in keyword:
-            continue
-        if library and is_asked_first(context.index, node, library):
-            continue
-        if value in rule.match and isinstance(node, ast.Constant) and not is_docstring(context.index, node):
-            edits = replace_text(context.index, node, value, rule.replace) if rule.replace else []
-            return found(context, rule, node, api=value, edits=edits, needs_npu=False)
-    return None
-
-
 _SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, String], Outcome]] = {
     "attribute": _attribute,
     "tensor-type": _tensor_type,
     "api-name": _api_name,
     "device": _device,
     "backend": _backend,
-    "text": _text,
 }

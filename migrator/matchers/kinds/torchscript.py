@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from migrator.matchers.context import FileContext
 from migrator.names.tree import FUNCTIONS, Function, bare_name
+from migrator.project.offers import SCRIPTS_MODULES
 
 _COMPILERS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.export"})
 _CALLS = ("torch.jit.script", "torch.jit.script_if_tracing")
@@ -33,7 +34,7 @@ def in_torchscript(context: FileContext, node: ast.AST) -> bool:
     index.expand(owner)
     if any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases):
         return True
-    if function is None or not context.project.program.scripts_modules:
+    if function is None or not context.project.offers.of(SCRIPTS_MODULES):
         return False
     return function.name in _methods(context, owner)
 
@@ -67,7 +68,7 @@ def _functions(context: FileContext) -> frozenset[str]:
         ]
         first += [name for name in functions if context.project.is_scripted(name, context.name)]
         first += [name for name, item in functions.items() if _decorators(context, item) & _COMPILERS]
-        for owner in index.classes if context.project.program.scripts_modules else ():
+        for owner in index.classes if context.project.offers.of(SCRIPTS_MODULES) else ():
             compiled = _methods(context, owner)
             for item in owner.body:
                 if isinstance(item, FUNCTIONS) and item.name in compiled:

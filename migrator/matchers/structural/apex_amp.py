@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
 
 from migrator.api_support.versions import in_range
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
-from migrator.matchers.kinds.call import is_replaced
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.moved_imports import move_names
 from migrator.matchers.npu_import import insert_import, statement_separator
 from migrator.matchers.packs import Rule
-from migrator.names.execution import in_other_branch
+from migrator.matchers.query.uses import is_replaced
+from migrator.names.conditions import in_other_branch, is_inside
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     FUNCTIONS,
@@ -39,7 +39,6 @@ from migrator.names.tree import (
     root,
     string_value,
 )
-from migrator.names.ways import is_inside
 
 _AMP = "apex.amp"
 _SCALER = "amp_scaler"
@@ -50,125 +49,327 @@ _DROPPED = frozenset(
 )
 _GRADIENTS = re.compile(r"\bclip_grad|\.grad\b")
 _OWN_WAY = re.compile(r"\bGradScaler\b|\bautocast\b")
-
-
-@dataclass
-class _Uses:
-    """Where a file uses apex.amp, by what is called; ``others`` have no equivalent."""
-
-    starts: list[ast.Call] = field(default_factory=list)
-    scaled: list[ast.With] = field(default_factory=list)
-    parameters: list[ast.Call] = field(default_factory=list)
-    states: list[ast.Call] = field(default_factory=list)
-    others: list[ast.expr] = field(default_factory=list)
-    all: list[tuple[ast.expr, str]] = field(default_factory=list)
+_SIMPLE = (ast.Name, ast.Attribute, ast.Subscript)
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
 class _StaysError(Exception):
     """Why a file's use of apex.amp is not converted, as a clause."""
 
 
+def _stays_if(applies: object, why: str) -> None:
+    if applies:
+        raise _StaysError(why)
+
+
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """All changes of a file, or each import and each call with the reason why they stay."""
+    index = context.index
     if context.project.owns(_AMP, context.name):
         return
-    uses = _uses_of_amp(context.index)
-    if uses.all:
+    named = ((ref, index.qualified_name(ref)) for ref in index.refs)
+    every = [
+        (ref, name)
+        for ref, name in named
+        if f"{name}.".startswith(f"{_AMP}.") and isinstance(getattr(ref, "ctx", None), ast.Load)
+    ]
+    advice = rule.advice
+    if every:
         try:
-            yield from list(_converted(context, rule, uses))
+            yield from [*_File(context, rule, every).converted()]
             return
         except _StaysError as why:
             advice = f"{rule.advice} {_('It stays here as {why}.', why=why)}"
-    else:
-        advice = rule.advice
     yield from every_import(context, [rule])
-    for node, name in uses.all:
-        call = context.index.call_of(node)
+    for node, name in every:
+        call = index.call_of(node)
         if call is not None and not is_replaced(context, rule, call, name):
             yield found(context, rule, call, api=name, advice=advice)
 
 
-def _uses_of_amp(index: ModuleIndex) -> _Uses:
-    uses = _Uses()
-    for ref in index.refs:
-        node, name = ref, index.qualified_name(ref)
-        if not name.startswith(f"{_AMP}.") and name != _AMP:
-            continue
-        if isinstance(getattr(node, "ctx", None), ast.Load):
-            uses.all.append((node, name))
-            _sort(index, uses, node, name.removeprefix(f"{_AMP}."))
-    return uses
+class _File:
+    """Where a file uses apex.amp; its methods raise _StaysError for a use that has another shape than known.
 
+    ``optimizer`` is the one that all of the file scales for, as it is written; empty where nothing is scaled.
+    """
 
-def _sort(index: ModuleIndex, uses: _Uses, node: ast.expr, name: str) -> None:
-    call = index.call_of(node)
-    around = index.parent(index.parent(call)) if call is not None else index.parent(node)
-    if call is not None and name == "initialize":
-        uses.starts.append(call)
-    elif call is not None and name == "scale_loss" and isinstance(around, ast.With):
-        uses.scaled.append(around)
-    elif call is not None and name == "master_params" and len(call.args) == 1:
-        uses.parameters.append(call)
-    elif call is not None and name in ("state_dict", "load_state_dict"):
-        uses.states.append(call)
-    elif not (name == _AMP and isinstance(around, ast.Compare) and is_none(around.comparators[0])):
-        uses.others.append(node)
+    def __init__(self, context: FileContext, rule: Rule, every: Sequence[tuple[ast.expr, str]]) -> None:
+        self.context, self.rule, self.index, self.every = context, rule, context.index, every
+        self.starts: list[ast.Call] = []
+        self.scaled: list[ast.With] = []
+        self.parameters: list[ast.Call] = []
+        self.states: list[ast.Call] = []
+        self.others: list[ast.expr] = []
+        self.optimizer = ""
+        for node, name in every:
+            self._sort(node, name.removeprefix(f"{_AMP}."))
 
+    def _sort(self, node: ast.expr, name: str) -> None:
+        call = self.index.call_of(node)
+        around = self.index.parent(self.index.parent(call) if call is not None else node)
+        if call is not None and name == "initialize":
+            self.starts.append(call)
+        elif call is not None and name == "scale_loss" and isinstance(around, ast.With):
+            self.scaled.append(around)
+        elif call is not None and name == "master_params" and len(call.args) == 1:
+            self.parameters.append(call)
+        elif call is not None and name in ("state_dict", "load_state_dict"):
+            self.states.append(call)
+        elif not (name == _AMP and isinstance(around, ast.Compare) and is_none(around.comparators[0])):
+            self.others.append(node)
 
-def _converted(context: FileContext, rule: Rule, uses: _Uses) -> Iterator[Match]:
-    """The changes; raises _StaysError where a use has another shape than those that are known."""
-    index = context.index
-    if not in_range(">=2.4", context.version.tuple):
-        raise _StaysError(_("torch.set_autocast_enabled takes a device since torch 2.4"))
-    if not any(name.partition(".")[0] == "apex" for each in index.imports for name in imported(each)):
-        raise _StaysError(_("another file of the project imports it"))
-    if uses.others:
-        raise _StaysError(_("{name} has no equivalent there", name=ast.unparse(uses.others[0])))
-    if _OWN_WAY.search(index.text) or _SCALER in index.text:
-        raise _StaysError(_("the file uses torch's own mixed precision as well"))
-    if not uses.starts:
-        raise _StaysError(_("another file calls amp.initialize"))
-    if any(index.qualified_name(root(node)) != _AMP for node, _ in uses.all):
-        raise _StaysError(_("it is not imported with `from apex import amp`"))
-    imports = [each for each in index.imports if _AMP in imported(each)]
-    if any(len(each.names) > 1 for each in imports):
-        raise _StaysError(_("its import brings other names of apex, too"))
-    optimizer = _optimizer(uses)
-    started = [_Start.of(context, call) for call in uses.starts]
-    if not uses.scaled and any(start.has_optimizer for start in started):
-        raise _StaysError(_("another file calls amp.scale_loss"))
-    for node in imports:
-        edits = [move_names(index, node, {"amp": "torch.npu.amp"})]
-        yield found(context, rule, node, api=_AMP, edits=edits, needs_npu=False)
-    if optimizer:
-        yield _first_scaler(context, rule)
-    for start in started:
-        edits = [instead_of(index, start.statement, start.written(index, bool(optimizer)))]
-        yield found(context, rule, start.statement, api=f"{_AMP}.initialize", edits=edits)
-    for each in uses.scaled:
-        yield _scaled(context, rule, each)
-    yield from _steps(context, rule, uses, optimizer)
-    for call in uses.parameters:
-        text = f'[p for group in {optimizer}.param_groups for p in group["params"]]'
-        yield found(context, rule, call, api=f"{_AMP}.master_params", edits=[instead_of(index, call, text)])
-    for call in uses.states:
-        edits = [instead_of(index, call.func, f"{_SCALER}.{called_name(call)}")]
-        yield found(context, rule, call, api=f"{_AMP}.{called_name(call)}", edits=edits)
+    def _found(self, node: ast.AST, name: str, *edits: Edit) -> Match:
+        return found(self.context, self.rule, node, api=f"{_AMP}.{name}", edits=edits)
 
+    def converted(self) -> Iterator[Match]:
+        """The changes."""
+        index = self.index
+        imports = [each for each in index.imports if _AMP in imported(each)]
+        _stays_if(
+            not in_range(">=2.4", self.context.version.tuple),
+            _("torch.set_autocast_enabled takes a device since torch 2.4"),
+        )
+        _stays_if(
+            all(name.partition(".")[0] != "apex" for each in index.imports for name in imported(each)),
+            _("another file of the project imports it"),
+        )
+        for node in self.others:
+            raise _StaysError(_("{name} has no equivalent there", name=ast.unparse(node)))
+        _stays_if(
+            _OWN_WAY.search(index.text) or _SCALER in index.text,
+            _("the file uses torch's own mixed precision as well"),
+        )
+        _stays_if(not self.starts, _("another file calls amp.initialize"))
+        _stays_if(
+            any(index.qualified_name(root(node)) != _AMP for node, _name in self.every),
+            _("it is not imported with `from apex import amp`"),
+        )
+        _stays_if(
+            any(len(each.names) > 1 for each in imports), _("its import brings other names of apex, too")
+        )
+        self._choose_optimizer()
+        started = [self._started(call) for call in self.starts]
+        _stays_if(
+            not self.scaled and any(has_optimizer for _start, has_optimizer in started),
+            _("another file calls amp.scale_loss"),
+        )
+        for each in imports:
+            edits = [move_names(index, each, {"amp": "torch.npu.amp"})]
+            yield found(self.context, self.rule, each, api=_AMP, edits=edits, needs_npu=False)
+        if self.optimizer:
+            yield self._first_scaler()
+        yield from (start for start, _has_optimizer in started)
+        yield from map(self._scaled, self.scaled)
+        yield from self._steps() if self.optimizer else ()
+        for call in self.parameters:
+            text = f'[p for group in {self.optimizer}.param_groups for p in group["params"]]'
+            yield self._found(call, "master_params", instead_of(index, call, text))
+        for call in self.states:
+            name = called_name(call)
+            yield self._found(call, name, instead_of(index, call.func, f"{_SCALER}.{name}"))
 
-def _optimizer(uses: _Uses) -> str:
-    """The optimizer that all of a file scales for, as it is written; empty where nothing is scaled."""
-    calls = [_scaling(each) for each in uses.scaled]
-    if any(len(call.args) != 2 or call.keywords for call in calls):
-        raise _StaysError(_("amp.scale_loss is given more than a loss and an optimizer"))
-    written = {ast.unparse(call.args[1]) for call in calls} | {
-        ast.unparse(call.args[0]) for call in uses.parameters
-    }
-    if len(written) > 1 or any("[" in each for each in written):
-        raise _StaysError(_("it scales for several optimizers"))
-    if not calls and (uses.parameters or uses.states):
-        raise _StaysError(_("another file calls amp.scale_loss"))
-    return next(iter(written), "")
+    def _choose_optimizer(self) -> None:
+        calls = [_scaling(each) for each in self.scaled]
+        _stays_if(
+            any(len(call.args) != 2 or call.keywords for call in calls),
+            _("amp.scale_loss is given more than a loss and an optimizer"),
+        )
+        given = [*(call.args[1] for call in calls), *(call.args[0] for call in self.parameters)]
+        written = {*map(ast.unparse, given)}
+        _stays_if(
+            len(written) > 1 or any("[" in each for each in written),
+            _("it scales for several optimizers"),
+        )
+        _stays_if(not calls and (self.parameters or self.states), _("another file calls amp.scale_loss"))
+        self.optimizer = next(iter(written), "")
+
+    def _started(self, call: ast.Call) -> tuple[Match, bool]:
+        """What becomes of a statement with amp.initialize, and whether that is given an optimizer."""
+        index = self.index
+        statement, torch = index.parent(call), self._torch()
+        given = {keyword.arg or "": keyword.value for keyword in call.keywords}
+        if (
+            not isinstance(statement, (ast.Assign, ast.Expr))
+            or hands_on(call)
+            or len(call.args) not in (1, 2)
+        ):
+            raise _StaysError(_("amp.initialize is called in another way"))
+        for name in sorted(given.keys() - _DROPPED - {"opt_level", "enabled"}):
+            raise _StaysError(_("amp.initialize is given {name}", name=name))
+        level = given.get("opt_level")
+        _stays_if(string_value(level) == "O3", _('"O3" computes all in float16: write model.half()'))
+        conditions = [index.segment(given["enabled"])] if "enabled" in given else []
+        if level is not None and string_value(level) is None:
+            conditions.append(f'{index.segment(level)} != "O0"')
+        elif string_value(level) == "O0":
+            conditions.append("False")
+        # The condition as source, empty for always.
+        enabled = " and ".join(conditions if len(conditions) < 2 else [f"({each})" for each in conditions])
+        lines = []
+        if self.optimizer:
+            amp = index.segment(call.func).removesuffix(".initialize")
+            is_inside = index.function_of(statement) is not None
+            lines += [f"global {_SCALER}"] if is_inside else []
+            lines.append(f"{_SCALER} = {amp}.GradScaler({f'enabled={enabled}' if enabled else ''})")
+            enabled = f"{_SCALER}.is_enabled()" if enabled else ""
+        lines.append(f'{torch}.set_autocast_enabled("npu", {enabled or "True"})')
+        lines.append(f"{torch}.set_autocast_cache_enabled(False)")
+        lines += self._kept(statement, call)
+        text = statement_separator(index, statement).join(lines)
+        optimizer = call.args[1] if len(call.args) == 2 else None
+        has_optimizer = not (optimizer is None or is_none(optimizer) or ast.unparse(optimizer) == "[]")
+        return self._found(statement, "initialize", instead_of(index, statement, text)), has_optimizer
+
+    def _kept(self, statement: ast.stmt, call: ast.Call) -> list[str]:
+        """The assignment without the call; nothing where it gives names what they have."""
+        if not isinstance(statement, ast.Assign):
+            return []
+        target = statement.targets[0]
+        _stays_if(len(statement.targets) != 1, _("amp.initialize is assigned to several targets"))
+        _stays_if(
+            not isinstance(target, ast.Tuple) and len(call.args) == 2,
+            _("the result of amp.initialize is not unpacked"),
+        )
+        targets = [ast.unparse(each).strip("[]()") for each in getattr(target, "elts", [target])]
+        if targets == [ast.unparse(each).strip("[]()") for each in call.args]:
+            return []
+        return [f"{self.index.segment(target)} = {', '.join(map(self.index.segment, call.args))}"]
+
+    def _first_scaler(self) -> Match:
+        """The scaler that does nothing until amp.initialize is reached, behind the imports of the module."""
+        index, body = self.index, self.index.tree.body
+        place = max((number for number, each in enumerate(body) if _imports(each)), default=-1)
+        ends = [number for number, each in enumerate(body) if isinstance(each, _DEFINITIONS)]
+        place = max((n for n in range(min([place + 1, *ends])) if _imports(body[n])), default=-1)
+        _stays_if(place + 1 == len(body), _("the file does nothing but import"))
+        following = body[place + 1]
+        decorators = getattr(following, "decorator_list", [])
+        start = index.start(decorators[0]) - 1 if decorators else index.start(following)
+        gap = newline_of(index.text) * (3 if isinstance(following, _DEFINITIONS) else 1)
+        edit = Edit(start, start, f"{_SCALER} = {self._torch()}.npu.amp.GradScaler(enabled=False){gap}")
+        api = f"{_AMP}.initialize"
+        return insertion(self.context, self.rule, following, edit, api=api, safety="unsafe")
+
+    def _torch(self) -> str:
+        """The name under which all of a module knows torch."""
+        for name, bound in self.index.module_scope.bindings.items():
+            if {(each.kind, each.name) for each in bound} == {("import", "torch")}:
+                if any(isinstance(self.index.parent(each.node), ast.Module) for each in bound):
+                    return name
+        raise _StaysError(_("torch is not imported at the top of the file"))
+
+    def _scaled(self, node: ast.With) -> Match:
+        """``with amp.scale_loss(loss, optimizer) as scaled:`` and what its body does with the scaled loss."""
+        index, call = self.index, _scaling(node)
+        name, loss = node.items[0].optional_vars, call.args[0]
+        if not isinstance(name, ast.Name) or len(node.items) != 1:
+            raise _StaysError(_("amp.scale_loss is used in another way"))
+        for statement in node.body:
+            index.expand(statement)
+        inside = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name.id]
+        uses = [part for part in inside if isinstance(part.ctx, ast.Load) and part not in [*ast.walk(call)]]
+        _stays_if(
+            not uses or not (isinstance(loss, _SIMPLE) or len(uses) == 1),
+            _("the scaled loss is used in another way"),
+        )
+        # Several blocks may give it the same name.
+        binding = (
+            any(
+                isinstance(each, ast.With) and last_name(each.items[0].optional_vars) == use.id
+                for each in index.above(use)
+            )
+            for use in index.uses_of(name)
+            if use not in inside
+        )
+        _stays_if(
+            name.id != ast.unparse(loss) and not all(binding),
+            _("the scaled loss is used behind its block"),
+        )
+        edits = [instead_of(index, use, f"{_SCALER}.scale({index.segment(loss)})") for use in uses]
+        autocast = f'{self._torch()}.autocast("npu", enabled=False)'
+        return self._found(node, "scale_loss", Edit(index.start(call), index.end(name), autocast), *edits)
+
+    def _steps(self) -> Iterator[Match]:
+        """The optimizer's steps, and what unscales its gradients before a program looks at them."""
+        index = self.index
+        steps = [step for step in map(self._own_step, index.calls) if step is not None]
+        functions = {index.function_of(each) for each in self.scaled}
+        beside = [step for step in steps if index.function_of(step) in functions]
+        looks = self.parameters or _GRADIENTS.search(index.text)
+        _stays_if(
+            (beside and {index.function_of(step) for step in beside} != functions) or not steps,
+            _("the optimizer's step is elsewhere"),
+        )
+        _stays_if(
+            looks and not beside,
+            _("the optimizer's step is in another function than what its gradients are used for"),
+        )
+        # Every loss of the functions is scaled, or another one is where amp is on.
+        for call in index.calls:
+            if called_name(call) == "backward" and index.function_of(call) in functions:
+                around = [*index.above(call)]
+                scaled = (each in around or in_other_branch(index, call, each) for each in self.scaled)
+                _stays_if(not any(scaled), _("a loss is used without amp.scale_loss, too"))
+        for step in beside or steps:
+            separator = statement_separator(index, step)
+            text = f"{_SCALER}.step({self.optimizer}){separator}{_SCALER}.update()"
+            yield self._found(step, "scale_loss", instead_of(index, step, text))
+        regions = [self._unscaled(step) for step in beside] if looks else []
+        for function in functions if looks else ():
+            yield from self._gradients(function, regions)
+        for region in regions:
+            if region.is_used:
+                edit = region.edit(index, f"{_SCALER}.unscale_({self.optimizer})")
+                yield self._found(region.statement, "scale_loss", edit)
+
+    def _own_step(self, call: ast.Call) -> Optional[ast.Expr]:
+        """The statement that is a step of the optimizer; None for another call."""
+        statement, holder = self.index.parent(call), holder_of(call)
+        if holder is None or called_name(call) != "step" or arguments_of(call):
+            return None
+        is_own = isinstance(statement, ast.Expr) and ast.unparse(holder) == self.optimizer
+        return statement if is_own and isinstance(statement, ast.Expr) else None
+
+    def _unscaled(self, step: ast.Expr) -> _Unscaled:
+        """Behind what scales, or first in the step's block, where that runs less often."""
+        index, block, end = self.index, self.index.block(step), self.index.start(step)
+        for around in (step, *index.above(step)):
+            if isinstance(around, (*FUNCTIONS, ast.Module)):
+                break
+            before = [*index.before(around)]
+            near = [each for each in self.scaled if is_inside(index, each, before)]
+            if near and around is not step:
+                return _Unscaled(block[0], False, index.start(block[0]), end)
+            if near:
+                places = {_repeated(index, each, before) for each in near}
+                _stays_if(len(places) > 1, _("several losses are scaled for one step"))
+                (place,) = places
+                return _Unscaled(place, True, index.end(place), end)
+        raise _StaysError(_("the optimizer's step does not follow amp.scale_loss"))
+
+    def _gradients(self, function: Optional[ast.AST], regions: list[_Unscaled]) -> Iterator[Match]:
+        """Gradients are looked at where they are unscaled, or clipped to a norm scaled as they are."""
+        index = self.index
+        own = [each for each in self.scaled if index.function_of(each) is function]
+        first, last = min(map(index.start, own)), max(region.end for region in regions)
+        start, stop = index.span(function) if function is not None else (0, len(index.data))
+        text = index.data[start:stop].decode("utf-8")
+        asked = [index.start(call) for call in self.parameters]
+        named = [start + len(text[: each.start()].encode("utf-8")) for each in _GRADIENTS.finditer(text)]
+        for place in [*named, *asked]:
+            inside = [region for region in regions if region.start <= place < region.end]
+            for region in inside:
+                region.is_used = True
+            if inside or not (start <= place < stop and first < place < last):
+                continue
+            clip = next((each for each in index.calls if _is_clip(index, each, place)), None)
+            if clip is None:
+                raise _StaysError(_("gradients are used where GradScaler has not unscaled them"))
+            norm = argument_of(clip, "max_norm", 1)
+            # Of master_params the call itself stands in another place of the list.
+            if norm and place not in asked and not all(in_other_branch(index, clip, each) for each in own):
+                edit = Edit(index.end(norm), index.end(norm), f" * {_SCALER}.get_scale()")
+                yield self._found(norm, "scale_loss", edit)
 
 
 def _scaling(node: ast.With) -> ast.Call:
@@ -177,194 +378,10 @@ def _scaling(node: ast.With) -> ast.Call:
     return call
 
 
-class _Start(NamedTuple):
-    """A statement with amp.initialize; ``enabled`` is the condition as source, empty for always."""
-
-    statement: ast.stmt
-    amp: str
-    torch: str
-    enabled: str
-    kept: str
-    has_optimizer: bool
-
-    @classmethod
-    def of(cls, context: FileContext, call: ast.Call) -> _Start:
-        """Read a call; raises _StaysError where its arguments say more than is known."""
-        index = context.index
-        statement = index.parent(call)
-        is_plain = not hands_on(call) and 1 <= len(call.args) <= 2
-        if not isinstance(statement, (ast.Assign, ast.Expr)) or not is_plain:
-            raise _StaysError(_("amp.initialize is called in another way"))
-        given = {keyword.arg or "": keyword.value for keyword in call.keywords}
-        if not given.keys() <= _DROPPED | {"opt_level", "enabled"}:
-            raise _StaysError(_("amp.initialize is given {name}", name=min(given.keys() - _DROPPED)))
-        level, conditions = given.get("opt_level"), []
-        if "enabled" in given:
-            conditions.append(index.segment(given["enabled"]))
-        if string_value(level) == "O3":
-            raise _StaysError(_('"O3" computes all in float16: write model.half()'))
-        if level is not None and string_value(level) is None:
-            conditions.append(f'{index.segment(level)} != "O0"')
-        elif string_value(level) == "O0":
-            conditions.append("False")
-        enabled = " and ".join(conditions if len(conditions) < 2 else [f"({each})" for each in conditions])
-        optimizer = call.args[1] if len(call.args) == 2 else None
-        has_optimizer = not (optimizer is None or is_none(optimizer) or ast.unparse(optimizer) == "[]")
-        return cls(
-            statement,
-            index.segment(call.func).removesuffix(".initialize"),
-            _torch(index),
-            enabled,
-            _kept(index, statement, call),
-            has_optimizer,
-        )
-
-    def written(self, index: ModuleIndex, scales: bool) -> str:
-        """What stands in place of the statement."""
-        lines = []
-        if scales:
-            if index.function_of(self.statement) is not None:
-                lines.append(f"global {_SCALER}")
-            given = f"enabled={self.enabled}" if self.enabled else ""
-            lines.append(f"{_SCALER} = {self.amp}.GradScaler({given})")
-        enabled = f"{_SCALER}.is_enabled()" if scales and self.enabled else self.enabled or "True"
-        lines.append(f'{self.torch}.set_autocast_enabled("npu", {enabled})')
-        lines.append(f"{self.torch}.set_autocast_cache_enabled(False)")
-        lines += [self.kept] if self.kept else []
-        return statement_separator(index, self.statement).join(lines)
-
-
-def _kept(index: ModuleIndex, statement: ast.stmt, call: ast.Call) -> str:
-    """The assignment without the call; empty where it gives names what they have."""
-    if not isinstance(statement, ast.Assign):
-        return ""
-    if len(statement.targets) != 1:
-        raise _StaysError(_("amp.initialize is assigned to several targets"))
-    target = statement.targets[0]
-    targets = [ast.unparse(each) for each in getattr(target, "elts", [target])]
-    given = [ast.unparse(each) for each in call.args]
-    if not isinstance(target, ast.Tuple) and len(given) == 2:
-        raise _StaysError(_("the result of amp.initialize is not unpacked"))
-    if [each.strip("[]()") for each in targets] == [each.strip("[]()") for each in given]:
-        return ""
-    return f"{index.segment(target)} = {', '.join(index.segment(each) for each in call.args)}"
-
-
-def _first_scaler(context: FileContext, rule: Rule) -> Match:
-    """The scaler that does nothing until amp.initialize is reached, behind the imports of the module."""
-    index = context.index
-    body = index.tree.body
-    place = max((number for number, each in enumerate(body) if _imports(each)), default=-1)
-    ends = [number for number, each in enumerate(body) if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
-    place = max((n for n in range(min([place + 1, *ends])) if _imports(body[n])), default=-1)
-    if place + 1 == len(body):
-        raise _StaysError(_("the file does nothing but import"))
-    following = body[place + 1]
-    decorators = getattr(following, "decorator_list", [])
-    start = index.start(decorators[0]) - 1 if decorators else index.start(following)
-    gap = newline_of(index.text) * (3 if isinstance(following, (*FUNCTIONS, ast.ClassDef)) else 1)
-    text = f"{_SCALER} = {_torch(index)}.npu.amp.GradScaler(enabled=False){gap}"
-    return insertion(
-        context, rule, following, Edit(start, start, text), api=f"{_AMP}.initialize", safety="unsafe"
-    )
-
-
-def _torch(index: ModuleIndex) -> str:
-    """The name under which all of a module knows torch."""
-    for name, bound in index.module_scope.bindings.items():
-        if {(each.kind, each.name) for each in bound} == {("import", "torch")}:
-            if any(isinstance(index.parent(each.node), ast.Module) for each in bound):
-                return name
-    raise _StaysError(_("torch is not imported at the top of the file"))
-
-
 def _imports(node: ast.stmt) -> bool:
     """Whether a statement of a module imports, perhaps only where something is there."""
     inside = [node, *getattr(node, "body", [])] if isinstance(node, (ast.Try, ast.If)) else [node]
     return any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in inside)
-
-
-def _scaled(context: FileContext, rule: Rule, node: ast.With) -> Match:
-    """``with amp.scale_loss(loss, optimizer) as scaled:`` and what its body does with the scaled loss."""
-    index, call = context.index, _scaling(node)
-    name, loss = node.items[0].optional_vars, call.args[0]
-    if not isinstance(name, ast.Name) or len(node.items) != 1:
-        raise _StaysError(_("amp.scale_loss is used in another way"))
-    for statement in node.body:
-        index.expand(statement)
-    inside = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name.id]
-    uses = [part for part in inside if isinstance(part.ctx, ast.Load) and part not in list(ast.walk(call))]
-    simple = isinstance(loss, (ast.Name, ast.Attribute, ast.Subscript))
-    if not uses or not (simple or len(uses) == 1):
-        raise _StaysError(_("the scaled loss is used in another way"))
-    if name.id != ast.unparse(loss):
-        outside = [each for each in index.uses_of(name) if each not in inside]
-        scaled = [each for each in outside if not _bound_by_scaling(index, each)]
-        if scaled:
-            raise _StaysError(_("the scaled loss is used behind its block"))
-    edits = [
-        Edit(index.start(call), index.end(name), f'{_torch(index)}.autocast("npu", enabled=False)'),
-        *(instead_of(index, use, f"{_SCALER}.scale({index.segment(loss)})") for use in uses),
-    ]
-    return found(context, rule, node, api=f"{_AMP}.scale_loss", edits=edits)
-
-
-def _bound_by_scaling(index: ModuleIndex, use: ast.Name) -> bool:
-    """Whether a name stands in a block that binds it, as several blocks give it the same one."""
-    return any(
-        isinstance(each, ast.With) and last_name(each.items[0].optional_vars) == use.id
-        for each in index.above(use)
-    )
-
-
-def _steps(context: FileContext, rule: Rule, uses: _Uses, optimizer: str) -> Iterator[Match]:
-    """The optimizer's steps, and what unscales its gradients before a program looks at them."""
-    if not optimizer:
-        return
-    index = context.index
-    steps = [step for step, holder in _own_steps(index) if ast.unparse(holder) == optimizer]
-    functions = {index.function_of(each) for each in uses.scaled}
-    beside = [step for step in steps if index.function_of(step) in functions]
-    looks = bool(uses.parameters) or _GRADIENTS.search(index.text) is not None
-    if (beside and {index.function_of(step) for step in beside} != functions) or not (beside or steps):
-        raise _StaysError(_("the optimizer's step is elsewhere"))
-    if looks and not beside:
-        raise _StaysError(
-            _("the optimizer's step is in another function than what its gradients are used for")
-        )
-    for function in functions:
-        _check_losses(index, uses, function)
-    for step in beside or steps:
-        text = f"{_SCALER}.step({optimizer}){statement_separator(index, step)}{_SCALER}.update()"
-        yield found(context, rule, step, api=f"{_AMP}.scale_loss", edits=[instead_of(index, step, text)])
-    if looks:
-        regions = [_Unscaled.before(index, uses, step) for step in beside]
-        for function in functions:
-            yield from _gradients(context, rule, uses, function, regions)
-        for region in regions:
-            if region.is_used:
-                edit = region.edit(index, f"{_SCALER}.unscale_({optimizer})")
-                yield found(context, rule, region.statement, api=f"{_AMP}.scale_loss", edits=[edit])
-
-
-def _own_steps(index: ModuleIndex) -> Iterator[tuple[ast.Expr, ast.expr]]:
-    """The statements ``x.step()``, each with what steps."""
-    for call in index.calls:
-        statement, holder = index.parent(call), holder_of(call)
-        if holder is not None and called_name(call) == "step" and not arguments_of(call):
-            if isinstance(statement, ast.Expr):
-                yield statement, holder
-
-
-def _check_losses(index: ModuleIndex, uses: _Uses, function: Optional[ast.AST]) -> None:
-    """Every loss of the function is scaled, or another one is where amp is on."""
-    for call in index.calls:
-        if called_name(call) != "backward" or index.function_of(call) is not function:
-            continue
-        around = set(map(id, index.above(call)))
-        if any(id(each) in around or in_other_branch(index, call, each) for each in uses.scaled):
-            continue
-        raise _StaysError(_("a loss is used without amp.scale_loss, too"))
 
 
 @dataclass
@@ -376,25 +393,6 @@ class _Unscaled:
     start: int
     end: int
     is_used: bool = False
-
-    @classmethod
-    def before(cls, index: ModuleIndex, uses: _Uses, step: ast.Expr) -> _Unscaled:
-        """Behind what scales, or first in the step's block, where that runs less often."""
-        block, end = index.block(step), index.start(step)
-        for around in (step, *index.above(step)):
-            if isinstance(around, (*FUNCTIONS, ast.Module)):
-                break
-            before = list(index.before(around))
-            near = [each for each in uses.scaled if is_inside(index, each, before)]
-            if near and around is not step:
-                return cls(block[0], False, index.start(block[0]), end)
-            if near:
-                places = {id(place): place for each in near if (place := _repeated(index, each, before))}
-                if len(places) > 1:
-                    raise _StaysError(_("several losses are scaled for one step"))
-                place = next(iter(places.values()))
-                return cls(place, True, index.end(place), end)
-        raise _StaysError(_("the optimizer's step does not follow amp.scale_loss"))
 
     def edit(self, index: ModuleIndex, text: str) -> Edit:
         """The edit that unscales."""
@@ -414,37 +412,10 @@ def _repeated(index: ModuleIndex, node: ast.With, block: list[ast.stmt]) -> ast.
     return outermost
 
 
-def _gradients(
-    context: FileContext, rule: Rule, uses: _Uses, function: Optional[ast.AST], regions: list[_Unscaled]
-) -> Iterator[Match]:
-    """Gradients are looked at where they are unscaled, or clipped to a norm that is scaled as they are."""
-    index = context.index
-    own = [each for each in uses.scaled if index.function_of(each) is function]
-    first, last = min(map(index.start, own)), max(region.end for region in regions)
-    start, stop = index.span(function) if function is not None else (0, len(index.data))
-    text = index.data[start:stop].decode("utf-8")
-    places = [start + len(text[: each.start()].encode("utf-8")) for each in _GRADIENTS.finditer(text)]
-    for place in [*places, *(index.start(call) for call in uses.parameters)]:
-        inside = [region for region in regions if region.start <= place < region.end]
-        for region in inside:
-            region.is_used = True
-        if inside or not (start <= place < stop and first < place < last):
-            continue
-        clip = next((each for each in index.calls if _is_clip(index, each, place)), None)
-        if clip is None:
-            raise _StaysError(_("gradients are used where GradScaler has not unscaled them"))
-        norm = argument_of(clip, "max_norm", 1)
-        if place in (index.start(call) for call in uses.parameters) or not norm:
-            continue  # the call itself stands in another place of the list
-        if not all(in_other_branch(index, clip, each) for each in own):
-            edit = Edit(index.end(norm), index.end(norm), f" * {_SCALER}.get_scale()")
-            yield found(context, rule, norm, api=f"{_AMP}.scale_loss", edits=[edit])
-
-
 def _is_clip(index: ModuleIndex, call: ast.Call, place: int) -> bool:
     """Whether a statement at a place clips the norm of gradients."""
     start, end = index.span(call)
     if not start <= place < end or called_name(call) != "clip_grad_norm_":
         return False
-    simple = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant)
-    return isinstance(index.parent(call), ast.Expr) and isinstance(argument_of(call, "max_norm", 1), simple)
+    norm = argument_of(call, "max_norm", 1)
+    return isinstance(index.parent(call), ast.Expr) and isinstance(norm, (*_SIMPLE, ast.Constant))

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
 from migrator.api_support.sentences import of_verdict
 from migrator.api_support.support import limit_words
-from migrator.api_support.verdicts import DTYPES, WIDE_DTYPES, Verdict, judge, resolve, tensor_methods
+from migrator.api_support.verdict_type import DTYPES, WIDE_DTYPES, Verdict
+from migrator.api_support.verdicts import judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.dotted import pattern_fits
 from migrator.matchers.packs import Options, Rule
-from migrator.names.guards import annotated
+from migrator.names.conditions import annotated
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
-from migrator.names.values import MAYBE, TENSOR, options_like
+from migrator.names.what_is import MAYBE, TENSOR, options_like
 from migrator.names.written_names import Written, may_give, names_in
-from migrator.project.program import is_reducing
+from migrator.project.facts import is_reducing
 
 _OPEN = ("unsupported", "fallback", "partial", "unknown")
 # Rules of their own speak of these: what has an NPU name, and what has none.
@@ -51,11 +51,13 @@ def starting_words(
     words = written.words
     if "torch" not in words:
         return frozenset()
-    excluded: dict[str, tuple[str, ...]] = {rule.options.verdict: rule.excluded for rule in rules}
+    about: dict[tuple[str, bool], tuple[str, ...]] = {
+        (rule.options.verdict, rule.options.advice): rule.excluded for rule in rules
+    }
     found = {
         word
         for word in tensor_methods() & (written.members | written.apart)
-        if _is_told(judge(f"torch.Tensor.{word}", version, hardware), excluded)
+        if _is_reported(judge(f"torch.Tensor.{word}", version, hardware), about)
     }
     limited = {word for word in words & (DTYPES if hardware else WIDE_DTYPES) if written.may_end(word)}
     for name in names_in(written, "torch"):
@@ -64,28 +66,30 @@ def starting_words(
             continue
         # Behind either the API may stand in the text: its own last word, and that of the whole chain.
         last = {name.rpartition(".")[2], verdict.api.rpartition(".")[2]}
-        if _is_told(verdict, excluded) or (
-            _is_told(verdict, excluded, "partial") and _may_show(verdict, written, last, limited)
-        ):
+        if _is_reported(verdict, about) or _may_show(verdict, written, last, limited, about):
             found |= last
     return frozenset(found)
 
 
-def _is_told(verdict: Verdict, excluded: Mapping[str, tuple[str, ...]], status: str = "") -> bool:
-    """Whether a rule is about the status of an API, or another one that a call may show.
+# The APIs, by the statuses and whether they are advice, that rules are not about.
+_About = Mapping[tuple[str, bool], tuple[str, ...]]
 
-    ``excluded`` are the APIs, by the statuses, that the rules are not about.
-    """
-    patterns = excluded.get(status or verdict.status)
+
+def _is_reported(verdict: Verdict, about: _About, shown: str = "") -> bool:
+    """Whether a rule is about an API's status, or about what a call may show: ``dtype`` or ``parameter``."""
+    status = "partial" if shown else verdict.status
+    patterns = about.get((status, _is_advice(verdict, status, shown != "dtype")))
     return patterns is not None and not any(pattern_fits(pattern, verdict.api) for pattern in patterns)
 
 
-def _may_show(verdict: Verdict, written: Written, names: set[str], limited: set[str]) -> bool:
+def _may_show(verdict: Verdict, written: Written, names: set[str], limited: set[str], about: _About) -> bool:
     """Whether a text with some dtypes may have a call of an API by one of its names outside of the limits."""
-    if any(verdict.refuses(dtype) for dtype in limited):
+    if any(verdict.refuses(dtype) for dtype in limited) and _is_reported(verdict, about, "dtype"):
         return True
     parameters = {each for each in verdict.parameters & written.words if each != "dtype" or limited}
-    return bool(parameters) and any(may_give(written.text, name, parameters) for name in names)
+    if not parameters or not _is_reported(verdict, about, "parameter"):
+        return False
+    return any(may_give(written.text, name, parameters) for name in names)
 
 
 @cache
@@ -115,7 +119,6 @@ _NO_OPERATORS = DTYPES | frozenset(
 )
 
 
-@dataclass(frozen=True)
 class VerdictOptions(Options):
     """The status that a rule is about; ``advice`` takes what neither stops a program nor moves it."""
 
@@ -131,22 +134,19 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
             continue
         if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
             continue
-        if rule.options.advice != _is_advice(use):
+        if rule.options.advice != _is_advice(verdict, use.status, _is_plain(use)):
             continue
         message, severity = _words(context, use, rule)
         if use.certainty != "certain":
             message, severity = f"{message} ({use.certainty})", "info"
-        documents = verdict.documents or "not listed"
         yield found(
             context,
             rule,
             use.node,
             api=verdict.api,
-            status=use.status,
+            verdict=verdict._replace(status=use.status, documents=verdict.documents or "not listed"),
             severity=severity,
             message=message,
-            documents=f"{documents} (torch {verdict.asof})" if verdict.asof else documents,
-            kernel=verdict.kernel,
             certainty=use.certainty,
         )
 
@@ -165,15 +165,16 @@ class Use(NamedTuple):
         return "partial" if self.note else self.verdict.status
 
 
-def _is_advice(use: Use) -> bool:
-    """Whether a use surely neither stops the program nor moves it to the CPU, for all that is known."""
-    if use.verdict.by_hardware:
+def _is_advice(verdict: Verdict, status: str, plain: bool) -> bool:
+    """Whether a use of a status surely neither stops the program nor moves it to the CPU, as far as is known.
+
+    ``plain``: no dtype that the call shows is what limits it.
+    """
+    if verdict.by_hardware:
         return False  # the product line was named to hear of it
-    if use.status == "unsupported":
-        return use.verdict.runs
-    return use.status == "unknown" or (
-        use.status == "partial" and _is_plain(use) and not _STOPS.intersection(use.verdict.limits)
-    )
+    if status == "unsupported":
+        return verdict.runs
+    return status == "unknown" or (status == "partial" and plain and not _STOPS.intersection(verdict.limits))
 
 
 # Limits of every use with which a program stops that does not know of them.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Optional
 
 from migrator.api_support import npu_names
@@ -16,16 +15,16 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
 from migrator.names.commands import commands
+from migrator.names.goes_to import ARGUMENT, goes_to
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside, replace_text
-from migrator.names.tree import bare_name, called_name, string_value
+from migrator.names.tree import called_name, string_value
 
 _CUDA = re.compile(r"\b(?:is_)?cuda\b|\bnccl\b")
 _NAME = re.compile(r"\btorch\.cuda(?:\.\w+)*")
 _CODE_KEYWORDS = ("condition", "stmt", "setup")
 
 
-@dataclass(frozen=True)
 class CodeOptions(Options):
     """``runs``: the calls that run a text; ``here``: those that run it among the names of the file."""
 
@@ -63,21 +62,14 @@ def _is_code(text: str) -> bool:
 
 def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Optional[ast.Call]:
     """The call that runs a text, also by the only name that it is given."""
-    holder = index.parent(node)
-    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
-        uses = index.uses_of(holder.targets[0])
-        return next(filter(None, (_runs(index, rule, use) for use in uses)), None)
-    if isinstance(holder, ast.keyword):
-        if holder.arg not in _CODE_KEYWORDS:
-            return None
-        holder = index.parent(holder)
-    elif not isinstance(holder, ast.Call) or node not in holder.args:
-        return None
-    if not isinstance(holder, ast.Call) or called_name(holder) not in rule.options.runs:
-        return None
-    # model.eval(), and exec of other objects; of the marks of pytest only the last name is known.
-    of_builtin = bare_name(holder.func) in ("eval", "exec") and isinstance(holder.func, ast.Attribute)
-    return None if of_builtin else holder
+    for sink in goes_to(index, node):
+        call = sink.holder
+        is_code = sink.kind == ARGUMENT and (sink.place >= 0 or sink.name in _CODE_KEYWORDS)
+        if is_code and isinstance(call, ast.Call) and called_name(call) in rule.options.runs:
+            # model.eval(), and exec of other objects; of the marks of pytest only the last name is known.
+            if called_name(call) not in ("eval", "exec") or isinstance(call.func, ast.Name):
+                return call
+    return None
 
 
 def _for_npus(context: FileContext, node: ast.Constant, text: str) -> list[Edit]:

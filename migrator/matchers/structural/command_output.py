@@ -9,10 +9,11 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Optional
+from dataclasses import field, replace
+from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
+from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.device_listing import (
     Form,
@@ -28,7 +29,6 @@ from migrator.matchers.device_listing import (
 from migrator.matchers.npu_import import npu_module
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.removal import without_statement
 from migrator.names.commands import Command, commands
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
@@ -47,7 +47,6 @@ _SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
 _IN_TEXT = ("text", "universal_newlines", "encoding")
 
 
-@dataclass(frozen=True)
 class OutputOptions(Options):
     """What the command ``prints``; ``shown`` is the one that shows a person the same.
 
@@ -166,7 +165,12 @@ def _changes(index: ModuleIndex, command: Command, listing: Listing) -> list[tup
     if any(keyword.arg not in _KEYWORDS for keyword in command.call.keywords):
         return []
     npu = npu_module(index, command.call)
-    reading = _in_file(index, command, listing) if listing.file else _reading(index, command)
+    reading = None
+    if not listing.file:
+        reading = _reading(index, command)
+    elif command.runner == "os.system" and isinstance(index.parent(command.call), ast.Expr):
+        # os.system("nvidia-smi … > file")
+        reading = _Reading(command.call, Form("text"), f'open("{listing.file}", "w").write({{}})')
     if npu is None or reading is None:
         return []
     node, form = (reading.node, reading.form) if reading.around else _used(index, reading, listing)
@@ -178,8 +182,7 @@ def _changes(index: ModuleIndex, command: Command, listing: Listing) -> list[tup
     return [(node, instead_of(index, node, text.replace("torch.npu.", f"{npu}."))), *unused]
 
 
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(NamedTuple):
     """Where a program takes the output, in which form; ``around`` is source that wraps it.
 
     ``held`` is the assignment of what runs the command, where that is read by its name.
@@ -210,13 +213,6 @@ def _elsewhere(
         text = f"[{words}, '{lines}']"
     unused = [(each, without_statement(index, each)) for each in _unused(index, command, None)]
     return [(given, instead_of(index, given, text)), *unused]
-
-
-def _in_file(index: ModuleIndex, command: Command, listing: Listing) -> Optional[_Reading]:
-    """``os.system("nvidia-smi … > file")``."""
-    if command.runner != "os.system" or not isinstance(index.parent(command.call), ast.Expr):
-        return None
-    return _Reading(command.call, Form("text"), f'open("{listing.file}", "w").write({{}})')
 
 
 def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
@@ -255,10 +251,11 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     pipe: ast.expr = command.call
     held = index.parent(pipe)
     if isinstance(held, ast.Assign) and isinstance(only_target(held), ast.Name):
-        use = _only_use(index, held, index.reads_of(pipe))
-        if use is None:
+        uses = index.reads_of(pipe)
+        read = _read_before_next(index, held, uses)
+        if len(read) != 1 or (len(uses) > 1 and index.statement_of(read[0]) not in index.block(held)):
             return None
-        pipe = use
+        pipe = read[0]
     else:
         held = None
     if command.runner == "os.popen":
@@ -284,14 +281,6 @@ def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Re
     if around.attr == "readlines":
         return _Reading(call, Form("lines" if form.kind == "text" else "byte lines", breaks=True), held=held)
     return _Reading(call, form, held=held) if around.attr == "read" else None
-
-
-def _only_use(index: ModuleIndex, held: ast.Assign, uses: Sequence[ast.expr]) -> Optional[ast.expr]:
-    """The one read of what a statement assigns, before the name gets another value."""
-    read = _read_before_next(index, held, uses)
-    if len(read) != 1 or (len(uses) > 1 and index.statement_of(read[0]) not in index.block(held)):
-        return None
-    return read[0]
 
 
 def _read_before_next(index: ModuleIndex, held: ast.Assign, uses: Sequence[ast.expr]) -> list[ast.expr]:

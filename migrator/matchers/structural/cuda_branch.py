@@ -5,17 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Optional
+from dataclasses import field
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.packs import Options, Rule
+from migrator.names.conditions import (
+    IMPORT_ERRORS,
+    choices,
+    decided,
+    guards_cuda_build,
+    has_npu_branch,
+    is_caught,
+    operator_uses,
+    prefers_operators,
+)
 from migrator.names.device_vocabulary import is_cpu
-from migrator.names.guards import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
-from migrator.names.npu_branches import has_npu_branch
 from migrator.names.strings import replace_text
 from migrator.names.tree import (
     FUNCTIONS,
@@ -28,15 +35,15 @@ from migrator.names.tree import (
     string_value,
     walk,
 )
-from migrator.names.values import options_like
-from migrator.names.ways import choices, decided, guards_cuda_build, operator_uses, prefers_operators
+from migrator.names.what_is import options_like
 
 _DEVICE = re.compile(r"(?:^|_)(?:type|device|dev)$")
 _ASKS = re.compile(r"_?(?:is|has|have|can|check|supports?)_")
 _LOOKS_CLOSER = re.compile(r"capability|(?:^|_)(?:major|sm_?\d*)(?:_|$)|compute_cap|get_device_name")
 
+_OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
 
-@dataclass(frozen=True)
+
 class BranchOptions(Options):
     """``only_cuda`` is a regular expression for names of what has no kernels for an NPU."""
 
@@ -46,14 +53,12 @@ class BranchOptions(Options):
 def find(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[Match]:
     """Questions for CUDA that become questions for an NPU, where a yes starts something of CUDA's own."""
     index, only_cuda = context.index, re.compile(rule.options.only_cuda, re.IGNORECASE)
-    questions = [*_questions(index)]
-    if not questions or not only_cuda.search(index.text):
-        return
     reported: set[ast.AST | None] = set()
-    for question in questions:
-        test = _whole(index, question)
+    for question in [*_questions(index)] if only_cuda.search(index.text) else ():
+        test: ast.expr = index.call_of(question) or question  # the condition that the question is a part of
+        while isinstance(around := index.parent(test), (ast.BoolOp, ast.UnaryOp, ast.Compare)):
+            test = around
         name = _triton_beside(test) or _started(index, question, only_cuda)
-        around = index.parent(test)
         if not name or around in reported or _LOOKS_CLOSER.search(index.segment(test)):
             continue
         kept = has_npu_branch(index, question) or guards_cuda_build(index, question)
@@ -66,24 +71,15 @@ def _questions(index: ModuleIndex) -> Iterator[ast.expr]:
     """``x.is_cuda``, ``torch.cuda.is_available()``, and the text of ``device.type == "cuda"``."""
     for ref in index.refs:
         if isinstance(ref, ast.Attribute) and isinstance(ref.ctx, ast.Load):
-            if ref.attr == "is_cuda" and not options_like(ref.value):
-                yield ref
-            elif ref.attr == "is_available" and index.qualified_name(ref) == "torch.cuda.is_available":
+            asks = ref.attr == "is_cuda" and not options_like(ref.value)
+            if asks or index.qualified_name(ref) == "torch.cuda.is_available":
                 yield ref
     for string in index.strings:
         compared = index.parent(string)
         if isinstance(compared, ast.Compare) and string_value(string) == "cuda" and len(compared.ops) == 1:
             device = compared.left if compared.left is not string else compared.comparators[0]
-            if isinstance(compared.ops[0], (ast.Eq, ast.NotEq)) and _DEVICE.search(bare_name(device)):
+            if type(compared.ops[0]) in _OTHER and _DEVICE.search(bare_name(device)):
                 yield string
-
-
-def _whole(index: ModuleIndex, question: ast.expr) -> ast.expr:
-    """The condition that a question is a part of."""
-    test: ast.expr = index.call_of(question) or question
-    while isinstance(around := index.parent(test), (ast.BoolOp, ast.UnaryOp, ast.Compare)):
-        test = around
-    return test
 
 
 def _triton_beside(test: ast.expr) -> str:
@@ -95,13 +91,9 @@ def _triton_beside(test: ast.expr) -> str:
 
 def _started(index: ModuleIndex, question: ast.expr, only_cuda: re.Pattern[str]) -> str:
     """What of CUDA's own a yes starts; empty for nothing."""
-    names = [
-        name
-        for choice in choices(index, question)
-        for each in choice.skipped
-        if not isinstance(each, ast.If)  # that asks for more
-        for name in _names_in(index, each)
-    ]
+    skipped = (each for choice in choices(index, question) for each in choice.skipped)
+    # Another condition asks for more.
+    names = [name for each in skipped if not isinstance(each, ast.If) for name in _names_in(index, each)]
     holder, if_no = decided(index, question)
     if isinstance(holder, ast.Assign) and not if_no:
         names += map(last_name, holder.targets)
@@ -123,8 +115,8 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
             named = next(iter(imported(inner)), "")
             if not named.startswith("torch.") and not is_caught(index, inner, IMPORT_ERRORS):
                 yield named
-        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-            yield inner.value if inner.value.isidentifier() and "flash" not in inner.value else ""
+        elif (text := string_value(inner)) is not None:
+            yield text if text.isidentifier() and "flash" not in text else ""
         elif isinstance(inner, ast.Assign) and not _is_off(inner.value):
             if not _LOOKS_CLOSER.search(index.segment(inner.value)):
                 yield from map(last_name, inner.targets)
@@ -136,13 +128,9 @@ def _is_off(value: ast.expr) -> bool:
 
 def _is_asked_for(index: ModuleIndex, test: ast.expr, name: str) -> bool:
     """Whether the condition asks for the library, too, which an NPU's machine has not: ``HAS_XFORMERS``."""
-    if "triton" in name.lower():  # Ascend has one
-        return False
-    words = [word for word in re.split(r"[\W_]+", name.lower()) if len(word) > 3]
-    return any(word in index.segment(test).lower() for word in words)
-
-
-_OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
+    # For Ascend there is a Triton.
+    words = re.split(r"[\W_]+", name.lower()) if "triton" not in name.lower() else []
+    return any(len(word) > 3 and word in index.segment(test).lower() for word in words)
 
 
 def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -156,10 +144,9 @@ def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     for node in asked if operators else ():
         if prefers_operators(index, node, operators):
             compare = index.parent(node)
-            edits = _for_all_but_cuda(index, compare, node) if isinstance(compare, ast.Compare) else None
+            edits = _for_all_but_cuda(index, compare, node) if isinstance(compare, ast.Compare) else []
             where = compare or node
-            api = index.segment(where)
-            yield found(context, rule, where, api=api, edits=edits or ())
+            yield found(context, rule, where, api=index.segment(where), edits=edits)
 
 
 def _compares_device(index: ModuleIndex, node: String) -> bool:
@@ -167,21 +154,21 @@ def _compares_device(index: ModuleIndex, node: String) -> bool:
     compare = index.parent(node)
     if not isinstance(compare, ast.Compare) or len(compare.ops) != 1 or compare.comparators[0] is not node:
         return False
-    left = compare.left
-    if called_name(left) == "str" and isinstance(left, ast.Call) and left.args:
-        left = left.args[0]
-    is_type = isinstance(left, ast.Attribute) and left.attr == "type"
-    device = left.value if is_type and isinstance(left, ast.Attribute) else left
+    device = compare.left
+    if isinstance(device, ast.Call) and called_name(device) == "str" and device.args:
+        device = device.args[0]
+    if isinstance(device, ast.Attribute) and device.attr == "type":
+        device = device.value
     return type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
 
 
-def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> Optional[list[Edit]]:
+def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> list[Edit]:
     """The edits that make it a question for CUDA, which an NPU answers as the CPU does."""
     start, end = index.end(compare.left), index.start(node)
     between = index.data[start:end]
     written = between.strip()
     if written not in (b"==", b"!="):
-        return None
+        return []
     start += between.index(written)
     operator = Edit(start, start + len(written), _OTHER[type(compare.ops[0])])
     return [operator, *replace_text(index, node, "cpu", "cuda", 1)]

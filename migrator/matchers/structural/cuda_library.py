@@ -9,19 +9,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import _
+from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.expressions import EXPRESSION, LONGEST
 from migrator.matchers.npu_import import npu_module
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.removal import without_statement
+from migrator.names.conditions import is_for_cuda_builds
 from migrator.names.device_strings import is_docstring
-from migrator.names.guards import is_for_cuda_builds
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, only_target, string_value, targets_of
 
@@ -30,7 +30,6 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Assert)
 _LEAST = 4  # spaces
 
 
-@dataclass(frozen=True)
 class LibraryOptions(Options):
     """``goes_on`` is a regular expression for what stands behind a library's name.
 
@@ -52,8 +51,14 @@ _Change = tuple[tuple[int, int], list[Edit]]
 def find(context: FileContext, rule: LibraryRule) -> Iterator[Match]:
     """The texts that name a library; to load it stops the program."""
     index = context.index
+    names = sorted(rule.match, key=len, reverse=True)
     for node in index.strings:
-        api = _library(rule, string_value(node) or "")
+        parts = ((name, (string_value(node) or "").partition(name)) for name in names)
+        goes_on = (
+            name for name, (_before, there, behind) in parts
+            if there and re.match(rule.options.goes_on, behind[:LONGEST])
+        )  # fmt: skip
+        api = next(goes_on, "")
         if not api or is_docstring(index, node):
             continue
         call = index.parent(node)
@@ -66,43 +71,28 @@ def find(context: FileContext, rule: LibraryRule) -> Iterator[Match]:
         message = _("{api} is a CUDA library: loading it on an NPU machine raises OSError", api=api)
         held = index.parent(call)
         changes = _instead(index, rule.options, held) if isinstance(held, ast.Assign) else []
-        if not changes:
-            yield found(context, rule, call, api=api, message=message, severity="blocker")
-        for span, edits in changes:
-            needs_npu = any("npu." in edit.text for edit in edits)
+        for span, edits in changes or [(index.span(call), [])]:
+            needs_npu = any("npu." in edit.text for edit in edits) if edits else None
             yield found(
                 context, rule, call, api=api, edits=edits, message=message, severity="blocker", span=span,
                 needs_npu=needs_npu,
             )  # fmt: skip
 
 
-def _library(rule: LibraryRule, text: str) -> str:
-    """The library that a text names; empty without any."""
-    for name in sorted(rule.match, key=len, reverse=True):
-        _, there, behind = text.partition(name)
-        if there and re.match(rule.options.goes_on, behind[:LONGEST]):
-            return name
-    return ""
-
-
 def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> list[_Change]:
     """What changes to do without a library that a statement loads; nothing where it is needed."""
     target = only_target(held)
-    if not isinstance(target, ast.Name):
+    uses = index.uses_of(target) if isinstance(target, ast.Name) else ()
+    every = [index.call_of(index.parent(use)) for use in uses]
+    calls = [call for call in every if call is not None]
+    if not calls or len(calls) < len(every) or any(len(index.bindings(use)) != 1 for use in uses):
         return []
-    uses = index.uses_of(target)
-    calls = [index.call_of(index.parent(use)) for use in uses]
-    if not calls or any(len(index.bindings(use)) != 1 for use in uses):
-        return []
-    named = [(call, called_name(call)) for call in calls if call is not None]
-    if len(named) < len(calls):
-        return []
-    if all(name in options.optional for _, name in named):
-        return _on_cuda_only(index, held, [call for call, _ in named])
-    asked = [_by_npu(index, options, call, name) for call, name in named]
+    if all(called_name(call) in options.optional for call in calls):
+        return _on_cuda_only(index, held, calls)
+    asked = [_by_npu(index, options, call, called_name(call)) for call in calls]
     if not all(asked):
         return []
-    spans = [index.span(held), *(index.span(call) for call, _ in named)]
+    spans = [index.span(held), *map(index.span, calls)]
     return list(zip(spans, [[without_statement(index, held)], *asked]))
 
 
@@ -114,38 +104,35 @@ def _by_npu(index: ModuleIndex, options: LibraryOptions, call: ast.Call, name: s
     if name in options.calls and not call.args:
         return [instead_of(index, call, options.calls[name].replace("torch.npu", npu))]
     by_pointer = [
-        index.segment(each.args[0]) for each in call.args
+        f"{index.segment(each.args[0])}.value" for each in call.args
         if isinstance(each, ast.Call) and called_name(each) in ("byref", "pointer") and len(each.args) == 1
     ]  # fmt: skip
     if name not in options.results or len(by_pointer) != len(call.args):
         return []
-    values = ", ".join(f"{each}.value" for each in by_pointer)
-    return [instead_of(index, call, f"{values} = {options.results[name].replace('torch.npu', npu)}")]
+    result = options.results[name].replace("torch.npu", npu)
+    return [instead_of(index, call, f"{', '.join(by_pointer)} = {result}")]
 
 
 def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call]) -> list[_Change]:
     """The change that puts a library, its calls and what is made for them behind a question for CUDA."""
-    npu = npu_module(index, held.value)
-    block = index.block(held)
+    npu, block = npu_module(index, held.value), index.block(held)
     statements = [index.statement_of(call) for call in calls]
     if npu is None or npu == "torch_npu.npu" or any(each not in block for each in statements):
         return []
     first = block.index(held)
     places = [block.index(each) for each in statements if isinstance(each, ast.stmt)]
-    if min(places) < first:
-        return []
-    last = max(places)
     made = _names(held.targets[0]).union(*(_names(each) for call in calls for each in call.args))
+    last = max(places)
     behind = takewhile(lambda each: isinstance(each, ast.Assert) and _names(each) & made, block[last + 1 :])
-    last += len([*behind])
-    inside = block[first : last + 1]
-    if not all(isinstance(each, _SIMPLE) for each in inside) or _is_used_behind(index, inside):
+    inside = block[first : last + 1 + len([*behind])]
+    if min(places) < first or not all(isinstance(each, _SIMPLE) for each in inside):
         return []
     start, end = index.start(inside[0]), index.end(inside[-1])
     lines = range(index.line_of(start), index.line_of(end - 1) + 1)
     begins = [index.line_span(line, line)[0] for line in lines]
     indent = index.data[begins[0] : start]
-    if indent.strip() or any(_is_long(node) for each in inside for node in ast.walk(each)):
+    is_long = any(_is_long(node) for each in inside for node in ast.walk(each))
+    if indent.strip() or is_long or _is_used_behind(index, inside):
         return []
     question = f"{indent.decode()}if {npu[: -len('.npu')]}.version.cuda:{newline_of(index.text)}"
     step = "\t" if b"\t" in indent else " " * _LEAST

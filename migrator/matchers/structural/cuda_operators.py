@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
+from typing import Optional
 
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 from migrator.matchers.structural.operator_forms import forms
-from migrator.names.npu_branches import knows_npus
-from migrator.names.tree import Import, called_name, holder_of, string_value
+from migrator.names.conditions import knows_npus
+from migrator.names.tree import Import, bare_name, called_name, holder_of, string_value
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Module, Operator
 
@@ -21,36 +23,38 @@ _LOADS = ("load", "import", "get_ext")
 def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Where an extension is built from CUDA sources; one of C++ sources that touch no CUDA is none."""
     operators = context.project.operators
-    for ref in context.index.refs:
-        name = context.index.qualified_name(ref)
-        if not name or not rule.fits(name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
-            continue
-        call = context.index.call_of(ref)
+    for ref, name in _exactly(context, rule):
+        call, is_cpp = context.index.call_of(ref), name.endswith(".CppExtension")
         if call is None:
-            if not name.endswith(".CppExtension") and not _has_alias(context, ref):
+            if not is_cpp and not _has_alias(context, ref):
                 yield found(context, rule, ref, api=name)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
-        if name.endswith(".CppExtension") and not (extension and extension.cuda):
-            continue
-        if extension is not None and not extension.cuda:
-            if extension.complete and extension.name not in operators.modules:
-                continue
-            if extension.names_no_sources:
-                message = _("{name} builds unnamed sources; no C++ file of this project uses CUDA", name=name)
-                yield found(
-                    context, rule, ref, api=name, message=message, advice=_(_IF_CUDA), severity="info"
-                )
-                continue
-        if name.endswith(".load") and not (extension and extension.sources):
-            unknown = _(
-                "{name} builds operators; their sources are not found here and may be CUDA", name=name
-            )
-            yield found(context, rule, ref, api=name, message=unknown, severity="warning")
-            continue
         built = f": {extension.name}" if extension is not None and extension.name else ""
         message = _("{name} builds a CUDA operator{built}", name=name, built=built)
-        yield found(context, rule, ref, api=name, message=message)
+        severity = advice = ""
+        if is_cpp and not (extension and extension.cuda):
+            continue
+        if extension is not None and not extension.cuda and extension.names_no_sources:
+            message = _("{name} builds unnamed sources; no C++ file of this project uses CUDA", name=name)
+            advice, severity = _(_IF_CUDA), "info"
+        if extension is not None and not extension.cuda and extension.complete:
+            if extension.name not in operators.modules:
+                continue
+        if not advice and name.endswith(".load") and not (extension and extension.sources):
+            message = _(
+                "{name} builds operators; their sources are not found here and may be CUDA", name=name
+            )
+            severity = "warning"
+        yield found(context, rule, ref, api=name, message=message, advice=advice, severity=severity)
+
+
+def _exactly(context: FileContext, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
+    """Where a name of the rule is read, and nothing of it."""
+    for ref in context.index.refs:
+        name = context.index.qualified_name(ref)
+        if name and rule.fits(name) and isinstance(getattr(ref, "ctx", None), ast.Load):
+            yield ref, name
 
 
 def _has_alias(context: FileContext, ref: ast.expr) -> bool:
@@ -59,9 +63,8 @@ def _has_alias(context: FileContext, ref: ast.expr) -> bool:
     target = holder.targets[0] if isinstance(holder, ast.Assign) else None
     if not isinstance(target, ast.Name):
         return False
-    called = (call.func for call in context.index.calls)
-    uses = (func for func in called if isinstance(func, ast.Name) and func.id == target.id)
-    return any(len(context.index.bindings(use)) == 1 for use in uses)
+    called = (call.func for call in context.index.calls if bare_name(call.func) == target.id)
+    return any(isinstance(use, ast.Name) and len(context.index.bindings(use)) == 1 for use in called)
 
 
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -70,41 +73,55 @@ def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced = forms(context)  # of these NPU637 speaks
     yield from _builders(context, rule)
     for node in context.index.imports:
-        if any(node is form.node for form in replaced):
-            continue
-        for name in users.imported(node):
-            module = users.module(name)
-            if module is not None:
-                yield _used(context, rule, node, module.name, None, module)
+        names = users.imported(node) if not any(node is form.node for form in replaced) else ()
+        for built in (each for name in names if (each := users.module(name))):
+            message = _("{api} is an extension built from CUDA sources", api=_importable(built.name))
+            yield _used(context, rule, node, built.name, message, built.npu)
     for ref in context.index.refs:
         meant = users.operator(ref)
         if meant is not None and not any(form.owner in context.index.above(ref) for form in replaced):
             api, operator, module = meant
-            yield _used(context, rule, ref, api, operator, module)
+            place = f" ({operator.file}:{operator.line})" if operator else ""
+            owner = context.index.class_of(ref)
+            inside = _(", used in {name}", name=owner.name) if owner is not None else ""
+            about = {"api": _importable(api), "place": place, "inside": inside}
+            message = _("{api} is a CUDA operator{place}{inside}", **about)
+            npu = bool(operator and operator.npu) or bool(module and module.npu)
+            yield _used(context, rule, ref, api, message, npu)
+
+
+def _used(context: FileContext, rule: Rule, node: ast.AST, api: str, message: str, npu: bool) -> Match:
+    advice = _("An implementation for NPUs is among the sources: build the extension with it.") if npu else ""
+    severity = "info" if npu else ""
+    return found(context, rule, node, api=_importable(api), message=message, advice=advice, severity=severity)
+
+
+def _importable(api: str) -> str:
+    """A name behind the folders that can be no packages, such as those of an sdist."""
+    parts = api.split(".")
+    outside = max((place for place, part in enumerate(parts) if not part.isidentifier()), default=-1)
+    return ".".join(parts[outside + 1 :]) or api
 
 
 def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Classes that compile CUDA sources when their ``load()`` is called, and these calls."""
-    builders = context.project.operators.builders
-    for owner in context.index.classes:
-        if owner.name in builders and builders[owner.name].file == context.name:
-            start = context.index.start(owner)
+    index, operators = context.index, context.project.operators
+    for owner in index.classes:
+        if owner.name in operators.builders and operators.builders[owner.name].file == context.name:
+            start = index.start(owner)
             span = (start, start + len("class ") + len(owner.name))
-            yield _building(context, rule, owner, builders[owner.name], span)
-    for call in context.index.calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "load":
-            name = called_name(call.func.value)
-            if name in builders:
-                yield _building(context, rule, call, builders[name], None)
-        built = context.project.operators.extensions.get((context.name, call.lineno))
+            yield _building(context, rule, owner, operators.builders[owner.name], span)
+    for call in index.calls:
+        holder, called = holder_of(call), called_name(call)
+        name = called_name(holder) if called == "load" else ""
+        if name in operators.builders:
+            yield _building(context, rule, call, operators.builders[name], None)
+        built = operators.extensions.get((context.name, call.lineno))
         by_helper = any(keyword.arg == "sources" for keyword in call.keywords)
-        if built is None or not by_helper or built.kind != "load" or not (built.cuda and built.sources):
-            continue
-        if not context.index.qualified_name(call.func).startswith(
-            "torch."
-        ):  # of which a rule of its own speaks
-            message = _("{call} builds a CUDA operator: {name}", call=called_name(call), name=built.name)
-            yield found(context, rule, call, api=called_name(call), message=message)
+        if built is not None and by_helper and built.kind == "load" and built.cuda and built.sources:
+            if not index.qualified_name(call.func).startswith("torch."):  # of which a rule of its own speaks
+                message = _("{call} builds a CUDA operator: {name}", call=called, name=built.name)
+                yield found(context, rule, call, api=called, message=message)
 
 
 def _building(
@@ -115,34 +132,11 @@ def _building(
     if module.npu:
         advice = _("A builder for NPUs has the same name: make sure that it is the one that is loaded.")
         severity = "info"
-    return found(
-        context, rule, node, api=module.name, message=message, advice=advice, severity=severity, span=span
-    )
+    about = partial(found, message=message, advice=advice, severity=severity)
+    return about(context, rule, node, api=module.name, span=span)
 
 
-def _used(
-    context: FileContext,
-    rule: Rule,
-    node: ast.AST,
-    api: str,
-    operator: Operator | None,
-    module: Module | None,
-) -> Match:
-    whole = module is not None and api == module.name
-    parts = api.split(".")  # behind the folders that can be no packages, such as those of an sdist
-    outside = max((place for place, part in enumerate(parts) if not part.isidentifier()), default=-1)
-    api = ".".join(parts[outside + 1 :]) or api
-    if module is not None and whole:
-        message = _("{api} is an extension built from CUDA sources", api=api)
-        npu = module.npu
-    else:
-        place = f" ({operator.file}:{operator.line})" if operator else ""
-        owner = context.index.class_of(node)
-        inside = _(", used in {name}", name=owner.name) if owner is not None else ""
-        message = _("{api} is a CUDA operator{place}{inside}", api=api, place=place, inside=inside)
-        npu = bool(operator and operator.npu) or bool(module and module.npu)
-    advice = _("An implementation for NPUs is among the sources: build the extension with it.") if npu else ""
-    return found(context, rule, node, api=api, message=message, advice=advice, severity="info" if npu else "")
+_Meant = Optional[tuple[str, Optional[Operator], Optional[Module]]]  # an operator, with its name and module
 
 
 class Users:
@@ -177,33 +171,26 @@ class Users:
         long, short = sorted((name, candidate.name), key=len, reverse=True)
         return candidate if (long.endswith("." + short) and "." in short) or name == short else None
 
-    def operator(self, ref: ast.expr) -> tuple[str, Operator | None, Module | None] | None:
+    def operator(self, ref: ast.expr) -> _Meant:
         """The operator that a dotted name stands for, with its name."""
-        if not isinstance(ref, (ast.Attribute, ast.Name)) or not isinstance(ref.ctx, ast.Load):
+        if not isinstance(getattr(ref, "ctx", None), ast.Load):
             return None
         name = self.context.index.qualified_name(ref)
         if name.startswith("torch.ops."):
-            operator = self.operators.torch_ops.get(".".join(name.split(".")[2:4]))
-            return (name, operator, None) if operator else None
+            known = self.operators.torch_ops.get(".".join(name.split(".")[2:4]))
+            return (name, known, None) if known else None
+        module: Optional[Module] = None
         if name:
             name = self._absolute(name)
-            head, _, last = name.rpartition(".")
-            module = self.module(head) if head else None
-            return self._in(module, last, name, ref)
-        if isinstance(ref, ast.Attribute):
-            holder = self._held(ref.value)
-            if holder is not None:
-                return self._in(holder, ref.attr, f"{holder.name}.{ref.attr}", ref)
-        return None
-
-    def _in(
-        self, module: Module | None, last: str, name: str, ref: ast.expr
-    ) -> tuple[str, Operator | None, Module | None] | None:
+            module = self.module(name.rpartition(".")[0]) if "." in name else None
+        elif isinstance(ref, ast.Attribute):
+            module = self._held(ref.value)
+            name = f"{module.name}.{ref.attr}" if module else ""
         if module is None:
             return None
         if module.operators is None:
             return (name, None, module) if self.context.index.call_of(ref) else None
-        operator = module.operators.get(last)
+        operator = module.operators.get(name.rpartition(".")[2])
         return (name, operator, module) if operator else None
 
     def _held(self, node: ast.expr) -> Module | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from migrator.findings.finding import Edit
@@ -13,14 +12,14 @@ from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.scopes import Scope
-from migrator.names.tree import Statement, bare_name, last_name, walk
+from migrator.names.tree import Statement, argument_of, bare_name, last_name, string_value, walk
+from migrator.project.offers import CHOOSES, WAITER, WAITS
 
 _JOIN = "init_process_group"
 _RANK = "LOCAL_RANK"
 _DEVICES = ("cuda", "nccl", "npu", "hccl")
 
 
-@dataclass(frozen=True)
 class DeviceOptions(Options):
     """``choosing``: the calls that choose the device. ``decided``: arguments that name it or a group."""
 
@@ -44,26 +43,24 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
         behind = [call for call, other in calls if rule.fits(other)]
         behind = [*behind, *_called(index, behind, chosen), *_called_elsewhere(context, scope)]
         behind = [call for call in behind if index.scope_of(call) is scope and _is_before(join, call)]
-        behind.sort(key=index.start)
         if _decides(join, rule) or _over_gloo(join):
             continue
         if not behind:
-            if not chosen and _waits_elsewhere(context):
-                yield _at_join(context, rule, scope, join)
+            if not chosen and _waits_elsewhere(context):  # the first barrier may come before any collective
+                yield found(context, rule, join, api=name, edits=_chosen_by_number(index, scope, join))
             continue
-        first = behind[0]
+        first = min(behind, key=index.start)
         if _decides(first, rule) or any(_is_before(call, first) for call in mine):
             continue
-        later = [call for call in mine if _same_block(index, first, call)]
-        edits = _moved(index, first, later[0]) if later else _chosen_here(index, scope, first)
+        later = next((call for call in mine if _same_block(index, first, call)), None)
+        edits = _moved(index, first, later) if later else _chosen_here(index, scope, first)
         if not edits and not chosen:
             edits = _chosen_by_number(index, scope, join)
-        span = (index.start(first), index.end(later[0])) if later and edits else None
         yield found(
             context,
             rule,
             first,
-            span=span,
+            span=(index.start(first), index.end(later)) if later and edits else None,
             api=index.qualified_name(first.func) or last_name(first.func),
             edits=edits,
             severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
@@ -73,42 +70,32 @@ def find(context: FileContext, rule: Rule[DeviceOptions]) -> Iterator[Match]:
 
 def _waits_elsewhere(context: FileContext) -> bool:
     """Whether the program is for devices, waits for all ranks somewhere, and chooses no device anywhere."""
-    program = context.project.program
-    return program.waits and not program.chooses and any(each in context.index.text for each in _DEVICES)
-
-
-def _at_join(context: FileContext, rule: Rule, scope: Scope, join: ast.Call) -> Match:
-    """Where a rank joins and chooses no device: the first barrier may come before any other collective."""
-    index = context.index
-    edits = _chosen_by_number(index, scope, join)
-    return found(context, rule, join, api=index.qualified_name(join.func), edits=edits)
+    offers = context.project.offers
+    asks = bool(offers.of(WAITS)) and not offers.of(CHOOSES)
+    return asks and any(each in context.index.text for each in _DEVICES)
 
 
 def _called(index: ModuleIndex, collectives: list[ast.Call], chosen: list[ast.Call]) -> Iterator[ast.Call]:
     """The calls of a file's functions that call a collective, and choose no device."""
     choosing = {index.function_of(call) for call in chosen}
     for function in {index.function_of(call) for call in collectives} - choosing:
-        for use in index.uses_of(function) if function is not None else ():
-            call = index.call_of(use)
-            if call is not None:
-                yield call
+        if function is not None:
+            yield from filter(None, map(index.call_of, index.uses_of(function)))
 
 
 def _called_elsewhere(context: FileContext, scope: Scope) -> Iterator[ast.Call]:
     """The calls in a function of such functions of other files."""
-    waiters = [each.split(".") for each in context.project.program.waiters]
-    for statement in scope.statements if waiters else ():
-        for call in walk(statement):
-            if isinstance(call, ast.Call):
-                *places, name = context.index.qualified_name(call.func).split(".")
-                if any(name == each[-1] and _leads(places, each) for each in waiters):
-                    yield call
+    waiters = [each.name.split(".") for each in context.project.offers.of(WAITER)]
+    for call in (each for statement in scope.statements if waiters for each in walk(statement)):
+        if isinstance(call, ast.Call):
+            *places, name = context.index.qualified_name(call.func).split(".")
+            if any(name == each[-1] and _leads(places, each) for each in waiters):
+                yield call
 
 
 def _leads(places: list[str], module: list[str]) -> bool:
     """Whether the packages that a name goes through lead to a module; it may be offered above it."""
-    way = iter(module)
-    written = [place for place in places if place]
+    way, written = iter(module), [place for place in places if place]
     return bool(written) and all(place in way for place in written)
 
 
@@ -121,8 +108,7 @@ def _decides(call: ast.Call, rule: Rule[DeviceOptions]) -> bool:
 
 
 def _over_gloo(join: ast.Call) -> bool:
-    values = [*join.args[:1], *(word.value for word in join.keywords if word.arg == "backend")]
-    return any(isinstance(value, ast.Constant) and value.value in ("gloo", "mpi") for value in values)
+    return string_value(argument_of(join, "backend", 0)) in ("gloo", "mpi")
 
 
 def _same_block(index: ModuleIndex, first: ast.Call, later: ast.Call) -> bool:
@@ -144,8 +130,7 @@ def _moved(index: ModuleIndex, first: ast.Call, later: ast.Call) -> list[Edit]:
     between = block[block.index(one) : block.index(other)]  # type: ignore[arg-type]  # they are in it
     nodes = (node for statement in between for node in walk(statement))
     stored = {bare_name(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)}
-    used = {bare_name(node) for node in walk(later)} - {""}
-    if stored & used:
+    if stored & ({bare_name(node) for node in walk(later)} - {""}):
         return []
     start, end = index.line_span(other.lineno, other.end_lineno or other.lineno)  # type: ignore[union-attr]
     return [_before(index, one, index.segment(other)), Edit(start, end, "")]
@@ -159,8 +144,8 @@ def _chosen_here(index: ModuleIndex, scope: Scope, first: ast.Call) -> list[Edit
     for statement in scope.statements:
         if isinstance(statement, ast.Assign) and statement.lineno < first.lineno:
             target = statement.targets[0]
-            texts = (node.value for node in walk(statement.value) if isinstance(node, ast.Constant))
-            if isinstance(target, ast.Name) and _RANK in texts and len(scope.bindings[target.id]) == 1:
+            has_rank = any(string_value(node) == _RANK for node in walk(statement.value))
+            if isinstance(target, ast.Name) and has_rank and len(scope.bindings[target.id]) == 1:
                 return [_before(index, one, f"torch.npu.set_device({target.id})")]
     return []
 
@@ -168,9 +153,9 @@ def _chosen_here(index: ModuleIndex, scope: Scope, first: ast.Call) -> list[Edit
 def _chosen_by_number(index: ModuleIndex, scope: Scope, join: ast.Call) -> list[Edit]:
     """``set_device`` behind ``init_process_group``: what NCCL does for a rank that has chosen no GPU."""
     statement, joins = index.statement_of(join), join.func
-    if not isinstance(statement, ast.Expr) or not isinstance(joins, ast.Attribute):
+    if getattr(statement, "value", None) is not join or not isinstance(statement, ast.Expr):
         return []
-    if statement.value is not join or not _own_lines(index, statement):
+    if not isinstance(joins, ast.Attribute) or not _own_lines(index, statement):
         return []
     new, group = statement_separator(index, statement), index.segment(joins.value)
     npu = "torch.npu" if _binds_torch(scope) else "torch_npu.npu"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrator.findings.finding import Edit
@@ -13,6 +12,7 @@ from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name
+from migrator.project.offers import DEVICE_KEY
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _TEXTS = ("cuda", "cuda:")
 
 
-@dataclass(frozen=True)
 class SliceOptions(Options):
     """``names``: the names of variables and attributes that hold one device string.
 
@@ -31,12 +30,12 @@ class SliceOptions(Options):
 
     def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
         """With the names that the project reads as devices."""
-        return words | project.program.device_keys
+        return words | project.offers.names(DEVICE_KEY)
 
 
 def find(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Match]:
     """Slices of device strings where the index is read, or the beginning is compared with ``"cuda"``."""
-    index, names = context.index, context.project.program.device_keys.union(rule.options.names)
+    index, names = context.index, context.project.offers.names(DEVICE_KEY).union(rule.options.names)
     for ref in index.refs:
         holder = index.parent(ref)
         if isinstance(holder, ast.Call) and called_name(holder) == "str":

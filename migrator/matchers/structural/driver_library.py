@@ -7,23 +7,22 @@ handle of one library is nothing to the other.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import field
 from typing import Optional
 
 from migrator.findings.finding import Edit
+from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.device_listing import all_known, knows_visible_devices, named_in
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import npu_module
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.removal import without_statement
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, called_name, imported, only_target
 
 
-@dataclass(frozen=True)
 class DriverOptions(Options):
     """What stands for the library's functions on an NPU.
 
@@ -50,50 +49,35 @@ class DriverOptions(Options):
 DriverRule = Rule[DriverOptions]
 
 
-@dataclass(frozen=True)
-class _Use:
-    """A use of the library and what it becomes; None where that is not known.
-
-    ``reads`` are the places at which something of it is read later, and what they become.
-    """
-
-    node: ast.expr
-    name: str
-    edits: Optional[list[Edit]]
-    reads: Sequence[tuple[ast.expr, list[Edit]]] = ()
+_Change = tuple[ast.expr, list[Edit]]  # what is written anew, and how
 
 
 def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
     """The uses and the imports; where one use has no answer, the imports and what raises are reported."""
     index, options = context.index, rule.options
     imports = [each for each in index.imports if any(rule.fits(name) for name in imported(each))]
-    uses = [_answered(context, rule, ref, name) for ref, name in _uses(index, rule, imports)]
-    known = [use for use in uses if use.edits is not None]
+    uses = [(ref, name, _changes(context, rule, ref, name)) for ref, name in _uses(index, rule, imports)]
     chooses = knows_visible_devices(index.text) and any(
-        named_in(options.calls.get(use.name, "")) - {"device_count"} for use in uses
+        named_in(options.calls.get(name, "")) - {"device_count"} for _ref, name, _known in uses
     )
     # They can go that bring nothing else.
-    can_go = all(len(imported(each)) == len(each.names) for each in imports) and all(
-        rule.fits(name) for each in imports for name in imported(each)
+    can_go = all(
+        len(imported(each)) == len(each.names) and all(map(rule.fits, imported(each))) for each in imports
     )
-    if not uses or len(known) < len(uses) or chooses or not can_go:
+    if not uses or any(known is None for *_use, known in uses) or chooses or not can_go:
         yield from every_import(context, [rule])
-        for use in uses:
-            if use.name in options.started:
-                message, advice = options.raises, options.chosen if chooses else ""
-                yield found(
-                    context, rule, use.node, api=use.name, severity="blocker", message=message, advice=advice
-                )
+        message, advice = options.raises, options.chosen if chooses else ""
+        for ref, name, _known in uses:
+            if name in options.started:
+                yield found(context, rule, ref, api=name, severity="blocker", message=message, advice=advice)
         return
-    gone = [index.statement_of(use.node) for use in known if not options.calls.get(use.name, "other")]
-    for use in known:
-        statement = index.statement_of(use.node)
-        edits = use.edits or []
+    gone = [index.statement_of(ref) for ref, name, _known in uses if not options.calls.get(name, "other")]
+    for ref, name, known in uses:
+        statement = index.statement_of(ref)
         if statement in gone and isinstance(statement, ast.stmt):
-            edits = [without_statement(index, statement, gone)]
-        yield found(context, rule, use.node, api=use.name, edits=edits)
-        for node, changes in use.reads:
-            yield found(context, rule, node, api=use.name, edits=changes)
+            known = [(ref, [without_statement(index, statement, gone)])]
+        for node, edits in known or ():
+            yield found(context, rule, node, api=name, edits=edits)
     for each in imports:
         edit = without_statement(index, each, [*gone, *imports])
         yield found(context, rule, each, api=", ".join(imported(each)), edits=[edit], needs_npu=False)
@@ -101,7 +85,9 @@ def find(context: FileContext, rule: DriverRule) -> Iterator[Match]:
 
 def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterator[tuple[ast.expr, str]]:
     """What is named of the library, by its last name; the library itself by an empty one."""
-    every = any(alias.name == "*" for each in imports for alias in each.names)
+    known = {*rule.options.calls, *rule.options.names}
+    aliases = [alias for each in imports for alias in each.names]
+    bound = {alias.asname or alias.name for alias in aliases}
     for ref in index.refs:
         inner: ast.expr = ref
         while isinstance(inner, ast.Attribute) and not _names_member(index, rule, inner):
@@ -110,13 +96,10 @@ def _uses(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterat
             yield inner, inner.attr
         elif isinstance(inner, ast.Name):
             name = index.qualified_name(inner)
+            last = name.rpartition(".")[2]
             if name and rule.fits(name) and not isinstance(inner.ctx, ast.Store):
-                is_function = any(
-                    (alias.asname or alias.name) == inner.id for each in imports for alias in each.names
-                )
-                last = name.rpartition(".")[2]
-                yield inner, last if is_function and last in _known(rule) else ""
-            elif every and not name and inner.id in _known(rule) and not index.bindings(inner):
+                yield inner, last if inner.id in bound and last in known else ""
+            elif "*" in bound and not name and inner.id in known and not index.bindings(inner):
                 yield inner, inner.id
 
 
@@ -126,51 +109,42 @@ def _names_member(index: ModuleIndex, rule: DriverRule, node: ast.Attribute) -> 
     return bool(name) and rule.fits(name) and not index.qualified_name(node).endswith(".py3nvml")
 
 
-def _known(rule: DriverRule) -> set[str]:
-    return {*rule.options.calls, *rule.options.names}
-
-
-def _answered(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) -> _Use:
+def _changes(context: FileContext, rule: DriverRule, ref: ast.expr, name: str) -> Optional[list[_Change]]:
+    """What a use becomes, and places where something of it is read; None where that is not known."""
     index, options = context.index, rule.options
     if name in options.names:
-        return _Use(ref, name, [instead_of(index, ref, options.names[name])])
+        return [(ref, [instead_of(index, ref, options.names[name])])]
     call = index.call_of(ref)
     if name not in options.calls or call is None or call.keywords:
-        return _Use(ref, name, None)
-    source = options.calls[name]
+        return None
+    source, around, npu = options.calls[name], index.parent(call), npu_module(index, call)
     if not source:
-        return _Use(ref, name, [] if isinstance(index.parent(call), ast.Expr) else None)
-    npu = npu_module(index, call)
+        return [(ref, [])] if isinstance(around, ast.Expr) else None
     if npu is None or len(call.args) != source.count("{}") or not all_known(context, named_in(source)):
-        return _Use(ref, name, None)
-    before, _, behind = source.replace("torch.npu.", f"{npu}.").partition("{}")
-    if call.args:
-        first = Edit(index.start(call), index.start(call.args[0]), before)
-        edits = [first, Edit(index.end(call.args[0]), index.end(call), behind)]
-    else:
-        edits = [instead_of(index, call, before)]
-    around = index.parent(call)
+        return None
+    before, _dot, behind = source.replace("torch.npu.", f"{npu}.").partition("{}")
     text = options.members.get(f"{name}.{around.attr}", "") if isinstance(around, ast.Attribute) else ""
     if around is not None and text.count("{}") > 1:  # what it gives is needed twice
         if not all(isinstance(each, (ast.Name, ast.Constant)) for each in call.args):
-            return _Use(ref, name, None)
+            return None
         value = before + "".join(map(index.segment, call.args)) + behind
-        return _Use(ref, name, [instead_of(index, around, text.replace("{}", value))])
+        return [(ref, [instead_of(index, around, text.replace("{}", value))])]
     if name in options.handles and not all(
         called_name(index.parent(read)) in options.calls for read in index.reads_of(call)
     ):  # a handle is given to something else than functions of the library
-        return _Use(ref, name, None)
+        return None
+    edits = [instead_of(index, call, before)]
+    if call.args:
+        first = Edit(index.start(call), index.start(call.args[0]), before)
+        edits = [first, Edit(index.end(call.args[0]), index.end(call), behind)]
     read = _read(index, options, call, name)
     if read is None:
-        return _Use(ref, name, None)
+        return None
     at_once = [edit for node, changes in read if node is call for edit in changes]
-    later = [(node, changes) for node, changes in read if node is not call]
-    return _Use(ref, name, [*edits, *at_once], later)
+    return [(ref, [*edits, *at_once]), *(each for each in read if each[0] is not call)]
 
 
-def _read(
-    index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str
-) -> Optional[list[tuple[ast.expr, list[Edit]]]]:
+def _read(index: ModuleIndex, options: DriverOptions, call: ast.Call, name: str) -> Optional[list[_Change]]:
     """What is read of a result, at once or by the name that it is given, and the edits for it."""
     if not any(each.startswith(f"{name}.") for each in options.members):
         return []
@@ -180,7 +154,7 @@ def _read(
         if values and not all(_is_for_bytes(index, each) for each in bound):
             return None
         values = [use for use in values if not _is_for_bytes(index, use)]
-    read: list[tuple[ast.expr, list[Edit]]] = []
+    read: list[_Change] = []
     for value in values:
         around = index.parent(value)
         method = index.call_of(around)
@@ -192,8 +166,7 @@ def _read(
             before, *rest = text.split("{}")
             start, end = index.start(value), index.end(method or around)
             edits = [Edit(start, start, before)] if before else []
-            behind = Edit(index.end(value), end, index.segment(value).join(rest))
-            read.append((value, [*edits, behind]))
+            read.append((value, [*edits, Edit(index.end(value), end, index.segment(value).join(rest))]))
     return read
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from migrator.api_support.verdicts import judge
@@ -21,12 +21,11 @@ from migrator.matchers.npu_import import import_at_top
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.structural.api_verdicts import asks_for_type, uses_of
-from migrator.names.guards import is_guarded
+from migrator.names.conditions import is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import hands_on
 
 
-@dataclass(frozen=True)
 class FunctionOptions(Options):
     """``functions``: what stands for an API where that is not called as the API's last part.
 
@@ -46,7 +45,9 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
     index = context.index
     statement = context.project.equivalents.get(context.name, "")
     module = statement.rpartition(" ")[2]
-    if module and not _is_free(index, module, statement):
+    # Its name has to be bound by nothing in the file, or by the import that is wanted.
+    bindings = (each for scope in index.scopes for each in scope.bindings.get(module, ()))
+    if any(each.kind != "import" or index.segment(each.node) != statement for each in bindings):
         module = ""
     needing: list[ast.AST] = []
     absent = dict(_absent(context, rule))
@@ -62,10 +63,9 @@ def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
         message = message + _("; ") + differs if differs else message
         advice = "" if edits else rule.advice
         yield found(context, rule, node, api=api, edits=edits, message=message, advice=advice)
-    if needing:
-        place = import_at_top(index, statement)
-        if place is not None:
-            yield insertion(context, rule, *place, EQUIVALENTS, _("the functions that are called below"))
+    place = import_at_top(index, statement) if needing else None
+    if place is not None:
+        yield insertion(context, rule, *place, EQUIVALENTS, _("the functions that are called below"))
 
 
 def function_of(rule: FunctionRule, api: str) -> str:
@@ -127,12 +127,3 @@ def parameters_of(function: str) -> tuple[frozenset[str], int]:
         return frozenset(), 0
     positional = own.args.args[first:]
     return frozenset(each.arg for each in (*positional, *own.args.kwonlyargs)), len(positional)
-
-
-def _is_free(index: ModuleIndex, name: str, statement: str) -> bool:
-    """Whether a name is bound by nothing in a file, or by the import that is wanted."""
-    for scope in index.scopes:
-        for binding in scope.bindings.get(name, ()):
-            if binding.kind != "import" or index.segment(binding.node) != statement:
-                return False
-    return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
@@ -12,7 +11,6 @@ from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
 from migrator.names.index import ModuleIndex
 
 
-@dataclass(frozen=True)
 class IntOptions(Options):
     """``methods``: those with a keyword ``device``. ``integers``: functions that give a whole number."""
 

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.library_defaults import LibraryDefault, Limits, known
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.argument_edits import added_argument
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import imports_package, statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, hands_on, string_value
 
 if TYPE_CHECKING:
-    from migrator.project.library_functions import LibraryFunction
     from migrator.project.project import Project
 
 
-@dataclass(frozen=True)
 class DefaultOptions(Options):
     """``outcomes``: what such a call comes to, of those that a rule is about."""
 
@@ -44,22 +41,19 @@ class DefaultOptions(Options):
 
 @cache
 def _last_parts(outcomes: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(
-        name.rpartition(".")[2]
-        for name, every in known().items()
-        if any(each.outcome in outcomes for each in every)
-    )
+    about = {name for name, every in known().items() if any(each.outcome in outcomes for each in every)}
+    return frozenset(name.rpartition(".")[2] for name in about)
 
 
 def find(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[Match]:
     """Calls of such functions that are not given what would help."""
     for call in context.index.calls:
-        for default, sure in _defaults(context, call):
-            if default.outcome in rule.options.outcomes:
-                yield from _told(context, rule, call, default, sure)
+        default, sure = _default(context, call)
+        if default is not None and default.outcome in rule.options.outcomes:
+            yield from _reported(context, rule, call, default, sure)
 
 
-def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDefault, bool]]:
+def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | None, bool]:
     """What is known of the function that is called, and whether it is so in the project's version of it.
 
     A project that names no version gets the newest.
@@ -70,30 +64,23 @@ def _defaults(context: FileContext, call: ast.Call) -> Iterator[tuple[LibraryDef
         methods = known().get(f".{call.func.attr}", ())
         every = tuple(each for each in methods if imports_package(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
-        return
-    doubtful, wanted = None, _wanted(context.project.requirements)
+        return None, False
+    wanted: Mapping[str, Limits] = {}
+    if every and context.project.requirements:  # most ask for none
+        from migrator.project.wanted_versions import wanted_libraries
+
+        wanted = wanted_libraries(context.project.requirements)
+    doubtful = None
     for default in every:
         limits = (wanted.get(each) for each in default.library.lower().split())
         holds = default.holds(next(filter(None, limits), None))
         if holds or (holds is None and not default.until):
-            yield default, True
-            return
-        if holds is None:
-            doubtful = default
-    if doubtful is not None and doubtful.outcome != "cpu":
-        yield doubtful, False
+            return default, True
+        doubtful = default if holds is None else doubtful
+    return (doubtful if doubtful is not None and doubtful.outcome != "cpu" else None), False
 
 
-def _wanted(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
-    """The versions of libraries that a project asks for; most ask for none."""
-    if not requirements:
-        return {}
-    from migrator.project.wanted_versions import wanted_libraries
-
-    return wanted_libraries(requirements)
-
-
-def _told(
+def _reported(
     context: FileContext, rule: Rule, call: ast.Call, default: LibraryDefault, sure: bool
 ) -> Iterator[Match]:
     index = context.index
@@ -107,20 +94,30 @@ def _told(
     if any(f"{each.arg}={_written(each.value)}" == default.unless for each in call.keywords):
         return
     literal = given is None or isinstance(given, ast.Constant)
-    edits = _edits(context, call, default) if sure else None
+    edits = _edits(index, call, default) if sure else None
     if given is not None and not literal and default.outcome == "raises" and "False" in default.harmless:
         # What asks for CUDA asks for NPUs after a migration; the library computes on the CPU in all versions.
-        edits = [Edit(*index.span(given), "False")]
+        edits = [instead_of(index, given, "False")]
     if edits == []:
-        return  # an earlier pass has mended it
+        return  # an earlier pass has fixed it
     api = index.qualified_name(call.func) or f".{default.api.rpartition('.')[2]}"
-    certain = sure and (literal or default.outcome == "cpu")
-    advice, message = default.advice, _message(api, default)
+    about = {"api": api, "versions": f" ({default.versions})" if default.versions else ""}
+    if default.outcome == "cpu":
+        message = _("{api} without a device uses CUDA or the CPU, not NPUs{versions}", **about)
+    elif default.outcome == "disabled":
+        message = _(
+            "{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}", **about
+        )
+    else:
+        how = _("without {argument} ", argument=default.argument) if default.value else ""
+        message = _("{api} {how}uses CUDA by default{versions}", how=how, **about)
+    advice = default.advice
     if default.value:
         argument, value = default.argument, default.value
         advice = _(
             "Give {argument}={value}. {advice}", argument=argument, value=value, advice=advice
         ).rstrip()
+    certain = sure and (literal or default.outcome == "cpu")
     severity = "warning" if default.outcome == "disabled" or not certain else ""
     yield found(
         context, rule, call, api=api, edits=edits or (), message=message, advice=advice, severity=severity
@@ -132,69 +129,54 @@ def _written(value: ast.expr) -> str:
     return ast.unparse(value) if text is None else f'"{text}"'
 
 
-def _message(api: str, default: LibraryDefault) -> str:
-    about = {"api": api, "versions": f" ({default.versions})" if default.versions else ""}
-    if default.outcome == "cpu":
-        return _("{api} without a device uses CUDA or the CPU, not NPUs{versions}", **about)
-    if default.outcome == "disabled":
-        return _("{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}", **about)
-    how = _("without {argument} ", argument=default.argument) if default.value else ""
-    return _("{api} {how}uses CUDA by default{versions}", how=how, **about)
-
-
-def _edits(context: FileContext, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:
-    """The edits that give the argument, or mend the library; empty where it is mended, None without any."""
-    index = context.index
+def _edits(index: ModuleIndex, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:
+    """The edits that give the argument, or fix the library; empty where it is fixed, None without any."""
     if default.value:
-        if default.value.startswith("torch.") and not _binds_torch(index):
+        imports = (each for each in index.imports if isinstance(each, ast.Import))
+        binds_torch = any(
+            alias.name.partition(".")[0] == "torch" and not alias.asname
+            for each in imports
+            for alias in each.names
+        )
+        if default.value.startswith("torch.") and not binds_torch:
             return None
         given = argument_of(call, default.argument, default.position)
         if given is not None:
-            return [Edit(*index.span(given), default.value)]
+            return [instead_of(index, given, default.value)]
         return added_argument(index, call, default.argument, default.value)
-    if not default.statement:
-        return None
-    statements = default.statement.split("; ")
-    if statements[-1].partition("=")[0] in index.text:  # whatever device it gives
+    statements, statement = default.statement.split("; "), index.statement_of(call)
+    if default.statement and statements[-1].partition("=")[0] in index.text:  # whatever device it gives
         return []
-    statement = index.statement_of(call)
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+    if not default.statement or not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
         return None
     start, separator = index.start(statement), statement_separator(index, statement)
     return [Edit(start, start, separator.join([*statements, ""]))]
 
 
-def _binds_torch(index: ModuleIndex) -> bool:
-    return any(
-        alias.name.partition(".")[0] == "torch" and alias.asname is None
-        for node in index.imports
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    )
-
-
 def find_functions(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Names that stand for such functions, classes and methods."""
+    """Names that stand for functions, classes and methods that the analysis of a library has found."""
     libraries = context.project.libraries
     for ref in context.index.refs:
-        if not isinstance(getattr(ref, "ctx", None), ast.Load):
-            continue
-        name = context.index.qualified_name(ref)
+        name = context.index.qualified_name(ref) if isinstance(getattr(ref, "ctx", None), ast.Load) else ""
         while name and name not in libraries:
             name = name.rpartition(".")[0]
-        if name:
-            yield _analysed(context, rule, ref, libraries[name])
-
-
-def _analysed(context: FileContext, rule: Rule, ref: ast.expr, known: LibraryFunction) -> Match:
-    condition = f", if: {known.condition}" if known.condition else ""
-    about = {"name": known.name, "reached": known.reached, "condition": condition}
-    message = _("{name} may not work on NPUs: it reaches {reached}{condition}", **about)
-    status, severity = "unknown", "warning"
-    if known.verdict == "unsupported":
-        message = _("{name} cannot work on NPUs: it reaches {reached}", **about)
-        status, severity = "unsupported", "error"
-    message, advice = f"{message}; by {known.chain}", known.tips
-    return found(
-        context, rule, ref, api=known.name, message=message, advice=advice, status=status, severity=severity
-    )
+        if not name:
+            continue
+        known = libraries[name]
+        condition = f", if: {known.condition}" if known.condition else ""
+        about = {"name": known.name, "reached": known.reached, "condition": condition}
+        message = _("{name} may not work on NPUs: it reaches {reached}{condition}", **about)
+        status, severity = "unknown", "warning"
+        if known.verdict == "unsupported":
+            message = _("{name} cannot work on NPUs: it reaches {reached}", **about)
+            status, severity = "unsupported", "error"
+        yield found(
+            context,
+            rule,
+            ref,
+            api=known.name,
+            message=f"{message}; by {known.chain}",
+            advice=known.tips,
+            status=status,
+            severity=severity,
+        )

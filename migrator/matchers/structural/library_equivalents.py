@@ -13,17 +13,16 @@ from typing import NamedTuple
 
 from migrator.api_support.versions import in_range
 from migrator.findings.finding import Edit
-from migrator.language import _
+from migrator.language import N_, _
+from migrator.matchers.argument_edits import added_argument, without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.kinds.argument import added_argument
-from migrator.matchers.kinds.call import is_replaced
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.moved_imports import move_names
 from migrator.matchers.npu_import import torch_module
 from migrator.matchers.options import Scalar
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.removal import without_arguments, without_statement
-from migrator.names.guards import IMPORT_ERRORS, annotated, catching, is_asked_first, is_caught
+from migrator.matchers.query.uses import is_replaced
+from migrator.names.conditions import IMPORT_ERRORS, annotated, catching, is_asked_first, is_caught
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, called_name, hands_on, imported, root
 
@@ -52,7 +51,6 @@ class Equivalent:
     as_value: bool = False
 
 
-@dataclass(frozen=True)
 class EquivalentOptions(Options):
     """``equivalents``, by the last parts of the names that a rule matches."""
 
@@ -71,11 +69,23 @@ class _Use(NamedTuple):
     target: str = ""
     edits: tuple[Edit, ...] = ()
 
+    @property
+    def written(self) -> str:
+        """What takes its place, with the member that is called."""
+        member, target = self.equivalent.member, self.target or self.equivalent.name
+        return f"{target}.{member}" if member else target
+
+    def found(self, context: FileContext, rule: EquivalentRule, *edits: Edit) -> Match:
+        """The finding that it becomes that, by some edits and those of its arguments."""
+        message = _("{name} is {use} in torch", name=self.name, use=self.written)
+        place = context.index.call_of(self.node) or self.node
+        return found(context, rule, place, api=self.name, edits=[*edits, *self.edits], message=message)
+
 
 def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     """The imports and the uses of the names, with what they become."""
     index = context.index
-    uses = [_answered(context, rule, *each) for each in list(context.uses_of(rule))]
+    uses = [_answered(context, rule, *each) for each in [*context.uses_of(rule)]]
     members = [use for use in uses if isinstance(use.node, ast.Attribute)]
     moving: dict[Import, dict[str, list[_Use]]] = {}
     left: list[_Use] = []
@@ -91,41 +101,48 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
         yield from _moved(context, rule, node, names)
     fixed = [use for use in members if use.target and torch_module(index, use.node)]
     for use in fixed:
-        text = f"{torch_module(index, use.node)}{_written(use).removeprefix('torch')}"
-        edits = [instead_of(index, use.node, text), *use.edits]
-        yield _fixed(context, rule, index.call_of(use.node) or use.node, use, edits)
+        text = f"{torch_module(index, use.node)}{use.written.removeprefix('torch')}"
+        yield use.found(context, rule, instead_of(index, use.node, text))
     yield from _imports_gone(context, rule, fixed)
     named = {each: sum(map(rule.fits, imported(each))) for each in index.imports}
-    stays = {index.span(each) for each, names in named.items() if len(moving.get(each, ())) < names}
+    stays = {index.span(each) for each, count in named.items() if len(moving.get(each, ())) < count}
     yield from (each for each in every_import(context, [rule]) if each.finding.span in stays)
     for use in (use for use in [*left, *members] if use not in fixed):
         call = index.call_of(use.node)
         if call is None or _is_tried(context, use):
             continue
         if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call, use.name):
-            advice = _(
-                "Write {use} with its arguments, or skip the call without the library.", use=_written(use)
-            )
-            yield found(context, rule, call, api=use.name, advice=advice)
+            words = N_("Write {use} with its arguments, or skip the call without the library.")
+            yield found(context, rule, call, api=use.name, advice=_(words, use=use.written))
 
 
 def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: str) -> _Use:
     index = context.index
     equivalent = rule.options.equivalents[name.rpartition(".")[2]]
-    nothing = _Use(node, name, equivalent)
+    nothing, call = _Use(node, name, equivalent), index.call_of(node)
     if equivalent.since and not in_range(f">={equivalent.since}", context.version.tuple):
         return nothing
-    if isinstance(node, ast.Attribute) and (_is_tried(context, nothing) or _may_be_missing(index, node)):
-        return nothing
-    call = index.call_of(node)
+    if isinstance(node, ast.Attribute):
+        # A program may go on where it cannot import the module of a name that is written in full.
+        first = root(node)
+        bound = index.bindings(first) if isinstance(first, ast.Name) else []
+        ways = (
+            each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
+        )
+        if _is_tried(context, nothing) or any(ways):
+            return nothing
     if call is not None:
         return _called(index, call, nothing)
-    if not equivalent.as_value and not _is_for_types(index, node):
+    around = index.parent(node)
+    around = index.parent(around) if isinstance(around, ast.Tuple) else around
+    # A class that is only asked for: isinstance(x, (A, B)), an annotation.
+    is_asked_for = called_name(around) in ("isinstance", "issubclass") or annotated(index, node) is not None
+    if not equivalent.as_value and not is_asked_for:
         return nothing
     calls = [index.call_of(read) for read in index.reads_of(node) if read is not node]
     called = [_called(index, each, nothing) for each in calls if each is not None]
     fits = all(use.target and not use.edits for use in called)
-    return _Use(node, name, equivalent, equivalent.name) if fits else nothing
+    return nothing._replace(target=equivalent.name) if fits else nothing
 
 
 def _called(index: ModuleIndex, call: ast.Call, use: _Use) -> _Use:
@@ -155,28 +172,12 @@ def _called(index: ModuleIndex, call: ast.Call, use: _Use) -> _Use:
     given = {*own.parameters[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
     for name, source in own.adds.items():
         edits += added_argument(index, call, name, source) if name not in given else ()
-    return _Use(use.node, use.name, own, target, (*removed, *edits))
-
-
-def _is_for_types(index: ModuleIndex, node: ast.expr) -> bool:
-    """Whether a class is only asked for: ``isinstance(x, (A, B))``, an annotation."""
-    around = index.parent(node)
-    around = index.parent(around) if isinstance(around, ast.Tuple) else around
-    return called_name(around) in ("isinstance", "issubclass") or annotated(index, node) is not None
+    return use._replace(target=target, edits=(*removed, *edits))
 
 
 def _is_tried(context: FileContext, use: _Use) -> bool:
     """Whether a program goes on where a use fails, or brings the library along."""
     return context.project.owns(use.name, context.name) or is_caught(context.index, use.node, IMPORT_ERRORS)
-
-
-def _may_be_missing(index: ModuleIndex, node: ast.expr) -> bool:
-    """Whether a program goes on where it cannot import the module of a name that is written in full."""
-    first = root(node)
-    bound = index.bindings(first) if isinstance(first, ast.Name) else []
-    return any(
-        each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
-    )
 
 
 def _binds(index: ModuleIndex, node: ast.ImportFrom, alias: ast.alias, use: ast.expr) -> bool:
@@ -225,43 +226,27 @@ def _moved(
 ) -> Iterator[Match]:
     """The statement that imports names from torch, and their uses where these change."""
     index = context.index
-    targets = {name: _target(uses) for name, uses in names.items()}
-    moved = move_names(index, node, targets)
+    # What all uses of a name are of torch; those that only ask for the class go along.
+    chosen = {
+        name: next((use.target for use in uses if use.target != use.equivalent.name), uses[0].target)
+        for name, uses in names.items()
+    }
+    moved = move_names(index, node, chosen)
     for alias in node.names:
         for use in names.get(alias.name, ()):
-            own, edits = use.target.rpartition(".")[2], list(use.edits)
+            own, edits = use.target.rpartition(".")[2], []
             if use.equivalent.member:
                 edits.append(instead_of(index, use.node, f"{own}.{use.equivalent.member}"))
                 bound = f"import {own} as {alias.asname or alias.name}"
                 moved = Edit(moved.start, moved.end, moved.text.replace(bound, f"import {own}"))
-            if edits:
-                place = index.call_of(use.node) or use.node
-                yield _fixed(context, rule, place, use, edits)
+            if edits or use.edits:
+                yield use.found(context, rule, *edits)
     first = next(iter(names.values()))[0]
-    message = _message(first)
+    message = _("{name} is {use} in torch", name=first.name, use=first.written)
     if len(names) > 1:
         message = _("{names} have equivalents in torch", names=", ".join(names))
     api = ", ".join(uses[0].name for uses in names.values())
     yield found(context, rule, node, api=api, edits=[moved], message=message)
-
-
-def _fixed(context: FileContext, rule: EquivalentRule, place: ast.AST, use: _Use, edits: list[Edit]) -> Match:
-    return found(context, rule, place, api=use.name, edits=edits, message=_message(use))
-
-
-def _target(uses: list[_Use]) -> str:
-    """What all uses of a name are of torch; those that only ask for the class go along."""
-    return next((use.target for use in uses if use.target != use.equivalent.name), uses[0].target)
-
-
-def _written(use: _Use) -> str:
-    member = use.equivalent.member
-    target = use.target or use.equivalent.name
-    return f"{target}.{member}" if member else target
-
-
-def _message(use: _Use) -> str:
-    return _("{name} is {use} in torch", name=use.name, use=_written(use))
 
 
 def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use]) -> Iterator[Match]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
-from migrator.names.guards import is_asked_for, is_guarded
+from migrator.names.conditions import is_asked_for, is_guarded
 from migrator.names.index import ModuleIndex
 
 
-@dataclass(frozen=True)
 class NumpyOptions(Options):
     """``names``: what is written for a name of NumPy, by its last part, in each release of NumPy.
 

@@ -34,7 +34,11 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced: set[ast.AST] = set()
     for form in forms(context):
         edits = [_apply(index, form)]
-        if form.node not in replaced and not _may_be_missing(index, form.node):
+        # Whether the program goes on without the module: ``except ImportError`` that raises nothing.
+        tried = index.parent(form.node)
+        handlers = tried.handlers if isinstance(tried, ast.Try) and form.node in tried.body else ()
+        raises = any(isinstance(each, ast.Raise) for handler in handlers for each in ast.walk(handler))
+        if form.node not in replaced and (raises or not handlers):
             replaced.add(form.node)
             edits.append(instead_of(index, form.node, f"{form.bound} = None"))
         message = rule.message.replace("{function}", form.function.name)
@@ -49,29 +53,26 @@ def forms(context: FileContext) -> list[Form]:
 
 
 def _forms(context: FileContext) -> Iterator[Form]:
+    from migrator.matchers.structural.cuda_operators import Users
+
     index = context.index
     functions = [
         each for each in index.tree.body if isinstance(each, ast.FunctionDef) and _FORM.search(each.name)
     ]
-    for node, bound in _extensions(context) if functions else ():
-        made = [_form(index, node, bound, owner, functions) for owner in index.classes]
-        complete = [form for form in made if form is not None]
-        inside = {each for form in complete for each in ast.walk(form.owner)}
-        if all(use in inside for use in _uses(index.tree, bound)):
-            yield from complete
-
-
-def _extensions(context: FileContext) -> Iterator[tuple[Import, str]]:
-    """The imports of extension modules with CUDA operators, each with the name that it binds."""
-    from migrator.matchers.structural.cuda_operators import Users
-
+    if not functions:
+        return
     users = Users(context)
-    for node in context.index.imports:
+    for node in index.imports:
         bound = node.names[0].asname or node.names[0].name
-        if len(node.names) == 1 and "." not in bound and context.index.function_of(node) is None:
-            modules = [users.module(name) for name in users.imported(node)]
-            if any(module is not None and not module.npu for module in modules):
-                yield node, bound
+        if len(node.names) > 1 or "." in bound or index.function_of(node) is not None:
+            continue
+        modules = [users.module(name) for name in users.imported(node)]
+        if any(module is not None and not module.npu for module in modules):  # it has CUDA operators
+            made = [_form(index, node, bound, owner, functions) for owner in index.classes]
+            complete = [form for form in made if form is not None]
+            inside = {each for form in complete for each in ast.walk(form.owner)}
+            if all(use in inside for use in _uses(index.tree, bound)):
+                yield from complete
 
 
 def _form(
@@ -94,18 +95,10 @@ def _uses(around: ast.AST, name: str) -> Iterator[ast.Name]:
     return (each for each in ast.walk(around) if isinstance(each, ast.Name) and each.id == name)
 
 
-def _may_be_missing(index: ModuleIndex, node: Import) -> bool:
-    """Whether the program goes on without the module: ``except ImportError`` that raises nothing."""
-    around = index.parent(node)
-    if not isinstance(around, ast.Try) or node not in around.body:
-        return False
-    return not any(isinstance(each, ast.Raise) for handler in around.handlers for each in ast.walk(handler))
-
-
 def _apply(index: ModuleIndex, form: Form) -> Edit:
     """The edit that gives the class an ``apply`` of its own, above ``forward``."""
     first = form.forward.decorator_list[0]
-    start = index.data.rfind(b"\n", 0, index.start(first)) + 1
+    start = index.lines.starts[first.lineno - 1]
     indent = " " * form.forward.col_offset
     newline = newline_of(index.text)
     usual = {each.arg: index.segment(value) for each, value in defaults(form.forward.args) if value}

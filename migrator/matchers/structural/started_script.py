@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.expressions import EXPRESSION
-from migrator.matchers.kinds.value import name_fits, new_value, taken_by_own
+from migrator.matchers.kinds.setting import name_fits, new_value, taken_by_own
 from migrator.matchers.packs import Options, Rule
 from migrator.names import commands
 from migrator.names.commands import Command
@@ -28,7 +28,6 @@ from migrator.other_files import shell
 from migrator.other_files.index import FILLED, Content, Setting, Word
 
 
-@dataclass(frozen=True)
 class StartedOptions(Options):
     """``values``: what a value becomes; a ``*`` at the end is a number.
 
@@ -46,7 +45,7 @@ StartedRule = Rule[StartedOptions]
 
 def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
     """The options of commands, and of what may be one."""
-    index = context.index
+    index, options = context.index, rule.options
     seen: set[int] = set()
     for command in commands.commands(index):
         content = _read(index, command)
@@ -54,13 +53,17 @@ def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
             continue
         seen |= {id(node) for word in command.words for node in ast.walk(word.node)}
         for setting in content.settings:
-            new = _new_value(rule, setting)
+            fits = setting.kind == "option" and name_fits(rule.match, setting.name)
+            new = new_value(options.values, setting) if fits else None
             if new is not None:
                 yield _judged(context, rule, command, content, setting, new)
     for node in index.strings:
-        call = _call_around(index, node)
-        if id(node) not in seen and call is not None and called_name(call) in rule.options.calls:
-            phrase = re.search(rule.options.phrase, written(index, node))
+        holder = index.parent(node)
+        if isinstance(holder, (ast.List, ast.Tuple)):  # a word of a list
+            holder = index.parent(holder)
+        given = id(node) not in seen and isinstance(holder, ast.Call) and node is not holder.func
+        if given and called_name(holder) in options.calls:
+            phrase = re.search(options.phrase, written(index, node))
             if phrase:
                 yield found(context, rule, node, api=phrase.group().strip())
 
@@ -106,33 +109,18 @@ def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
     return shell.read_shell(bytes(data), ((min(places)[0], max(last for _, last in places)),))
 
 
-def _new_value(rule: StartedRule, setting: Setting) -> Optional[str]:
-    if setting.kind != "option" or not name_fits(rule.match, setting.name):
-        return None
-    return new_value(rule.options.values, setting)
-
-
 def _judged(
     context: FileContext, rule: StartedRule, command: Command, content: Content, setting: Setting, new: str
 ) -> Match:
-    span = setting.value_span
+    span, index = setting.value_span, context.index
     api = f"{setting.name} {setting.value or setting.begins}"
     holders = (word.node for word in command.words)
-    node = next((each for each in holders if span and _holds(context.index, each, span)), command.call)
+    node = next(
+        (one for one in holders if span and index.start(one) <= span[0] and span[1] <= index.end(one)),
+        command.call,
+    )
     own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
     if span is None or own is None or not own.device:
         return found(context, rule, node, api=api)
     message = _("{name} {new}: the program started here uses this value for NPUs", name=setting.name, new=new)
     return found(context, rule, node, api=api, edits=[Edit(*span, new)], message=message)
-
-
-def _holds(index: ModuleIndex, node: ast.AST, span: tuple[int, int]) -> bool:
-    return index.start(node) <= span[0] and span[1] <= index.end(node)
-
-
-def _call_around(index: ModuleIndex, node: ast.AST) -> Optional[ast.Call]:
-    """The call that gets a text, alone or as a word of a list."""
-    holder = index.parent(node)
-    if isinstance(holder, (ast.List, ast.Tuple)):
-        holder = index.parent(holder)
-    return holder if isinstance(holder, ast.Call) and node is not holder.func else None

@@ -1,23 +1,33 @@
-"""Checkpoints that are loaded: without ``map_location``, and without ``weights_only`` since torch 2.6."""
+"""Checkpoints that are loaded: ``map_location`` is missing or a function, or ``weights_only`` is missing."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Optional
 
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.kinds.argument import added_argument
+from migrator.matchers.argument_edits import added_argument
+from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
+from migrator.names.goes_to import METHOD, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, called_name, elements, hands_on, last_name, string_value
+from migrator.names.tree import (
+    argument_of,
+    bare_name,
+    called_name,
+    elements,
+    hands_on,
+    holder_of,
+    last_name,
+    string_value,
+)
+from migrator.project.offers import SAVED, SET_DEVICE
 from migrator.project.saved_objects import Saved, is_module_name, is_options_name
 
 
-@dataclass(frozen=True)
 class LoadOptions(Options):
     """``hints``: a regular expression for names and paths that speak of a checkpoint."""
 
@@ -42,8 +52,8 @@ def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterato
 
 def _saved(context: FileContext) -> list[Saved]:
     """What the project saves beside tensors and plain values."""
-    saved = context.project.program.saved
-    return context.index.once(("saved",), lambda: [Saved.from_text(each) for each in sorted(saved)])
+    saved = (Saved(each.detail[0], each.name, each.detail[1:]) for each in context.project.offers.of(SAVED))
+    return context.index.once(("saved",), lambda: sorted(saved))
 
 
 def _saves_modules(saved: list[Saved]) -> bool:
@@ -53,12 +63,11 @@ def _saves_modules(saved: list[Saved]) -> bool:
 
 def _stays(index: ModuleIndex, call: ast.Call) -> bool:
     """Whether a whole module is loaded, by its name, that nothing moves afterwards."""
-    targets = _targets(index, call)
-    names = [each for target in targets for each in elements(target) or [target]]
-    modules = [each for each in names if is_module_name(last_name(each))]
-    uses = list(_uses(index, call))
+    names = [each for target in _targets(index, call) for each in elements(target) or [target]]
+    uses = _uses(index, call)
     is_state = any(_is_state(index, use) for use in (call, *uses))
-    return bool(modules) and not is_state and not any(_member(index, use) in _MOVES for use in uses)
+    is_module = any(is_module_name(last_name(each)) for each in names)
+    return is_module and not is_state and not any(_member(index, use) in _MOVES for use in uses)
 
 
 def _words_beside(context: FileContext, call: ast.Call) -> Iterator[str]:
@@ -82,7 +91,6 @@ _DECIDES = ("weights_only", "pickle_module")
 _OF_OBJECTS = ("vars", "getattr", "setattr")
 
 
-@dataclass(frozen=True)
 class WeightsOptions(Options):
     """``module_members``: what only a whole module is asked for, no state of one.
 
@@ -114,16 +122,16 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
 
 def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Saved]) -> str:
     """What the file holds beside that, as a clause; empty where nothing says so."""
-    keys = _keys_of_attribute(index, call)
-    uses = list(_uses(index, call))
+    options, keys = rule.options, _keys_of_attribute(index, call)
+    uses = _uses(index, call)
     uses += _given_back(index, call, uses)
     is_object = ""
     for use in (call, *uses):
-        member = _member(index, use)
-        if member in rule.options.module_members and not _is_asked_first(index, call, use):
+        is_sure = not _is_asked_first(index, call, use)
+        member, asked = _member(index, use), getattr(index.parent(use), "attr", "")
+        if member in options.module_members and is_sure:
             return _("a module is read here (.{member})", member=member)
-        asked = getattr(index.parent(use), "attr", "")
-        if asked in rule.options.object_members and not _is_asked_first(index, call, use):
+        if asked in options.object_members and is_sure:
             is_object = _("an object is read here (.{member})", member=asked)
         key = _key(index, use)
         if key:
@@ -131,24 +139,23 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
             if is_options_name(key) and (member := _asked_of_options(index, use)):
                 is_object = _('"{key}" is an object here (.{member})', key=key, member=member)
             for member in _members(index, index.parent(use)):
-                if member in rule.options.module_members:
+                if member in options.module_members:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
-        if item.key and keys & item.keys:
+        if item.key and not keys.isdisjoint(item.keys):
             return _('the project saves "{key}" in such files, {what}', key=item.key, what=_(item.what))
-    if is_object:
-        return is_object
-    package = _package_of_path(index, rule, call)
+    package = "" if is_object else _package_of_path(index, rule, call)
     if package:
         return _("datasets of {package} keep objects there", package=package)
     names = uses or ([] if keys else _targets(index, call))
-    unpacked = [each for name in names for each in elements(name)]
-    if any(is_module_name(last_name(each)) for each in unpacked) and any(not item.key for item in saved):
-        return _("the project saves whole modules")
+    unpacked = (each for name in names for each in elements(name))
+    are_modules = any(is_module_name(last_name(each)) for each in unpacked) and any(
+        not item.key for item in saved
+    )
     if names and _saves_modules(saved):
-        if all(is_module_name(last_name(each)) and not _is_state(index, each) for each in names):
-            return _("the project saves whole modules")
-    return ""
+        plain = (is_module_name(last_name(each)) and not _is_state(index, each) for each in names)
+        are_modules = are_modules or all(plain)
+    return is_object or (_("the project saves whole modules") if are_modules else "")
 
 
 def _asked_of_options(index: ModuleIndex, use: ast.expr) -> str:
@@ -166,13 +173,8 @@ def _asked_of_options(index: ModuleIndex, use: ast.expr) -> str:
         if isinstance(around, ast.Attribute) and around.value is each and not hasattr({}, around.attr):
             return around.attr
         if isinstance(around, ast.Call) and around.args[:1] == [each] and called_name(around) in _OF_OBJECTS:
-            return _written_name(around) or "__dict__"
+            return next(filter(None, map(string_value, around.args[1:2])), "__dict__")
     return ""
-
-
-def _written_name(call: ast.Call) -> str:
-    """The attribute that ``getattr`` or ``setattr`` names; empty where that is no constant."""
-    return (string_value(call.args[1]) or "") if len(call.args) > 1 else ""
 
 
 def _package_of_path(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call) -> str:
@@ -216,14 +218,12 @@ def _is_asked_first(index: ModuleIndex, call: ast.Call, use: ast.expr) -> bool:
     return any(isinstance(each, (ast.If, ast.IfExp)) and id(each) not in around for each in index.above(use))
 
 
-def _uses(index: ModuleIndex, call: ast.Call) -> Iterator[ast.expr]:
+def _uses(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
     """Where the name that a call is assigned to is used, behind it and before something else is assigned."""
     statement = index.parent(call)
-    if not isinstance(statement, ast.Assign) or statement.value is not call:
-        return
-    for target in statement.targets:
-        if isinstance(target, ast.Name):
-            yield from (use for use in index.uses_of(target) if index.start(use) > index.end(statement))
+    targets = _targets(index, call) if getattr(statement, "value", None) is call else []
+    uses = (use for target in targets if isinstance(target, ast.Name) for use in index.uses_of(target))
+    return [use for use in uses if statement is not None and index.start(use) > index.end(statement)]
 
 
 def _given_back(index: ModuleIndex, call: ast.Call, uses: list[ast.expr]) -> Iterator[ast.expr]:
@@ -231,18 +231,14 @@ def _given_back(index: ModuleIndex, call: ast.Call, uses: list[ast.expr]) -> Ite
     function = index.function_of(call)
     values = index.returned(function) if function is not None else []
     if function is not None and any(value is call or value in uses for value in values):
-        for use in index.uses_of(function):
-            given = index.call_of(use)
-            if given is not None:
-                yield from (given, *_uses(index, given))
+        for given in filter(None, map(index.call_of, index.uses_of(function))):
+            yield from (given, *_uses(index, given))
 
 
-def _member(index: ModuleIndex, node: Optional[ast.AST]) -> str:
+def _member(index: ModuleIndex, node: ast.AST) -> str:
     """The method of an expression that is called, empty where none is."""
-    parent = index.parent(node) if node is not None else None
-    if isinstance(parent, ast.Attribute) and parent.value is node and index.call_of(parent) is not None:
-        return parent.attr
-    return ""
+    sink = taken_by(index, node)
+    return sink.name if sink.kind == METHOD else ""
 
 
 def _members(index: ModuleIndex, node: Optional[ast.AST]) -> Iterator[str]:
@@ -265,7 +261,29 @@ def _key(index: ModuleIndex, node: ast.expr) -> str:
         return string_value(parent.slice) or ""
     if isinstance(parent, ast.Compare) and node in parent.comparators:
         return string_value(parent.left) or ""
-    if _member(index, node) in ("get", "pop"):
-        asking = index.parent(parent) if parent is not None else None
-        return (string_value(asking.args[0]) or "") if isinstance(asking, ast.Call) and asking.args else ""
-    return ""
+    sink = taken_by(index, node)
+    asked = sink.holder.args[:1] if sink.name in ("get", "pop") and isinstance(sink.holder, ast.Call) else []
+    return next(filter(None, map(string_value, asked)), "") if sink.kind == METHOD else ""
+
+
+def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``map_location`` of ``torch.load`` before 2.1: torch_npu makes a string of it, and calls no function.
+
+    One that keeps storages on the CPU becomes ``"cpu"``.
+    """
+    index = context.index
+    for call, api in context.calls_of(rule):
+        place = argument_of(call, "map_location", 1 if api == "torch.load" else 2)
+        if not isinstance(place, ast.Lambda) or not place.args.args:
+            continue
+        body, storage = place.body, place.args.args[0].arg
+        moved = body if isinstance(body, ast.Call) and bare_name(holder_of(body)) == storage else None
+        if bare_name(body) == storage or called_name(moved) == "cpu":
+            yield found(context, rule, place, api=api, edits=[instead_of(index, place, '"cpu"')])
+        elif moved is None or called_name(moved) not in ("cuda", "npu") or not _is_current(context, moved):
+            yield found(context, rule, place, api=api)
+
+
+def _is_current(context: FileContext, moved: ast.Call) -> bool:
+    """Whether storages go to the current NPU, as they do anyway."""
+    return all(context.index.segment(each) in context.project.offers.names(SET_DEVICE) for each in moved.args)

@@ -1,30 +1,31 @@
-"""The output formats of ``npumigrate lint``: one module each, loaded when it is asked for.
+"""The output formats of ``npumigrate lint``: a function each, whose module is loaded on demand.
 
-A module has one public function, ``write(report, stream)``. To add a format, add its
-name here and the module beside this file.
+``json-lines`` is ``write_json_lines(report, stream)``: formats for people are in ``text.py``, others in
+``programs.py``. To add one, add its name here and its function there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Callable, TextIO
+from typing import TYPE_CHECKING, Callable, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from migrator.core.cells import PlacedEdit
     from migrator.findings.finding import Finding
     from migrator.matchers.packs import Rule
 
+FOR_PEOPLE = ("full", "concise", "grouped")
+# What people read too, in their language; all other formats are for programs.
+SPOKEN = (*FOR_PEOPLE, "github", "azure", "html")
 FORMATS = (
-    *("full", "concise", "grouped", "json", "json-lines"),
+    *(*FOR_PEOPLE, "json", "json-lines"),
     *("sarif", "github", "gitlab", "junit", "azure", "pylint", "rdjson", "html"),
 )
 
 
-@dataclass(frozen=True)
-class LintReport:
-    """The findings of a run, and what may be told of them.
+class LintReport(NamedTuple):
+    """The findings of a run, and what a format may report of them.
 
     ``lines`` gives the source lines of the file, or of the notebook's cell, that a finding lies in, without
     line ends; empty where they are gone. ``edits`` gives those of a finding's fix with lines and columns.
@@ -39,17 +40,17 @@ class LintReport:
     rules: Callable[[], Mapping[str, Rule]]
     color: bool = False
     width: int = 0  # of the terminal, where the findings are printed on one: words are wrapped there
-    fixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    fixed: Mapping[str, Mapping[str, int]] = {}
     unsafe_fixes: bool = False  # the user asked for unsafe fixes: they count as fixable
     show_fixes: bool = False
-    fix_only: bool = False  # what was not fixed is not told
+    fix_only: bool = False  # what was not fixed is not reported
     notes: Sequence[str] = ()
     summary: bool = True  # whether lines for people follow the findings
     complete: bool = True  # whether no findings mean that there are none
 
 
 def writer(name: str) -> Callable[[LintReport, TextIO], None]:
-    """The ``write`` function of a format, one of ``FORMATS``."""
-    write: Callable[[LintReport, TextIO], None]
-    write = import_module(f"{__name__}.{name.replace('-', '_')}").write
+    """The function that writes a format, one of ``FORMATS``."""
+    module = import_module(f"{__name__}.{'text' if name in FOR_PEOPLE else 'programs'}")
+    write: Callable[[LintReport, TextIO], None] = getattr(module, f"write_{name.replace('-', '_')}")
     return write

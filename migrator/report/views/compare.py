@@ -10,9 +10,8 @@ from rich.text import Text
 
 from migrator.language import _
 from migrator.report.terminal import COLOURS, WIDEST
-from migrator.report.views.estimates import counts_of, readiness
+from migrator.report.views.model import Texts, counts_of, readiness
 from migrator.report.views.run import Run
-from migrator.report.views.texts import Texts
 from migrator.wrapping import padded, wrap
 
 if TYPE_CHECKING:
@@ -66,16 +65,12 @@ def show_difference(console: Console, found: Difference, name: str) -> None:
     for key, rows, sign in (("diff_new", found.new, "+"), ("diff_fixed", found.fixed, "-")):
         console.print()
         console.print(Text(texts(key, len(rows)), style="bold"))
-        _show(console, rows, sign, width)
+        for row in rows.to_dict("records"):
+            line = Text(f"{sign} ")
+            line.append(padded(_(row["severity"]), 7), style=COLOURS.get(row["severity"], ""))
+            line.append(f"  {row['code']}  {row['file']}:{row['line']}")
+            console.print(line, soft_wrap=True)
+            for part in wrap(row["message"], width - 11):
+                console.print(Text(f"{'':11}{part}"), soft_wrap=True)
     console.print()
     console.print(Text(texts("diff_same", found.same)))
-
-
-def _show(console: Console, rows: pandas.DataFrame, sign: str, width: int) -> None:
-    for row in rows.to_dict("records"):
-        line = Text(f"{sign} ")
-        line.append(padded(_(row["severity"]), 7), style=COLOURS.get(row["severity"], ""))
-        line.append(f"  {row['code']}  {row['file']}:{row['line']}")
-        console.print(line, soft_wrap=True)
-        for part in wrap(row["message"], width - 11):
-            console.print(Text(f"{'':11}{part}"), soft_wrap=True)

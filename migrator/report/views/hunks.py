@@ -7,9 +7,9 @@ in their places in the file as it is now; where that was edited since, a change 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple, Optional
+from itertools import zip_longest
+from typing import NamedTuple, Optional
 
 _AROUND = 2  # lines shown before and after
 _WINDOW = 12  # how far from its place a change is looked for: rows leave out empty lines
@@ -47,12 +47,11 @@ class Line(NamedTuple):
         return self.before != self.after
 
 
-@dataclass
-class Hunk:
+class Hunk(NamedTuple):
     """Lines that are shown together, and the places that they are about."""
 
-    lines: list[Line] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    lines: list[Line]
+    places: list[Place]
 
     @property
     def line(self) -> int:
@@ -60,8 +59,7 @@ class Hunk:
         return self.places[0].line if self.places else 0
 
 
-@dataclass
-class _Span:
+class _Span(NamedTuple):
     """A change in its place: lines ``old`` of the input and ``new`` of the result, ends excluded, from 1."""
 
     old: tuple[int, int]
@@ -77,20 +75,19 @@ def hunks_of(
     ordered = sorted(places, key=lambda place: (place.line, -place.end_line, not place.change))
     changes = [place for place in ordered if place.change]
     spans = None if lines is None else _compared(changes, lines, original) or _spans(changes, lines)
-    if lines is None or spans is None:
-        return list(_alone(ordered))
-    return _joined(ordered, spans, lines)
+    found = [] if lines is None or spans is None else _joined(ordered, spans, lines)
+    return found or [Hunk(_alone(place), [place]) for place in ordered]
 
 
 def _compared(
     changes: Sequence[Place], lines: Sequence[str], original: Optional[Sequence[str]]
 ) -> Optional[list[_Span]]:
-    """What differs between two files; None where one is not that of which the changes tell."""
+    """What differs between two files; None where one is not the file that was changed."""
     if original is None:
         return None
     for place in changes:
         there = "\n".join(original[place.line - 1 : place.end_line]).strip()
-        # Of very long lines only what changes is told.
+        # Of very long lines the tables hold only what changes.
         if place.operation != "INSERT" and place.before not in there:
             return None
     matcher = SequenceMatcher(None, original, lines)
@@ -157,102 +154,57 @@ def _found(lines: Sequence[str], after: Sequence[str], at: int, least: int) -> O
 
 def _joined(places: Sequence[Place], spans: Sequence[_Span], lines: Sequence[str]) -> list[Hunk]:
     """Hunks with the lines around, those that touch one another as one."""
-    shown = sorted(_ranges(places, spans, len(lines)))
+    rows: list[Line] = []  # of the whole file
+    shown: list[tuple[int, int]] = []  # first and last row of what is shown
+    at, shift = 1, 0
+    behind = len(lines) + 1
+    for span in (*spans, None):
+        shift = span.old[0] - span.new[0] if span else shift
+        for number in range(at, span.new[0] if span else behind):
+            text = _cut(lines[number - 1])
+            rows.append(Line(number + shift, number, text, text))
+        if span:
+            first = len(rows)
+            rows += _sides(span)
+            shown.append((first - _AROUND, len(rows) - 1 + _AROUND))
+            at, shift = span.new[1], span.old[1] - span.new[1]
+    row_of = {row.old: number for number, row in enumerate(rows)}
+    found = (row_of.get(place.line) for place in places if not place.change)
+    shown += [(row - _AROUND, row + _AROUND) for row in found if row is not None]
     hunks: list[Hunk] = []
+    last = -1
+    for begin, end in sorted(shown):
+        if not hunks or begin > last + 1:
+            hunks.append(Hunk([], []))
+            last = max(begin, 0) - 1
+        hunks[-1].lines.extend(rows[last + 1 : end + 1])
+        last = max(last, end)
     waiting = list(places)
-    at = 0
-    while at < len(shown):
-        first, last = shown[at]
-        while at + 1 < len(shown) and shown[at + 1][0] <= last + 1:
-            at += 1
-            last = max(last, shown[at][1])
-        at += 1
-        hunk = Hunk(list(_lines(first, last, spans, lines)))
-        old = [line.old for line in hunk.lines if line.old is not None]
-        limit = old[-1] if old else 0
-        if at == len(shown):
-            hunk.places, waiting = waiting, []
-        else:
-            hunk.places = [place for place in waiting if place.line <= limit]
-            waiting = [place for place in waiting if place.line > limit]
-        hunks.append(hunk)
-    return hunks or list(_alone(places))
-
-
-def _ranges(places: Iterable[Place], spans: Sequence[_Span], count: int) -> Iterator[tuple[int, int]]:
-    """First and last line of the result that are shown for each change and finding."""
-    for span in spans:
-        first, end = span.new
-        yield max(first - _AROUND, 1), min(max(end - 1, first - 1) + _AROUND, count)
-    for place in places:
-        if not place.change and place.line:
-            line = _in_result(place.line, spans)
-            if line <= count:
-                yield max(line - _AROUND, 1), min(line + _AROUND, count)
-
-
-def _in_result(line: int, spans: Sequence[_Span]) -> int:
-    """Where a line of the input is in the result."""
-    shift = 0
-    for span in spans:
-        if span.old[0] > line:
-            break
-        if line < span.old[1]:
-            return span.new[0]
-        shift = span.new[1] - span.old[1]
-    return line + shift
-
-
-def _lines(first: int, last: int, spans: Sequence[_Span], lines: Sequence[str]) -> Iterator[Line]:
-    shift, at = 0, first
-    for span in spans:
-        if span.new[0] > last + 1:
-            break
-        if span.new[0] < first:
-            shift = span.old[1] - span.new[1]
-            continue
-        shift = span.old[0] - span.new[0]
-        for number in range(at, span.new[0]):
-            yield Line(number + shift, number, _cut(lines[number - 1]), _cut(lines[number - 1]))
-        yield from _sides(span)
-        at = span.new[1]
-        shift = span.old[1] - span.new[1]
-    for number in range(at, last + 1):
-        yield Line(number + shift, number, _cut(lines[number - 1]), _cut(lines[number - 1]))
+    for hunk in hunks:
+        limit = max((row.old for row in hunk.lines if row.old is not None), default=0)
+        hunk.places.extend(place for place in waiting if place.line <= limit or hunk is hunks[-1])
+        waiting = [place for place in waiting if place.line > limit]
+    return hunks
 
 
 def _sides(span: _Span) -> Iterator[Line]:
     """The two sides of a change: lines that are the same stand beside each other."""
-    before, after = span.before, span.after
-    keys = [line.strip() for line in before], [line.strip() for line in after]
-    matcher = SequenceMatcher(None, *keys, autojunk=False)
-    for _, first, last, start, end in matcher.get_opcodes():
-        for place in range(max(last - first, end - start)):
-            has_old, has_new = first + place < last, start + place < end
-            yield Line(
-                span.old[0] + first + place if has_old else None,
-                span.new[0] + start + place if has_new else None,
-                _cut(before[first + place]) if has_old else None,
-                _cut(after[start + place]) if has_new else None,
-            )
+    keys = [line.strip() for line in span.before], [line.strip() for line in span.after]
+    for _, first, last, start, end in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        old = [(span.old[0] + place, _cut(span.before[place])) for place in range(first, last)]
+        new = [(span.new[0] + place, _cut(span.after[place])) for place in range(start, end)]
+        for (number, before), (place, after) in zip_longest(old, new, fillvalue=(None, None)):
+            yield Line(number, place, before, after)
 
 
-def _alone(places: Sequence[Place]) -> Iterator[Hunk]:
-    """A hunk for each place, without the lines around."""
-    for place in places:
-        if place.change:
-            before, after = _text_lines(place.before), _text_lines(place.after)
-            span = _Span((place.line, place.end_line + 1), (place.line, place.line), before, after)
-            lines = [line._replace(new=None) for line in _sides(span)]
-            yield Hunk(lines, [place])
-        else:
-            yield Hunk([], [place])
+def _alone(place: Place) -> list[Line]:
+    """The lines of a change without those around; none of a finding."""
+    if not place.change:
+        return []
+    before, after = _text_lines(place.before), _text_lines(place.after)
+    span = _Span((place.line, place.end_line + 1), (place.line, place.line), before, after)
+    return [line._replace(new=None) for line in _sides(span)]
 
 
 def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def place_of(row: Any, change: bool) -> Place:
-    """The place of a row of ``Run.places``."""
-    return Place(change, *(row[name] for name in Place._fields[1:]))

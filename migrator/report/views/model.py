@@ -1,54 +1,153 @@
-"""What the page shows of a run, ready for the templates: no number is worked out in them."""
+"""What the reports show of a run: two estimates by the figures of ``estimates.yaml``, groups, charts, words.
+
+No number is worked out in the templates.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from itertools import accumulate, count
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
-from migrator.language import _
-from migrator.report.rows import CHANGES, cell_in
-from migrator.report.views.estimates import Counts, Effort, counts_of, effort_of, minutes_for, readiness
-from migrator.report.views.hunks import Hunk, Place, hunks_of, place_of
+from migrator.language import _, language
+from migrator.report.csv_tables import CHANGES, cell_in
+from migrator.report.views.hunks import Hunk, Place, hunks_of
 from migrator.report.views.run import Run
-from migrator.report.views.texts import Texts
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
+_DATA = "page/estimates.yaml"
+_KINDS = ("automatic", "reviewed", "manual")
 _STATUSES = ("absent", "unsupported", "fallback", "partial", "unknown")
 _BARS = 8
 _SAID = 40  # different messages of a group
 _PLACES = 40  # of a message, with links
-GRAVEST = tuple(reversed(SEVERITIES))
+_GRAVEST = tuple(reversed(SEVERITIES))
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A row of a chart: parts of it are (style, number, start and width in per cent)."""
+class Texts:
+    """The texts by their keys, in the language of the run."""
 
-    label: str
-    query: str
-    total: int
-    parts: tuple[tuple[str, int, float, float], ...]
+    def __init__(self) -> None:
+        self._entries: Mapping[str, Any] = reports_yaml("page/texts.yaml")
+        self.language = "en" if language() == "en" else "zh-CN"
+
+    def __call__(self, key: str, n: int | None = None, **values: object) -> str:
+        """A text with its values; ``n`` chooses the form for one or for ``other`` numbers, and is a value."""
+        entry = self._entries[key]
+        if isinstance(entry, Mapping):
+            entry = entry["one" if n == 1 and "one" in entry else "other"]
+        if n is not None:
+            values["n"] = f"{n:,}"
+        return _(str(entry).strip()).format(**values)
+
+    def table(self, key: str) -> dict[str, str]:
+        """A table of texts: those that the page's script shows, the keys of the keyboard."""
+        return {str(name): _(str(text)) for name, text in self._entries[key].items()}
+
+    def about(self, table: str, key: str) -> str:
+        """A text of a table of them: the name of a severity, of a status; the key where there is none."""
+        return _(str(self._entries[table].get(key, key)))
+
+    def duration(self, minutes: float) -> str:
+        """A time for work, no more exact than the estimate is: minutes, hours or days."""
+        day = 60 * reports_yaml("page/estimates.yaml")["effort"]["hours_a_day"]
+        if minutes >= 3 * day:
+            return self("days", n=round(minutes / day))
+        if minutes >= 90:
+            return self("hours", n=round(minutes / 60))
+        return self("minutes", n=round(minutes / 5) * 5 if minutes > 20 else round(minutes))
+
+    def pair(self, minutes: Mapping[str, float]) -> str:
+        """What the first place takes and each further one."""
+        return self("pair", first=minutes["first"], again=minutes["again"])
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A bar chart."""
+class Counts(NamedTuple):
+    """What the two figures are made of: changes by safety, findings by severity, files left out."""
 
-    key: str
-    bars: tuple[Bar, ...]
-    legend: bool = False
-    others: int = 0
+    safe: int
+    unsafe: int
+    open: Mapping[str, int]
+    skipped: int
 
 
-@dataclass(frozen=True)
-class Said:
+@dataclass
+class Effort:
+    """Places and minutes of each kind of work: done by the tool, to be reviewed, to be written."""
+
+    places: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
+    minutes: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0.0))
+
+    @property
+    def total(self) -> float:
+        """Minutes of a person."""
+        return sum(self.minutes.values())
+
+
+def counts_of(run: Run) -> Counts:
+    """What a run's two figures are made of."""
+    # The tables say once what a line has several times; the summary, as the terminal, counts each.
+    changes, severities = run.summary["changes"], run.summary["findings"]["by_severity"]
+    return Counts(
+        changes["total"] - changes["unsafe"],
+        changes["unsafe"],
+        {level: severities.get(level, 0) for level in reports_yaml(_DATA)["readiness"]["open"]},
+        int((run.skipped["severity"] == "error").sum()),
+    )
+
+
+def readiness(counts: Counts) -> tuple[int, float, float]:
+    """Per cent, and the weights of what is done and of what is open. Nothing to do is 100 %."""
+    weights = reports_yaml(_DATA)["readiness"]
+    done = counts.safe * weights["safe"] + counts.unsafe * weights["unsafe"]
+    done += 0 if counts.open["blocker"] else weights["no_blocker"]
+    left = counts.unsafe * (1 - weights["unsafe"]) + counts.skipped * weights["skipped"]
+    left += sum(weights["open"][level] * count for level, count in counts.open.items())
+    # Rounded down: 100 is for nothing open only.
+    return int(100 * done / (done + left)) if left else 100, done, left
+
+
+def minutes_for(code: str, severity: str) -> Mapping[str, float]:
+    """What the first and each further place takes that a rule leaves to a person."""
+    figures = reports_yaml(_DATA)["effort"]
+    own = max((begin for begin in figures["codes"] if code.startswith(begin)), default="")
+    minutes: Mapping[str, float] = figures["codes"][own] if own else figures.get(severity, figures["info"])
+    return minutes
+
+
+def effort_of(run: Run) -> tuple[Effort, dict[str, Effort]]:
+    """The work on all of a project, and on each of its files."""
+    figures = reports_yaml(_DATA)["effort"]
+    total = Effort()
+    files: dict[str, Effort] = {}
+    known: set[tuple[str, str, str]] = set()
+
+    def add(file: str, kind: str, minutes: float) -> None:
+        for effort in (total, files.setdefault(file, Effort())):
+            effort.places[kind] += 1
+            effort.minutes[kind] += minutes
+
+    columns = ["table", "file", "code", "severity", "api", "safety"]
+    for table, file, code, severity, api, safety in run.places[columns].itertuples(index=False):
+        kind, minutes = "manual", minutes_for(code, severity)
+        if table == CHANGES:
+            unsafe = safety == "unsafe"
+            kind, minutes = ("reviewed", figures["unsafe"]) if unsafe else ("automatic", figures["safe"])
+        add(file, kind, minutes["again" if (kind, code, api) in known else "first"])
+        known.add((kind, code, api))
+    for file in run.skipped[run.skipped["severity"] == "error"]["file"]:
+        add(file, "manual", figures["skipped"]["first"])
+    return total, files
+
+
+class Said(NamedTuple):
     """What a rule says in the same words of several places: these, with their files and lines."""
 
     message: str
@@ -76,7 +175,7 @@ class FileView:
 
     name: str
     anchor: str
-    parts: tuple[tuple[str, tuple[Hunk, ...]], ...]
+    parts: Mapping[str, Sequence[Hunk]]
     changes: int
     unsafe: int
     open: Mapping[str, int]
@@ -89,77 +188,43 @@ class FileView:
     @property
     def severity(self) -> str:
         """The gravest severity of what is left."""
-        return next((level for level in GRAVEST if self.open.get(level)), "")
+        return next((level for level in _GRAVEST if self.open.get(level)), "")
 
 
-@dataclass(frozen=True)
-class RuleView:
-    """A rule that did something."""
-
-    code: str
-    name: str
-    summary: str
-    why: str
-    advice: str
-    references: tuple[str, ...]
-    changes: int
-    findings: int
-
-
-@dataclass(frozen=True)
-class View:
-    """All that a page shows."""
-
-    counts: Counts
-    ready: tuple[int, float, float]
-    verdict: str
-    tone: str
-    charts: tuple[Chart, ...]
-    groups: tuple[Group, ...]
-    files: tuple[FileView, ...]
-    rules: tuple[RuleView, ...]
-    effort: Effort
-    file_efforts: tuple[tuple[str, Effort], ...]
-
-
-def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> View:
-    """Everything that is shown of a run."""
+def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> dict[str, Any]:
+    """Everything that a page shows of a run, under the names that its templates have for it."""
     counts = counts_of(run)
-    ready = readiness(counts)
     total, efforts = effort_of(run)
     verdict, tone = verdict_of(run, counts, texts)
     by_effort = sorted(efforts.items(), key=lambda item: (-item[1].total, item[0]))
-    return View(
-        counts,
-        ready,
-        verdict,
-        tone,
-        _charts(run, texts, rules),
-        groups_of(run, rules),
-        _files(run),
-        _rules(run, rules),
-        total,
-        tuple((name, effort) for name, effort in by_effort if effort.total),
-    )
+    return {
+        "counts": counts,
+        "ready": readiness(counts),
+        "verdict": verdict,
+        "tone": tone,
+        "charts": _charts(run, texts, rules),
+        "groups": groups_of(run, rules),
+        "files": _files(run),
+        "rules": _rules(run, rules),
+        "effort": total,
+        "file_efforts": [(name, effort) for name, effort in by_effort if effort.total],
+    }
 
 
 def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
     """The verdict in a sentence, or two where the result was run, and its tone: bad, fair or good."""
+    migrates = run.kind == "migrate"
     look = counts.unsafe + counts.open["warning"]
-    if counts.open["blocker"]:
-        said, tone = texts("verdict_blocker", counts.open["blocker"]), "bad"
-    elif counts.open["error"]:
-        said, tone = texts("verdict_error", counts.open["error"]), "bad"
-    elif counts.skipped:
-        said, tone = texts("verdict_skipped", counts.skipped), "bad"
-    elif look:
-        said, tone = texts("verdict_review" if run.kind == "migrate" else "verdict_look", look), "fair"
-    elif counts.open["info"]:
-        said, tone = texts("verdict_notes", counts.open["info"]), "good"
-    elif counts.safe:
-        said, tone = texts("verdict_done"), "good"
-    else:
-        said, tone = texts("verdict_nothing" if run.kind == "migrate" else "verdict_none"), "good"
+    grounds = (
+        ("verdict_blocker", counts.open["blocker"], "bad"),
+        ("verdict_error", counts.open["error"], "bad"),
+        ("verdict_skipped", counts.skipped, "bad"),
+        ("verdict_review" if migrates else "verdict_look", look, "fair"),
+        ("verdict_notes", counts.open["info"], "good"),
+    )
+    clean = "verdict_done" if counts.safe else "verdict_nothing" if migrates else "verdict_none"
+    found = ((texts(key, number), tone) for key, number, tone in grounds if number)
+    said, tone = next(found, (texts(clean), "good"))
     if run.verdict:
         outcome = str(run.verdict["verdict"])
         ran = texts("verdict_ran") if outcome == "passed" else texts("verdict_ran_not", outcome=_(outcome))
@@ -171,121 +236,108 @@ def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
     """What is left to a person, by rule and severity: what has the most effect first."""
     groups = []
     for (severity, code), rows in run.findings.groupby(["severity", "code"], sort=False):
-        said: list[Said] = []
+        said = []
         for (message, advice), same in rows.groupby(["message", "advice"], sort=False):
             places = tuple(zip(same["file"], same["line"]))
             said.append(Said(message, advice, places[:_PLACES], max(len(places) - _PLACES, 0)))
-        rule, minutes = rules.get(code), minutes_for(code, severity)
-        first = rows["api"].nunique()
-        groups.append(
-            Group(
-                severity,
-                code,
-                rule.summary if rule else said[0].message,
-                len(rows),
-                first * minutes["first"] + (len(rows) - first) * minutes["again"],
-                tuple(sorted(said, key=lambda each: -len(each.places) - each.more))[:_SAID],
-                max(len(said) - _SAID, 0),
-            )
+        title, minutes = (
+            rules[code].summary if code in rules else said[0].message,
+            minutes_for(code, severity),
         )
+        first = rows["api"].nunique()
+        effort = first * minutes["first"] + (len(rows) - first) * minutes["again"]
+        shown = sorted(said, key=lambda each: -len(each.places) - each.more)[:_SAID]
+        more = max(len(said) - _SAID, 0)
+        groups.append(Group(severity, code, title, len(rows), effort, tuple(shown), more))
     return tuple(
-        sorted(groups, key=lambda each: (GRAVEST.index(each.severity), -each.minutes, -each.count, each.code))
+        sorted(groups, key=lambda one: (_GRAVEST.index(one.severity), -one.minutes, -one.count, one.code))
     )
 
 
-def _files(run: Run) -> tuple[FileView, ...]:
+def _files(run: Run) -> list[FileView]:
     parts: dict[str, dict[str, list[Place]]] = {}
     for row in run.places.to_dict("records"):
-        name = cell_in(row["file"])[0]
-        place = place_of(row, row["table"] == CHANGES)
-        parts.setdefault(name, {}).setdefault(row["file"], []).append(place)
+        place = Place(row["table"] == CHANGES, *(row[name] for name in Place._fields[1:]))
+        parts.setdefault(cell_in(row["file"])[0], {}).setdefault(row["file"], []).append(place)
     views = []
     anchors: set[str] = set()
     for name, cells in parts.items():
         places = [place for each in cells.values() for place in each]
+        anchor = plain = "file-" + re.sub(r"[^A-Za-z0-9_./-]+", "-", name)
+        numbers = count(2)
+        while anchor in anchors:
+            anchor = f"{plain}-{next(numbers)}"
+        anchors.add(anchor)
         views.append(
             FileView(
                 name,
-                _anchor(name, anchors),
-                tuple(
-                    (cell, tuple(hunks_of(each, run.lines(cell), run.original(cell))))
-                    for cell, each in cells.items()
-                ),
+                anchor,
+                {cell: hunks_of(each, run.lines(cell), run.original(cell)) for cell, each in cells.items()},
                 sum(place.change for place in places),
                 sum(place.change and place.safety == "unsafe" for place in places),
                 Counter(place.severity for place in places if not place.change),
             )
         )
-    return tuple(sorted(views, key=lambda view: view.name))
+    return sorted(views, key=lambda view: view.name)
 
 
-def _anchor(name: str, known: set[str]) -> str:
-    plain = "file-" + re.sub(r"[^A-Za-z0-9_./-]+", "-", name)
-    others = (f"{plain}-{number}" for number in count(2))
-    anchor = plain if plain not in known else next(each for each in others if each not in known)
-    known.add(anchor)
-    return anchor
-
-
-def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> tuple[Chart, ...]:
+def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> list[dict[str, Any]]:
+    """The bar charts that have bars: label, query and numbers by style of each bar, and how many are left."""
     severities = run.summary["findings"]["by_severity"]
     statuses = run.findings["status"].value_counts()
-    folder = {
-        change: Counter(str(name).rpartition("/")[0] for name in rows["file"])
-        for change, rows in ((True, run.changes), (False, run.findings))
-    }
     levels = [
-        (texts.about("severities", level), f"severity={level}", level, severities.get(level, 0))
-        for level in GRAVEST
+        (texts.about("severities", n), f"severity={n}", {n: severities.get(n, 0)}) for n in map(str, _GRAVEST)
     ]
-    api = [(texts.about("statuses", each), "", each, int(statuses.get(each, 0))) for each in _STATUSES]
+    api = [(texts.about("statuses", n), "", {n: int(statuses.get(n, 0))}) for n in _STATUSES]
+    by_folder = [
+        Counter(str(name).rpartition("/")[0] for name in rows["file"]) for rows in (run.changes, run.findings)
+    ]
+    folders, more_folders = _stacked(*by_folder)
+    by_rule, more_rules = _stacked(*_by_rule(run))
     named = {code: f"{code} {rule.name}" for code, rule in rules.items()}
-    charts = (
-        _simple("severity", levels),
-        _simple("status", api),
-        _stacked("folder", folder, lambda key: f"{key}/" if key else texts("chart_root"), "q"),
-        _stacked("rule", _by_rule(run), lambda key: named.get(key, key), "rule"),
+    root = texts("chart_root")
+    charts: tuple[tuple[str, Sequence[tuple[str, str, Mapping[str, int]]], int | None], ...] = (
+        ("severity", levels, None),
+        ("status", api, None),
+        ("folder", [(f"{k}/" if k else root, f"q={k}" if k else "", n) for k, n in folders], more_folders),
+        ("rule", [(named.get(key, key), f"rule={key}", n) for key, n in by_rule], more_rules),
     )
-    return tuple(chart for chart in charts if chart.bars)
+    views = []
+    for key, rows, others in charts:
+        most, bars = max((sum(numbers.values()) for *_, numbers in rows), default=0), []
+        for label, query, numbers in rows if most else ():
+            # The parts of a bar: style, number, start and width in per cent.
+            starts = accumulate((100 * number / most for number in numbers.values()), initial=0.0)
+            parts = [(style, n, start, 100 * n / most) for (style, n), start in zip(numbers.items(), starts)]
+            bars.append({"label": label, "query": query, "total": sum(numbers.values()), "parts": parts})
+        if bars:
+            views.append({"key": key, "bars": bars, "legend": others is not None, "others": others})
+    return views
 
 
-def _by_rule(run: Run) -> dict[bool, Counter[str]]:
-    """How often each rule changed something (True), and found something (False)."""
-    return {
-        change: Counter({code: each["total"] for code, each in run.summary[key]["by_rule"].items()})
-        for change, key in ((True, "changes"), (False, "findings"))
-    }
+def _by_rule(run: Run) -> list[Counter[str]]:
+    """How often each rule changed something, and found something."""
+    return [
+        Counter({code: each["total"] for code, each in run.summary[key]["by_rule"].items()})
+        for key in ("changes", "findings")
+    ]
 
 
-def _simple(key: str, rows: Sequence[tuple[str, str, str, int]]) -> Chart:
-    most = max(number for *_, number in rows)
-    bars = (
-        Bar(label, query, number, ((style, number, 0, 100 * number / most),))
-        for label, query, style, number in rows
-        if most
-    )
-    return Chart(key, tuple(bars))
-
-
-def _stacked(key: str, sides: Mapping[bool, Counter[str]], label: Any, query: str) -> Chart:
-    total = sides[True] + sides[False]
+def _stacked(changes: Counter[str], findings: Counter[str]) -> tuple[list[tuple[str, dict[str, int]]], int]:
+    """The largest rows of a chart of changes and findings, and how many more there are."""
+    total = changes + findings
     ordered = sorted(total, key=lambda each: (-total[each], each))
-    most = total[ordered[0]] if ordered else 0
-    bars = []
-    for each in ordered[:_BARS]:
-        changes, findings = sides[True][each], sides[False][each]
-        width = 100 * changes / most
-        parts = (("changes", changes, 0.0, width), ("findings", findings, width, 100 * findings / most))
-        bars.append(Bar(label(each), f"{query}={each}" if each else "", total[each], parts))
-    return Chart(key, tuple(bars), legend=True, others=max(len(ordered) - _BARS, 0))
+    rows = [(each, {"changes": changes[each], "findings": findings[each]}) for each in ordered[:_BARS]]
+    return rows, max(len(ordered) - _BARS, 0)
 
 
-def _rules(run: Run, rules: Mapping[str, Rule]) -> tuple[RuleView, ...]:
-    by_rule = _by_rule(run)
-    changes, findings = by_rule[True], by_rule[False]
+def _rules(run: Run, rules: Mapping[str, Rule]) -> list[dict[str, Any]]:
+    """The rules that did something, with their texts."""
+    changes, findings = _by_rule(run)
     views = []
     for code in sorted({*changes, *findings}):
         rule = rules.get(code)
-        known = (rule.name, rule.summary, rule.why.strip(), rule.advice, rule.links) if rule else None
-        views.append(RuleView(code, *(known or ("", "", "", "", ())), changes[code], findings[code]))
-    return tuple(views)
+        known = {name: getattr(rule, name, "") for name in ("name", "summary", "why", "advice")}
+        numbers = {"changes": changes[code], "findings": findings[code]}
+        views.append({"code": code, **known, "references": rule.links if rule else (), **numbers})
+    return views

@@ -5,23 +5,29 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cache, lru_cache, partial
+from html import escape as escaped
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+from pygments import lex
+from pygments.lexers import get_lexer_for_filename
+from pygments.lexers.special import TextLexer
+from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String
+from pygments.util import ClassNotFound
 
 from migrator.data_folders import data_folder, reports_yaml
 from migrator.launch.script import NAME as LAUNCHER
-from migrator.report.rows import cell_in
-from migrator.report.views.highlight import Spans, as_html, marked, tokens_of
+from migrator.report.csv_tables import cell_in
 from migrator.report.views.hunks import Line
-from migrator.report.views.model import FileView, view_of
+from migrator.report.views.model import FileView, Texts, view_of
 from migrator.report.views.run import Run
-from migrator.report.views.texts import Texts
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
@@ -29,6 +35,22 @@ if TYPE_CHECKING:
 INDEX = "index.html"
 _LARGEST = 1_300_000  # bytes of the files on a page; what stands around them has room in 2 MB
 _CODE = re.compile(r"`([^`\n]+)`")
+# The kinds of tokens that have a colour, the most special first; a class each in style.css.
+_CLASSES = (
+    (Comment, "c"),
+    (String.Doc, "c"),
+    (String, "s"),
+    (Number, "n"),
+    (Literal, "n"),
+    (Operator.Word, "k"),
+    (Keyword, "k"),
+    (Name.Decorator, "d"),
+    (Name.Function, "f"),
+    (Name.Class, "f"),
+    (Name.Builtin, "b"),
+)
+_WORDS = re.compile(r"\w+|\s+|.", re.S)
+Spans = list[tuple[int, int]]
 
 
 def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterator[tuple[str, str]]:
@@ -37,8 +59,15 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
     view = view_of(run, texts, rules)
     environment = page_environment(t=texts, sides=_sides)
     macro = environment.get_template("file.html.j2").module.file_section  # type: ignore[attr-defined]
-    sections = [(file, macro(file)) for file in view.files]
-    parts = [sections] if one_page else _split(sections)
+    parts: list[list[tuple[FileView, str]]] = [[]]
+    size = 0
+    for file, text in ((file, macro(file)) for file in view["files"]):
+        length = len(text.encode("utf-8", "backslashreplace"))
+        if parts[-1] and size + length > _LARGEST and not one_page:
+            parts.append([])
+            size = 0
+        parts[-1].append((file, text))
+        size += length
     names = [INDEX, *(f"files-{number}.html" for number in range(2, len(parts) + 1))]
     launched = run.kind == "migrate" and (run.folder.parent / LAUNCHER).is_file()
     places = {file.name: (name, file.anchor) for name, part in zip(names, parts) for file, _ in part}
@@ -86,19 +115,6 @@ def _link(places: Mapping[str, tuple[str, str]], here: str, file: str, line: int
     return f"{'' if page == here else page}#{quote(place)}"
 
 
-def _split(sections: Sequence[tuple[FileView, str]]) -> list[list[tuple[FileView, str]]]:
-    parts: list[list[tuple[FileView, str]]] = [[]]
-    size = 0
-    for file, text in sections:
-        length = len(text.encode("utf-8", "backslashreplace"))
-        if parts[-1] and size + length > _LARGEST:
-            parts.append([])
-            size = 0
-        parts[-1].append((file, text))
-        size += length
-    return parts
-
-
 def page_environment(**known: Any) -> Environment:
     """The templates of ``reports/page/``, with our style and what is ``known`` in them."""
     environment = Environment(
@@ -122,13 +138,75 @@ def words(text: str) -> Markup:
 def _sides(name: str, lines: Sequence[Line]) -> Iterator[tuple[Line, Any, Any]]:
     """Each line with its two sides as HTML, None where a side has none, and marks where they differ."""
     sides = [[line.before for line in lines], [line.after for line in lines]]
-    tokens = [iter(tokens_of(name, [text for text in side if text is not None])) for side in sides]
+    tokens = [iter(_tokens(name, [text for text in side if text is not None])) for side in sides]
     for line in lines:
         marks: tuple[Spans, Spans] = ([], [])
         if line.changed and line.before is not None and line.after is not None:
-            marks = marked(line.before, line.after)
+            marks = _marked(line.before, line.after)
         before, after = (  # escaped there
-            None if text is None else Markup(as_html(next(side), spans))  # nosec B704
+            None if text is None else Markup(_as_html(next(side), spans))  # nosec B704
             for text, side, spans in zip((line.before, line.after), tokens, marks)
         )
         yield line, before, after
+
+
+# -- source lines ----------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _lexer(name: str) -> Any:
+    name = name.rpartition("/")[2]
+    if name.endswith(".ipynb"):
+        name = "cell.py"
+    try:
+        return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return TextLexer(stripnl=False, ensurenl=False)
+
+
+def _tokens(name: str, lines: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """The parts of lines that follow one another, with the class of each, empty where it has none."""
+    found: list[list[tuple[str, str]]] = [[]]
+    for kind, text in lex("\n".join(lines), _lexer(name)):
+        style = _class(kind)
+        first, *others = text.split("\n")
+        found[-1].append((style, first))
+        found.extend([(style, each)] for each in others)
+    lengths = [sum(len(text) for _, text in parts) for parts in found]
+    return found if [len(line) for line in lines] == lengths else [[("", line)] for line in lines]
+
+
+@cache
+def _class(kind: Any) -> str:
+    return next((name for each, name in _CLASSES if kind in each), "")
+
+
+def _marked(before: str, after: str) -> tuple[Spans, Spans]:
+    """What of two lines is not in the other one: first and last character; nothing where little is common."""
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.quick_ratio() < 0.4:
+        return [], []
+    changed = [codes[1:] for codes in matcher.get_opcodes() if codes[0] != "equal"]
+    ends = [[0, *accumulate(map(len, words))] for words in (old, new)]
+    return (
+        [(ends[0][first], ends[0][last]) for first, last, _, _ in changed if first < last],
+        [(ends[1][start], ends[1][end]) for _, _, start, end in changed if start < end],
+    )
+
+
+def _as_html(tokens: Iterable[tuple[str, str]], marks: Spans) -> str:
+    """A line as HTML; ``marks`` are what differs. Everything of the line is escaped."""
+    parts = []
+    offset = 0
+    for style, text in tokens:
+        inner, at = "", 0
+        for first, last in marks:
+            start, end = max(first - offset, at), min(last - offset, len(text))
+            if start < end:
+                inner += f"{escaped(text[at:start])}<mark>{escaped(text[start:end])}</mark>"
+                at = end
+        inner += escaped(text[at:])
+        parts.append(f"<i class={style}>{inner}</i>" if style and not text.isspace() else inner)
+        offset += len(text)
+    return "".join(parts)

@@ -1,20 +1,19 @@
-"""A run as its reports tell it: changes and findings as one table, with the numbers beside it."""
+"""What the reports of a run hold: changes and findings as one table, with the numbers beside it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
 from migrator.language import N_, _
-from migrator.report.csv_tables import ENCODING, as_written
+from migrator.report.csv_tables import CHANGES, ENCODING, SKIPPED, Column, as_written, cell_in, load_tables
 from migrator.report.log_file import inputs
-from migrator.report.rows import CHANGES, SKIPPED, Column, cell_in, load_tables
 
 if TYPE_CHECKING:
     import pandas
@@ -27,8 +26,8 @@ PLACE_COLUMNS = (
     *("table", "file", "line", "end_line", "code", "severity", "api", "message", "advice"),
     *("status", "safety", "before", "after", "operation", "certainty"),
 )
-_MESSAGES = ("message", "tips")
-_APIS = ("api", "instead", "reached")
+# Under which other names a table has them.
+_OTHER_NAMES = {"message": ("tips",), "api": ("instead", "reached")}
 
 Lines = Callable[[str], Optional[Sequence[str]]]
 
@@ -88,16 +87,19 @@ def read_run(given: Path) -> Run:
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         why, first = N_("the reports in {folder} cannot be read: {error}"), str(error).partition("\n")[0]
-        told = shown(first or type(error).__name__)
-        raise SourceError(_(why, folder=shown(folder), error=told)) from None
+        text = shown(first or type(error).__name__)
+        raise SourceError(_(why, folder=shown(folder), error=text)) from None
     # The rows of the tables of a library's functions, and of what a run showed, stand in the tables alone.
-    listed = [
-        _places(table, rows)
-        for table, rows in tables.items()
-        if table != SKIPPED and load_tables()[table].runs not in (("third_party",), ("insight",))
-    ]
-    empty = pandas.DataFrame(columns=list(PLACE_COLUMNS))
-    places = pandas.concat([empty, *listed], ignore_index=True)
+    listed = [pandas.DataFrame(columns=list(PLACE_COLUMNS))]
+    for table, rows in tables.items():
+        if table != SKIPPED and load_tables()[table].runs not in (("third_party",), ("insight",)):
+            found = rows.assign(table=table)
+            for column in PLACE_COLUMNS:
+                if column not in found:
+                    known = next((other for other in _OTHER_NAMES.get(column, ()) if other in found), None)
+                    found[column] = found[known] if known else ""
+            listed.append(found[list(PLACE_COLUMNS)])
+    places = pandas.concat(listed, ignore_index=True)
     places = places.astype({"line": int, "end_line": int})
     skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
     source = next((path for path in inputs(folder) if path.exists()), None)
@@ -140,48 +142,31 @@ def _read(file: Path) -> pandas.DataFrame:
     return rows.set_axis([column.value for column in columns], axis=1)
 
 
-def _places(table: str, rows: pandas.DataFrame) -> pandas.DataFrame:
-    found = rows.assign(table=table)
-    for column in PLACE_COLUMNS:
-        if column not in found:
-            others = {"message": _MESSAGES, "api": _APIS}.get(column, ())
-            known = next((other for other in others if other in found), None)
-            found[column] = found[known] if known else ""
-    return found[list(PLACE_COLUMNS)]
-
-
 def lines_below(root: Optional[Path]) -> Lines:
     """A function that gives the lines of a file, or of a notebook's cell, below a folder; or of a file."""
     if root is None:
         return lambda _: None
     real = root.resolve()
-    cells = cache(partial(_cells, real))
+
+    @lru_cache(maxsize=1)  # a notebook's cells come one after the other
+    def read(name: str) -> Any:
+        from migrator.files.document import document
+
+        path = (real / name if real.is_dir() else real).resolve()
+        if path != real and real not in path.parents:  # a table says so, and it may be anybody's
+            return None
+        try:
+            return document(path.read_bytes(), name)
+        except (OSError, Unreadable, ValueError):
+            return None
 
     def lines(name: str) -> Optional[Sequence[str]]:
         file, cell = cell_in(name)
-        if cell is not None:
-            source = cells(file).get(cell)
-            return None if source is None else source.split("\n")
-        document = _document(real, name)
-        # Behind the last newline there is no line.
-        return None if document is None else lines_of(document.text.removesuffix("\n"))
+        found = read(file if cell is not None else name)
+        if cell is None or found is None:
+            # Behind the last newline there is no line.
+            return None if found is None else lines_of(found.text.removesuffix("\n"))
+        cells = found.notebook.cells if found.notebook else ()
+        return next((each.source.split("\n") for each in cells if each.number == cell), None)
 
     return lines
-
-
-def _document(root: Path, name: str) -> Any:
-    from migrator.files.document import document
-
-    path = (root / name if root.is_dir() else root).resolve()
-    if path != root and root not in path.parents:  # a table says so, and it may be anybody's
-        return None
-    try:
-        return document(path.read_bytes(), name)
-    except (OSError, Unreadable, ValueError):
-        return None
-
-
-def _cells(root: Path, name: str) -> dict[int, str]:
-    found = _document(root, name)
-    notebook = found.notebook if found is not None else None
-    return {} if notebook is None else {cell.number: cell.source for cell in notebook.cells}

@@ -1,254 +1,384 @@
-"""The fixes of runtime rules: each is a function that proposes changes, with the options that it takes."""
+"""The fixes of runtime rules: each is a function that proposes changes for what a run showed."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.removal import without_arguments
-from migrator.names.tree import called_name
-from migrator.verify.repair import devices, ranks
-from migrator.verify.repair.origins import origin
-from migrator.verify.repair.proposal import NoOptions, Proposal, Seen, replacing
-from migrator.verify.repair.site import Code, Site
-
-
-class Fixer(NamedTuple):
-    """A fix: its options, and what proposes changes for what was seen."""
-
-    options: type[Any]
-    propose: Callable[[Seen, Any], Iterator[Proposal]]
+from migrator.matchers.argument_edits import added_argument, without_arguments
+from migrator.names.tree import bare_name, called_name, string_value
+from migrator.verify.repair.site import Code, Proposal, Seen, Site
 
 
 @dataclass(frozen=True)
-class Renaming:
-    """``values``: what is replaced in a string or device; ``namespaces``: modules by their names.
+class Options:
+    """What rules give to fixes; ``FIXES`` has which fix takes which.
 
-    ``calls`` take such a string as their first argument, or by the keyword ``device``.
+    ``calls``: the functions that it is about. ``values``: what is replaced in a string or device, or, by a
+    regular expression for how a value that is None is made, what to take instead. ``namespaces``: modules by
+    their names. ``name`` of a keyword argument, and the ``value`` that a call gets that has none. ``names``:
+    by a missing name, the expression that takes its place; ``otherwise`` for any other. ``test``: what asks
+    for an NPU. ``dtypes``: by one that HCCL refuses, what converts it.
     """
 
+    calls: tuple[str, ...] = ()
     values: dict[str, str] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
-    calls: tuple[str, ...] = ()
+    name: str = ""
+    value: str = ""
+    names: dict[str, str] = field(default_factory=dict)
+    otherwise: str = ""
+    test: str = "torch.npu.is_available()"
+    dtypes: dict[str, str] = field(default_factory=dict)
 
 
-def _renamed(seen: Seen, options: Renaming) -> Iterator[Proposal]:
+# -- names and arguments of CUDA -------------------------------------------------------
+
+
+def _renamed(seen: Seen, options: Options) -> Iterator[Proposal]:
     """A string, a device or a module of CUDA: in the place where it was made, or where it is used."""
-    for site in seen.sites:
-        for node, value in site.of_kind("str", "device", "namespace"):
-            if isinstance(node.ctx if hasattr(node, "ctx") else None, ast.Store):
+    for site in seen.sites():
+        for node, value in site.values("str", "device", "namespace"):
+            if isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
-            if value["kind"] == "namespace":
-                new = options.namespaces.get(value["value"])
-                made = origin(site, node, seen.sources)
-                for code, where in ((made.code, made.node), (site.code, node)) if new else ():
+            kind, made = value["kind"], site.origin(node)
+            known = options.namespaces if kind == "namespace" else options.values
+            fitting = (
+                (old, new)
+                for old, new in known.items()
+                if (old == value["value"] if kind == "namespace" else old in value["value"])
+            )
+            for old, new in [*fitting][:1]:
+                for code, where in dict.fromkeys((made, (site.code, node))):
+                    text = code.segment(where)
                     if not isinstance(where, ast.Constant):
-                        yield replacing(code, where, new or "", _said(node, value), made.line)
-                continue
-            pair = next(((old, new) for old, new in options.values.items() if old in value["value"]), None)
-            if pair is None:
-                continue
-            made = origin(site, node, seen.sources)
-            for code, where in dict.fromkeys(((made.code, made.node), (site.code, node))):
-                text = _with(code.segment(where), where, value["kind"], pair)
-                yield replacing(code, where, text, _said(node, value), made.line)
-        yield from _constants(site, options)
-        yield from _computed(site, options)
-
-
-def _constants(site: Site, options: Renaming) -> Iterator[Proposal]:
-    """A string that is written there itself."""
-    for node in ast.walk(site.expression):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                        text = new if kind == "namespace" else _with(f"str({text})", [(old, new)])
+                        text = f"torch.device({text})" if kind == "device" else text
+                    elif kind != "namespace":
+                        text = text.replace(old, new)
+                    yield Proposal(code, where, [code.replaced(where, text)], _was(node, value), made.line)
+        for there in ast.walk(site.expression):  # a string that is written there itself
+            text = string_value(there) or ""
             for old, new in options.values.items():
-                if re.match(rf"(?:torch\.)?{old}\b", node.value):
-                    text = site.code.segment(node).replace(old, new)
-                    yield replacing(site.code, node, text, _("it is {value!r}", value=node.value))
+                if isinstance(there, ast.Constant) and re.match(rf"(?:torch\.)?{old}\b", text):
+                    edit = site.code.replaced(there, site.code.segment(there).replace(old, new))
+                    yield site.proposal(there, [edit], _("it is {value!r}", value=text))
+        # What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA.
+        seen_there = {id(node) for node, _ in site.values()}
+        for call in site.calls(*options.calls) if options.calls else ():
+            given = [*call.args[:1], *(k.value for k in call.keywords if k.arg in ("device", "backend"))]
+            for node in given:
+                if id(node) not in seen_there and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
+                    edit = site.code.replaced(
+                        node, _with(f"str({site.code.segment(node)})", options.values.items())
+                    )
+                    said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
+                    yield site.proposal(node, [edit], said)
 
 
-def _computed(site: Site, options: Renaming) -> Iterator[Proposal]:
-    """What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA."""
-    known = {id(node) for node, _ in site.values()}
-    for call in site.calls():
-        if called_name(call) not in options.calls:
-            continue
-        given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("device", "backend"))]
-        for node in given:
-            if id(node) not in known and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
-                text = f"str({site.code.segment(node)})"
-                text += "".join(f'.replace("{old}", "{new}")' for old, new in options.values.items())
-                said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
-                yield replacing(site.code, node, text, said)
+def _with(source: str, pairs: Iterable[tuple[str, str]]) -> str:
+    return source + "".join(f'.replace("{old}", "{new}")' for old, new in pairs)
 
 
-def _with(source: str, node: ast.expr, kind: str, pair: tuple[str, str]) -> str:
-    old, new = pair
-    if isinstance(node, ast.Constant):
-        return source.replace(old, new)
-    text = f'str({source}).replace("{old}", "{new}")'
-    return f"torch.device({text})" if kind == "device" else text
-
-
-def _said(node: ast.expr, value: Mapping[str, Any]) -> str:
+def _was(node: ast.expr, value: Mapping[str, Any]) -> str:
     return f"{ast.unparse(node)} was {value.get('value', value['kind'])!r}"
 
 
-@dataclass(frozen=True)
-class Argument:
-    """``name`` of a keyword argument; ``value``: what a call of one of ``calls`` gets that has none."""
-
-    name: str = ""
-    value: str = ""
-    calls: tuple[str, ...] = ()
-
-
-def _without_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
-    for site in seen.sites:
-        for call in site.calls():
+def _without_argument(seen: Seen, options: Options) -> Iterator[Proposal]:
+    for site in seen.sites():
+        for call in site.calls(*options.calls):
             keyword = next((one for one in call.keywords if one.arg == options.name), None)
-            if keyword is None or (options.calls and called_name(call) not in options.calls):
+            if keyword is None:
                 continue
-            code = site.code
-            edits = without_arguments(code, call, [keyword]) or []
+            edits = without_arguments(site.code, call, [keyword])
             if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
-                edits = [code.replaced(call, code.segment(call.func.value))]
-            said = next(
-                (_said(n, v) for n, v in site.values() if n is keyword.value),
-                _("{name} is given", name=options.name),
-            )
+                edits = [site.code.replaced(call, site.code.segment(call.func.value))]
+            said = [_was(node, value) for node, value in site.values() if node is keyword.value]
+            said += [_("{name} is given", name=options.name)]
             if edits:
-                made = origin(site, keyword.value, seen.sources).line
-                yield Proposal(code, call, tuple(edits), said, made)
+                yield site.proposal(call, edits, said[0], keyword.value)
 
 
-def _with_argument(seen: Seen, options: Argument) -> Iterator[Proposal]:
-    for site in seen.sites:
-        for call in site.calls():
+def _with_argument(seen: Seen, options: Options) -> Iterator[Proposal]:
+    for site in seen.sites():
+        for call in site.calls(*options.calls):
             given = {one.arg for one in call.keywords}
-            if called_name(call) not in options.calls or options.name in given:
-                continue
-            if given or call.args:
+            if (given or call.args) and options.name not in given:
                 said = _("{call} is not given {name}", call=called_name(call), name=options.name)
-                yield Proposal(site.code, call, (_added(site.code, call, options),), said)
+                yield site.proposal(call, added_argument(site.code, call, options.name, options.value), said)
         # torch.load under another name, such as that of a partial: its value was seen.
         for call in site.calls():
-            if not options.calls or not isinstance(call.func, ast.Name) or not call.args:
-                continue
-            made = origin(site, call.func, seen.sources)
-            if made.node is not call.func and any(
-                name in made.code.segment(made.node) for name in options.calls
-            ):
-                said = _("{id} loads", id=call.func.id)
-                yield Proposal(site.code, call, (_added(site.code, call, options),), said, made.line)
+            if isinstance(call.func, ast.Name) and call.args:
+                code, node = site.origin(call.func)
+                if node is not call.func and any(name in code.segment(node) for name in options.calls):
+                    edits = added_argument(site.code, call, options.name, options.value)
+                    yield site.proposal(call, edits, _("{id} loads", id=call.func.id), call.func)
 
 
-def _added(code: Code, call: ast.Call, options: Argument) -> Edit:
-    """One more argument behind those that a call has."""
-    at = max(map(code.end, [*call.args, *call.keywords]))
-    return Edit(at, at, f", {options.name}={options.value}")
-
-
-@dataclass(frozen=True)
-class Default:
-    """``values``: by a regular expression for how a value that is None is made, what to take instead."""
-
-    values: dict[str, str] = field(default_factory=dict)
-
-
-def _instead_of_none(seen: Seen, options: Default) -> Iterator[Proposal]:
-    for site in seen.sites:
-        nodes: list[ast.expr] = [
-            node for node, value in site.of_kind("NoneType") if not isinstance(node, ast.Constant)
-        ]
+def _instead_of_none(seen: Seen, options: Options) -> Iterator[Proposal]:
+    for site in seen.sites():
+        nodes = [node for node, _ in site.values("NoneType") if not isinstance(node, ast.Constant)]
         nodes += site.calls()
         if isinstance(site.statement, ast.Assign):  # what it unpacks
             nodes.append(site.statement.value)
         for node in dict.fromkeys(nodes):
             if isinstance(node, ast.BoolOp):
                 continue
-            made = origin(site, node, seen.sources)
-            texts = [site.code.segment(node), made.code.segment(made.node), *_bodies(node, made.node, seen)]
-            for pattern, value in options.values.items():
-                if any(re.search(pattern, text) for text in texts):
-                    text = f"({site.code.segment(node)} or {value})"
-                    said = _("{node} was None", node=ast.unparse(node))
-                    yield replacing(site.code, node, text, said, made.line)
-                    break
+            source, made = site.code.segment(node), site.origin(node)
+            bodies = (code.segment(each) for code, each in seen.functions(node, made.node))
+            texts = [source, made.code.segment(made.node), *bodies]
+            fitting = (
+                v for pattern, v in options.values.items() if any(re.search(pattern, t) for t in texts)
+            )
+            for value in [*fitting][:1]:
+                edit, said = (
+                    site.code.replaced(node, f"({source} or {value})"),
+                    _("{node} was None", node=ast.unparse(node)),
+                )
+                yield site.proposal(node, [edit], said, node)
 
 
-def _bodies(node: ast.expr, made: ast.expr, seen: Seen) -> Iterator[str]:
-    """What the project's functions that are called return."""
-    names = {
-        called_name(call) for each in (node, made) for call in ast.walk(each) if isinstance(call, ast.Call)
-    }
-    for code, function in seen.sources.functions(names):
-        yield code.segment(function)
-
-
-@dataclass(frozen=True)
-class Names:
-    """``names``: by a missing name, the expression that takes its place; ``otherwise`` for any other."""
-
-    names: dict[str, str] = field(default_factory=dict)
-    otherwise: str = ""
-
-
-def _other_name(seen: Seen, options: Names) -> Iterator[Proposal]:
+def _other_name(seen: Seen, options: Options) -> Iterator[Proposal]:
     match = re.search(r"has no attribute '(\w+)'", seen.failure.text if seen.failure else "")
-    if match is None:
-        return
-    name, new = match[1], options.names.get(match[1], options.otherwise)
-    for site in seen.sites[:1]:
+    name = match[1] if match else ""
+    new = options.names.get(name, options.otherwise)
+    for site in seen.sites()[:1] if match else ():
         for node in ast.walk(site.expression):
             if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
-                yield replacing(site.code, node, new, _("there is no {name}", name=name))
+                yield site.proposal(node, [site.code.replaced(node, new)], _("there is no {name}", name=name))
             if isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2 and new:
-                at = site.code.end(node.args[1])
                 said = _("getattr asks for {name!r}", name=name)
-                made = origin(site, node.args[1], seen.sources).line
-                yield Proposal(site.code, node, (Edit(at, at, f", {new}"),), said, made)
+                yield site.proposal(node, [site.code.added(node.args[1], f", {new}")], said, node.args[1])
 
 
-def _on_cpu(seen: Seen, options: NoOptions) -> Iterator[Proposal]:
+# -- values on the wrong device --------------------------------------------------------
+
+_Operands = list[tuple[ast.expr, Mapping[str, Any]]]
+
+
+def _same_device(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """The operands on the CPU go to the device of one on an NPU; what is changed in place stays."""
+    for site in seen.sites():
+        cpu, npu = _operands(site)
+        staying = [node for node, _ in cpu if npu and _is_changed(site.code, node)]
+        home, moving = [node for node, _ in npu][:1], cpu
+        if staying:
+            home, moving = staying, [each for each in npu if not _is_changed(site.code, each[0])]
+        device = f"{site.code.segment(home[0])}.device" if home else '"npu"'
+        edits = [_moved(site.code, node, value, device) for node, value in moving]
+        if cpu and edits:
+            yield _on_the_cpu(site, staying[0] if staying else cpu[0][0], cpu[0][1], edits)
+
+
+def _on_the_cpu(site: Site, node: ast.expr, value: Mapping[str, Any], edits: list[Edit]) -> Proposal:
+    shape = "×".join(map(str, value.get("shape", ()))) or value.get("class", value["kind"])
+    what = f"{value.get('dtype', '')} {shape}".strip()
+    return site.proposal(
+        node, edits, _("{node} is on the CPU ({what})", node=ast.unparse(node), what=what), node
+    )
+
+
+def _operands(site: Site) -> tuple[_Operands, _Operands]:
+    """The expressions with tensors on the CPU, and those with some on an NPU; none inside another one."""
+    found: dict[str, _Operands] = {"cpu": [], "npu": []}
+    taken: set[int] = set()
+    for node, value in site.values("tensor", "module", "list", "tuple", "dict"):
+        kind = value["kind"]
+        devices = [value["device"]] if kind == "tensor" else list(value.get("devices", ()))
+        is_number = kind == "tensor" and not value["shape"] and devices == ["cpu"]
+        one_is_taken = kind in ("list", "tuple", "dict") and isinstance(site.code.parent(node), ast.Subscript)
+        if id(node) in taken or _is_part(site, node) or is_number or one_is_taken:
+            continue
+        if "cpu" in devices or ("npu" in devices and kind == "tensor"):
+            found["cpu" if "cpu" in devices else "npu"].append((node, value))
+            taken |= {id(child) for child in ast.walk(node)}
+    return found["cpu"], found["npu"]
+
+
+def _is_part(site: Site, node: ast.expr) -> bool:
+    """Whether only an attribute of a value is asked for, such as ``x.shape``: it takes no part itself."""
+    up = site.code.parent(node)
+    return isinstance(up, ast.Attribute) and site.code.call_of(up) is None
+
+
+def _is_changed(code: Code, node: ast.expr) -> bool:
+    """Whether an operand is changed in place: ``x.add_(y)``, ``x += y``."""
+    up = code.parent(node)
+    if isinstance(up, ast.AugAssign) and up.target is node:
+        return True
+    while isinstance(up, ast.Attribute) and (call := code.call_of(up)) is not None:
+        if up.attr.endswith("_") and not up.attr.startswith("_"):
+            return True
+        up = code.parent(call)
+    return False
+
+
+def _moved(code: Code, node: ast.expr, value: Mapping[str, Any], device: str) -> Edit:
+    source = code.segment(node)
+    if value["kind"] in ("list", "tuple"):
+        return code.replaced(node, f"[each.to({device}) for each in {source}]")
+    if value["kind"] == "dict":
+        return code.replaced(node, f"{{key: each.to({device}) for key, each in {source}.items()}}")
+    return code.added(node, f".to({device})")
+
+
+def _to_host(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """What NumPy is given comes from the host."""
+    for site in seen.sites():
+        for node, value in site.values("tensor"):
+            if value["device"] == "npu" and not _is_part(site, node):
+                said = _("{node} is on an NPU", node=ast.unparse(node))
+                yield site.proposal(node, [site.code.added(node, ".detach().cpu()")], said, node)
+
+
+def _module_to_npu(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """A module on the CPU goes to the NPU where it is called."""
+    for site in seen.sites():
+        for node, value in site.values("module"):
+            if "cpu" in value["devices"] and not _is_part(site, node):
+                yield _on_the_cpu(site, node, value, [_moved(site.code, node, value, '"npu"')])
+
+
+def _on_cpu(seen: Seen, options: Options) -> Iterator[Proposal]:
     """An operator that there is none of on NPUs, computed on the CPU, and its result brought back."""
-    for site in seen.sites:
-        tensors = [node for node, value in site.of_kind("tensor") if value["device"] == "npu"]
-        call = next(iter(site.calls()), None)
-        outer: ast.AST | None = call if call is not None else site.expression
+    for site in seen.sites():
+        tensors = [node for node, value in site.values("tensor") if value["device"] == "npu"]
+        outer = next(iter(site.calls()), site.expression)
         if isinstance(outer, ast.expr) and tensors:
-            edits = [Edit(site.code.end(node), site.code.end(node), ".cpu()") for node in _outermost(tensors)]
-            begin, end = site.code.start(outer), site.code.end(outer)
-            opening, closing = ("(", ")") if not isinstance(outer, ast.Call) else ("", "")
-            first = site.code.segment(tensors[0])
-            edits += [Edit(end, end, f"{closing}.to({first}.device)")]
-            edits += [Edit(begin, begin, opening)] if opening else []
-            yield Proposal(
-                site.code, outer, tuple(edits), _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0]))
-            )
+            inside = {id(child) for node in tensors for child in ast.walk(node) if child is not node}
+            edits = [site.code.added(node, ".cpu()") for node in tensors if id(node) not in inside]
+            opening, closing = ("", "") if isinstance(outer, ast.Call) else ("(", ")")
+            edits.append(site.code.added(outer, f"{closing}.to({site.code.segment(tensors[0])}.device)"))
+            edits += [Edit(site.code.start(outer), site.code.start(outer), opening)] if opening else []
+            yield site.proposal(outer, edits, _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0])))
 
 
-def _outermost(nodes: list[ast.expr]) -> list[ast.expr]:
-    inside = {id(child) for node in nodes for child in ast.walk(node) if child is not node}
-    return [node for node in nodes if id(node) not in inside]
+def _npu_condition(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """What decides between an NPU and the CPU, and is no question for NPUs."""
+    for code in seen.every():
+        for node in ast.walk(code.tree):
+            decides = isinstance(node, ast.IfExp) and _is_npu(node.body) and _names(node.orelse, "cpu")
+            if decides or (isinstance(node, ast.If) and any(map(_moves_to_npu, node.body))):
+                for asked, line in _questions(code, node.test, seen):  # type: ignore[attr-defined]
+                    said = _("{asked} decides, and is false on an NPU", asked=code.segment(asked))
+                    edits = [code.replaced(asked, options.test), *code.import_of_torch()]
+                    yield Proposal(code, asked, edits, said, line)
 
 
-FIXES: dict[str, Fixer] = {
-    "rename": Fixer(Renaming, _renamed),
-    "without-argument": Fixer(Argument, _without_argument),
-    "with-argument": Fixer(Argument, _with_argument),
-    "instead-of-none": Fixer(Default, _instead_of_none),
-    "other-name": Fixer(Names, _other_name),
-    "on-cpu": Fixer(NoOptions, _on_cpu),
-    "same-device": Fixer(NoOptions, devices.same_device),
-    "to-host": Fixer(NoOptions, devices.to_host),
-    "to-npu": Fixer(NoOptions, devices.module_to_npu),
-    "npu-condition": Fixer(devices.Conditions, devices.npu_condition),
-    "copied-collective": Fixer(ranks.Copied, ranks.copied_collective),
-    "npu-of-rank": Fixer(NoOptions, ranks.npu_of_rank),
-    "all-ranks": Fixer(NoOptions, ranks.all_ranks),
+def _names(node: ast.AST, *devices: str) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value in devices for one in ast.walk(node))
+
+
+def _is_npu(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Constant) and str(one.value).startswith("npu") for one in ast.walk(node))
+
+
+def _moves_to_npu(statement: ast.stmt) -> bool:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "npu" or (node.func.attr == "to" and any(map(_is_npu, node.args))):
+                return True
+        if isinstance(node, (ast.Assign, ast.Return)) and node.value is not None and _is_npu(node.value):
+            if (
+                isinstance(node.value, ast.Constant)
+                or getattr(getattr(node.value, "func", None), "attr", "") == "device"
+            ):
+                return True
+    return False
+
+
+def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.expr, str]]:
+    """The parts of a condition that ask a function or the system, and a flag's own value."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in (part for part in parts if "npu" not in code.segment(part)):
+        if any(isinstance(node, ast.Call) for node in ast.walk(part)) or isinstance(part, ast.Compare):
+            line = ""
+            for asked, function in seen.functions(part):
+                returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
+                line = line or asked.place(returned[-1] if returned else function)
+            yield part, line
+        elif isinstance(part, (ast.Name, ast.Attribute)):
+            name = bare_name(part)
+            for each in ast.walk(code.tree):
+                if isinstance(each, ast.Assign) and any(bare_name(target) == name for target in each.targets):
+                    made = code.segment(each.value)
+                    asks = isinstance(each.value, (ast.Call, ast.Compare, ast.BoolOp))
+                    if asks and "npu" not in made and "args" not in made:
+                        yield each.value, code.place(each)
+
+
+# -- several ranks ---------------------------------------------------------------------
+
+
+def _copied_collective(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """A collective on a copy of another type, the result of which is copied back: the tensor stays itself."""
+    for site in seen.sites():
+        code, statement = site.code, site.statement
+        call = next((each for each in site.calls(*options.calls) if each.args), None)
+        if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+            continue
+        dtype = next((value["dtype"] for node, value in site.values("tensor") if node is call.args[0]), "")
+        if dtype in options.dtypes and code.stands_alone(statement):
+            begin, indent, tensor = code.start(statement), code.indent(statement), code.segment(call.args[0])
+            edits = [
+                Edit(begin, begin, f"reduced = {tensor}.{options.dtypes[dtype]}()\n{indent}"),
+                code.replaced(call.args[0], "reduced"),
+                code.added(statement, f"\n{indent}{tensor}.copy_(reduced)"),
+            ]
+            yield site.proposal(statement, edits, f"{tensor} is {dtype}", call.args[0])
+
+
+def _npu_of_rank(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """Each rank takes the NPU of its own number, right after the group is there."""
+    chosen = "torch.npu.set_device(torch.distributed.get_rank() % torch.npu.device_count())"
+    for code in seen.every():
+        for node in ast.walk(code.tree):
+            joins = isinstance(node, ast.Expr) and called_name(node.value) == "init_process_group"
+            if isinstance(node, ast.Expr) and joins and code.stands_alone(node):
+                edits = [code.added(node, f"\n{code.indent(node)}{chosen}"), *code.import_of_torch()]
+                said = _("no rank has chosen its NPU before the first collective")
+                yield Proposal(code, node, edits, said)
+    for code in seen.every():
+        for node in ast.walk(code.tree):
+            if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
+                edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
+                said = _("set_device is given {args}", args=code.segment(node.args[0]))
+                yield Proposal(code, node, [edit], said)
+
+
+def _all_ranks(seen: Seen, options: Options) -> Iterator[Proposal]:
+    """A collective that is called by some ranks only, at the end of an ``if``: behind it, where all come."""
+    for who, frame in seen.waiting:
+        code = seen.code(frame.file)
+        for node in ast.walk(code.tree) if code else ():
+            if code is None or not isinstance(node, ast.If) or node.orelse or len(node.body) < 2:
+                continue
+            last = node.body[-1]
+            asks_rank = "rank" in code.segment(node.test).lower()
+            if last.lineno == frame.line and isinstance(last, ast.Expr) and asks_rank:
+                edit = Edit(code.lines.starts[last.lineno - 1], code.start(last), code.indent(node))
+                said = _("{who} waits in it, and the others never call it", who=who)
+                yield Proposal(code, last, [edit], said, code.place(node))
+
+
+# By its name in rules/runtime: the fix, and the options that it takes.
+FIXES: dict[str, tuple[Callable[[Seen, Options], Iterator[Proposal]], tuple[str, ...]]] = {
+    "rename": (_renamed, ("values", "namespaces", "calls")),
+    "without-argument": (_without_argument, ("name", "calls")),
+    "with-argument": (_with_argument, ("name", "value", "calls")),
+    "instead-of-none": (_instead_of_none, ("values",)),
+    "other-name": (_other_name, ("names", "otherwise")),
+    "on-cpu": (_on_cpu, ()),
+    "same-device": (_same_device, ()),
+    "to-host": (_to_host, ()),
+    "to-npu": (_module_to_npu, ()),
+    "npu-condition": (_npu_condition, ("test",)),
+    "copied-collective": (_copied_collective, ("calls", "dtypes")),
+    "npu-of-rank": (_npu_of_rank, ()),
+    "all-ranks": (_all_ranks, ()),
 }

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import ast
-import difflib
+import csv
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from migrator.core.changes import described, planned
+from migrator.files.lines import Lines
 from migrator.files.replacing import replace_file
 from migrator.files.source import encode
-from migrator.findings.edits import apply, in_order
+from migrator.files.unified_diff import unified_diff
+from migrator.findings.edits import OffsetMap, apply, in_order
 from migrator.findings.finding import Finding, Fix
 from migrator.language import _
-from migrator.matchers.options import typed
+from migrator.report.csv_tables import CHANGES, ENCODING, cell, load_tables, row_of
 from migrator.verify.diagnosis import Failure
 from migrator.verify.repair.fixes import FIXES
-from migrator.verify.repair.origins import origin
-from migrator.verify.repair.proposal import Proposal, Seen
 from migrator.verify.repair.rules import RuntimeRule, load_all
-from migrator.verify.repair.site import Sources
+from migrator.verify.repair.site import Proposal, Seen
 from migrator.verify.verdict import INTERRUPTED, NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
 
 MOST_ROUNDS = 12
+_FOLDER = "repair"
 _OF_OTHERS = ("ChildFailedError", "ProcessRaisedException", "ProcessExitedException")
 _GONE = "its peers end"  # what the emulated HCCL says of a rank that has ended
 _IN_SOURCE = "It is written in the source: a static rule could have seen it"
-_TOLD = frozenset("tensor module str device dtype NoneType int float bool list tuple dict".split())
+_TOLD = tuple("tensor module str device dtype NoneType int float bool list tuple dict".split())
+_OF_A_CHANGE = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"}
 
 
 @dataclass(frozen=True)
@@ -51,72 +55,10 @@ class Repaired:
     rounds: tuple[Round, ...]
     left: tuple[str, ...] = ()
 
-    @property
-    def kept(self) -> list[Round]:
-        """The rounds whose change stayed."""
-        return [each for each in self.rounds if each.kept]
-
-
-def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None]) -> Repaired:
-    """Repair a migrated project in its folder; ``run`` runs the program and judges.
-
-    Each fix is tried once. One after which the same trouble comes at the same place is taken back.
-    """
-    rules = load_all()
-    tried: set[tuple[str, str, str]] = set()
-    rounds: list[Round] = []
-    verdict = run()
-    while len(rounds) < MOST_ROUNDS:
-        trouble = _trouble(verdict)
-        if trouble is None or verdict.outcome == INTERRUPTED:
-            return Repaired(verdict, tuple(rounds))
-        found = next(_proposals(rules, trouble, folder, tried), None)
-        if found is None:
-            break
-        rule, proposal, text = found
-        made = _round(len(rounds) + 1, rule, proposal, text, trouble)
-        place = f"{made.finding.file}:{made.finding.line}"
-        say(_("round {number}: {its.code} {place}: {its.message}", number=made.number, its=rule, place=place))
-        before = proposal.code.path.read_bytes()
-        _write(proposal, text)
-        verdict = run()
-        after = _trouble(verdict)
-        if verdict.outcome == INTERRUPTED:  # the change is not tried
-            replace_file(proposal.code.path, before)
-            return Repaired(verdict, (*rounds, replace(made, kept=False)))
-        if after is not None and (after.key == trouble.key or _is_of_the_change(after, trouble, made)):
-            replace_file(proposal.code.path, before)
-            made = replace(made, kept=False)
-            say(_("round {number}: the same trouble again, the change is taken back", number=made.number))
-        rounds.append(made)
-    trouble = _trouble(verdict)
-    left = () if trouble is None else tuple(_left(rules, trouble, folder))
-    return Repaired(verdict, tuple(rounds), left)
-
-
-def _is_of_the_change(trouble: _Trouble, before: _Trouble, made: Round) -> bool:
-    """Whether the changed lines fail as they did before, or with an error that the change has made."""
-    frames = trouble.failure.frames if trouble.failure else ()
-    own = next((f for f in reversed(frames) if f.file.endswith(f"/{made.finding.file}")), None)
-    if own is None or trouble.failure is None or made.finding.fix is None:
-        return False
-    wrong: object = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"} & set(
-        trouble.failure.kinds
-    )
-    if before.failure is not None and before.failure.type == trouble.failure.type:
-        wrong = _said_first(before.failure) == _said_first(trouble.failure)
-    first, last = made.finding.fix.lines or (0, 0)
-    return bool(wrong) and first <= own.line <= last + made.finding.fix.after.count("\n")
-
-
-def _said_first(failure: Failure) -> str:
-    """A message without what CANN adds to it: times and numbers of processes."""
-    return failure.text.partition("[ERROR]")[0].strip()
-
 
 @dataclass(frozen=True)
 class _Trouble:
-    """Why a run was not well: ``kind`` as in the signs of rules, what was seen, and a key to know it by."""
+    """Why a run was not well: ``kind`` as in the signs of rules, and what was seen."""
 
     kind: str
     saw: str
@@ -128,9 +70,61 @@ class _Trouble:
         """Two runs with one key had the same trouble."""
         if self.failure is None:
             return (self.kind, *self.verdict.reasons[:2])
-        written = self.failure.written[-2:]
-        inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in written]
+        inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in self.failure.written[-2:]]
         return (self.kind, self.failure.type, *inner)
+
+    def fits(self, rule: RuntimeRule) -> bool:
+        """Whether a rule is about it."""
+        return rule.signs.run == self.kind and (self.failure is None or rule.signs.fit(self.failure))
+
+
+def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None]) -> Repaired:
+    """Repair a migrated project in its folder; ``run`` runs the program and judges.
+
+    Each fix is tried once. One after which the same trouble comes at the same place is taken back.
+    """
+    rules = load_all()
+    tried: set[tuple[str, str, str]] = set()
+    rounds: list[Round] = []
+    verdict = run()
+    while (trouble := _trouble(verdict)) is not None and verdict.outcome != INTERRUPTED:
+        seen = Seen(folder, trouble.failure, verdict.course.stacks)
+        found = next(_proposals(rules, trouble, seen, tried), None) if len(rounds) < MOST_ROUNDS else None
+        if found is None:
+            return Repaired(verdict, tuple(rounds), tuple(_left(rules, trouble, seen)))
+        rule, proposal, text = found
+        made = _round(len(rounds) + 1, rule, proposal, text, trouble)
+        place = f"{made.finding.file}:{made.finding.line}"
+        say(_("round {number}: {its.code} {place}: {its.message}", number=made.number, its=rule, place=place))
+        before = proposal.code.path.read_bytes()
+        replace_file(proposal.code.path, encode(proposal.code.origin, text.decode("utf-8")))
+        verdict = run()
+        after = _trouble(verdict)
+        # A change that was not tried to the end does not stay either.
+        stays = verdict.outcome != INTERRUPTED
+        if stays and after is not None and (after.key == trouble.key or _is_of_change(after, trouble, made)):
+            say(_("round {number}: the same trouble again, the change is taken back", number=made.number))
+            stays = False
+        if not stays:
+            replace_file(proposal.code.path, before)
+        rounds.append(replace(made, kept=stays))
+    return Repaired(verdict, tuple(rounds))
+
+
+def _is_of_change(trouble: _Trouble, before: _Trouble, made: Round) -> bool:
+    """Whether the changed lines fail as they did before, or with an error that the change has made."""
+    now, then = trouble.failure, before.failure
+    frames = now.frames if now else ()
+    own = next((f for f in reversed(frames) if f.file.endswith(f"/{made.finding.file}")), None)
+    if own is None or now is None or made.finding.fix is None:
+        return False
+    wrong = bool(_OF_A_CHANGE & set(now.kinds))
+    if then is not None and then.type == now.type:
+        # The same message, without what CANN adds to it: times and numbers of processes.
+        first, second = (each.text.partition("[ERROR]")[0].strip() for each in (then, now))
+        wrong = first == second
+    begin, end = made.finding.lines
+    return wrong and begin <= own.line <= end + made.finding.fix.after.count("\n")
 
 
 def _trouble(verdict: Verdict) -> _Trouble | None:
@@ -138,135 +132,142 @@ def _trouble(verdict: Verdict) -> _Trouble | None:
     if verdict.outcome in (PASSED, NOT_COMPARED) and not course.lost:
         return None
     if verdict.ended.code and course.failures and not verdict.ended.timed_out:
-        failure, waited = _first(course.failures)
-        return _Trouble("waits" if waited else "failure", f"{failure.who}: {failure.line}", verdict, failure)
+        # What was there first: not what a process says of those that it has started, nor, if there is
+        # another one, that a rank waited for one that has gone.
+        own = [each for each in course.failures if each.type not in _OF_OTHERS] or course.failures
+        first = next((each for each in own if _GONE not in each.text), own[0])
+        kind = "waits" if _GONE in first.text else "failure"
+        return _Trouble(kind, f"{first.who}: {first.line}", verdict, first)
     if verdict.ended.still:
         return _Trouble("waits", "; ".join(course.lack.lines) if course.lack else _("it waits"), verdict)
     if course.lost:
         return _Trouble("lost", course.lost[0].line, verdict, course.lost[0])
-    if verdict.outcome == NOT_ON_NPU:
-        return _Trouble("cpu", "; ".join(verdict.reasons), verdict)
-    return _Trouble("other", "; ".join(verdict.reasons) or verdict.outcome, verdict)
-
-
-def _first(failures: Sequence[Failure]) -> tuple[Failure, bool]:
-    """The failure that was there first, and whether it is only that a rank waited for one that has gone.
-
-    Not what a process says of those that it has started.
-    """
-    own = [each for each in failures if each.type not in _OF_OTHERS] or list(failures)
-    first = next((each for each in own if _GONE not in each.text), own[0])
-    return first, _GONE in first.text
+    kind = "cpu" if verdict.outcome == NOT_ON_NPU else "other"
+    return _Trouble(kind, "; ".join(verdict.reasons) or verdict.outcome, verdict)
 
 
 def _proposals(
-    rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path, tried: set[tuple[str, str, str]]
+    rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen, tried: set[tuple[str, str, str]]
 ) -> Iterator[tuple[RuntimeRule, Proposal, bytes]]:
     """The changes that fit and were not tried; the text is what becomes of the file, and can be parsed."""
-    sources = Sources(folder)
-    seen = Seen(sources, trouble.failure, trouble.verdict.course.stacks)
-    for rule in rules:
-        if not _fits(rule, trouble) or not rule.fix:
-            continue
-        fixer = FIXES[rule.fix]
-        for proposal in fixer.propose(seen, typed(fixer.options, rule.options)):
-            edited = [proposal.code.lines.place(edit.start)[0] for edit in proposal.edits]
-            key = (rule.code, proposal.code.name, f"{edited} {[edit.text for edit in proposal.edits]}")
+    for rule in (rule for rule in rules if rule.fix and trouble.fits(rule)):
+        for proposal in FIXES[rule.fix][0](seen, rule.options):
+            code = proposal.code
+            edited = [code.lines.line_of(edit.start) for edit in proposal.edits]
+            key = (rule.code, code.name, f"{edited} {[edit.text for edit in proposal.edits]}")
             if key in tried:
                 continue
             tried.add(key)
-            newline = "\r\n" if "\r\n" in proposal.code.text else "\n"
+            newline = "\r\n" if "\r\n" in code.text else "\n"
             edits = [edit._replace(text=edit.text.replace("\n", newline)) for edit in proposal.edits]
-            text = apply(proposal.code.lines.data, edits)
+            text = apply(code.lines.data, edits)
             try:
                 ast.parse(text)
             except SyntaxError:
                 continue
-            if text != proposal.code.lines.data:
-                yield rule, proposal, text
-
-
-def _fits(rule: RuntimeRule, trouble: _Trouble) -> bool:
-    of_kind = rule.signs.run == trouble.kind
-    return of_kind and (trouble.failure is None or rule.signs.fit(trouble.failure))
-
-
-def _write(proposal: Proposal, text: bytes) -> None:
-    """In the encoding of the file."""
-    replace_file(proposal.code.path, encode(proposal.code.origin, text.decode("utf-8")))
+            if text != code.lines.data:
+                yield rule, replace(proposal, edits=in_order(edits)), text
 
 
 def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trouble: _Trouble) -> Round:
-    code = proposal.code
-    start, end = code.start(proposal.node), code.end(proposal.node)
-    edits = in_order(proposal.edits)
-    first, last = code.lines.line_of(edits[0].start), code.lines.line_of(edits[-1].end)
-    shift = len(text) - len(code.lines.data)
-    begin, stop = code.lines.span(first, last)
-    before = code.lines.data[begin:stop].decode("utf-8").strip()
-    after = text[begin : stop + shift].decode("utf-8").strip()
+    code, edits = proposal.code, tuple(proposal.edits)
     came = _(" It came from {origin}.", origin=proposal.origin) if proposal.origin else ""
     if isinstance(proposal.node, ast.Constant):
         came += f" {_IN_SOURCE}."
-    line, column = code.lines.place(start)
-    end_line, end_column = code.lines.place(end)
+    span = code.span(proposal.node)
     finding = Finding(
         rule.code,
         f"{rule.message}: {trouble.saw}. {proposal.evidence}.{came}",
-        line,
-        column,
-        end_line,
-        end_column,
+        *code.lines.ends(span),
         "error",
         rule.name,
         advice=rule.advice,
-        fix=Fix(
-            tuple(edits),
-            "unsafe",
-            message=rule.message,
-            made=True,
-            before=before,
-            after=after,
-            lines=(first, last),
-        ),
-        span=(start, end),
+        fix=Fix(edits, "unsafe", message=rule.message),
+        span=span,
         file=code.name,
     )
-    diff = difflib.unified_diff(
-        code.text.splitlines(keepends=True),
-        text.decode("utf-8").splitlines(keepends=True),
-        f"a/{code.name}",
-        f"b/{code.name}",
-    )
-    return Round(number, rule, trouble.saw, finding, proposal.origin, "".join(diff))
+    change, way = planned(finding, finding, code.lines, OffsetMap()), OffsetMap().then(edits)
+    finding = described(change, code.lines, Lines(text.decode("utf-8")), way)
+    diff = unified_diff(code.name, code.lines.data, text).decode("utf-8")
+    return Round(number, rule, trouble.saw, finding, proposal.origin, diff)
 
 
-def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path) -> Iterator[str]:
+def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterator[str]:
     """What was seen, where, what the values were, where these came from, what to write."""
+    course = trouble.verdict.course
     yield f"saw:    {trouble.saw}"
-    failure = trouble.failure
-    sources = Sources(folder)
-    sites = sources.sites(failure.frames) if failure else []
-    if not sites:
-        own = [(stack, stack.own(folder)) for stack in trouble.verdict.course.stacks]
-        places = [f"{s.who} at {Path(o[1].file).name}:{o[1].line}" for s, o in own if o is not None]
+    site = next(iter(seen.sites()), None)
+    if site is None:
+        own = [(stack.who, stack.own(seen.folder)) for stack in course.stacks]
+        places = [f"{who} at {Path(frame.file).name}:{frame.line}" for who, frame in own if frame is not None]
         yield f"where:  {'; '.join(places) or 'no line of the project is known'}"
         yield _("values: none were seen")
         yield _("from:   not known")
     else:
-        site = sites[0]
         yield f"where:  {site.code.place(site.statement)}"
-        values = [(node, value) for node, value in site.values() if value["kind"] in _TOLD]
+        values = site.values(*_TOLD)
         shown = [f"{ast.unparse(node)} {_value(value)}" for node, value in values[:4]]
         yield f"values: {'; '.join(shown) or 'none were seen'}"
-        made = next((origin(site, node, sources) for node, _ in values), None)
-        yield f"from:   {made.line if made else 'not known'}"
-    advice = next((rule.advice for rule in rules if rule.advice and _fits(rule, trouble)), "")
-    lack = trouble.verdict.course.lack
-    yield f"write:  {advice or (lack.advice if lack else 'no rule knows this: look at the place above')}"
+        yield f"from:   {site.origin(values[0][0]).line if values else 'not known'}"
+    advice = next((rule.advice for rule in rules if rule.advice and trouble.fits(rule)), "")
+    advice = advice or (course.lack.advice if course.lack else "")
+    yield f"write:  {advice or 'no rule knows this: look at the place above'}"
 
 
 def _value(value: Mapping[str, Any]) -> str:
     if value["kind"] == "tensor":
         return f"({value['dtype']} on {value['device']}, {value['shape']})"
     return f"({value.get('value', value.get('class', value['kind']))})"
+
+
+# -- what it leaves in the reports -----------------------------------------------------
+
+
+def record(reports: Path, repaired: Repaired) -> None:
+    """Add the changes to the migration's table, and each round's diff to its reports. Raises CannotWrite."""
+    folder = reports / _FOLDER
+    folder.mkdir(exist_ok=True)
+    begun = len(list(folder.glob("round_*.diff")))
+    path, columns = reports / CHANGES, load_tables()[CHANGES].columns
+    before = path.read_bytes() if path.exists() else "".encode(ENCODING)
+    rows = io.StringIO(newline="")
+    writer = csv.writer(rows, lineterminator="\n")
+    if not path.exists():
+        writer.writerow([column.name for column in columns])
+    for each in repaired.rounds:
+        name = f"round_{begun + each.number:02}{'' if each.kept else '_taken_back'}.diff"
+        replace_file(folder / name, each.diff.encode("utf-8", "backslashreplace"))
+        if each.kept:
+            values = row_of(each.finding.file, each.finding)
+            writer.writerow([cell(column.value, str(values[column.value])) for column in columns])
+    replace_file(path, before + rows.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def as_json(repaired: Repaired) -> dict[str, Any]:
+    """The repair for the JSON file of ``verify``."""
+    rounds = [
+        {
+            "round": each.number,
+            "rule": each.finding.code,
+            "name": each.rule.name,
+            "file": each.finding.file,
+            "line": each.finding.line,
+            "saw": each.saw,
+            "came_from": each.origin,
+            "change": each.rule.message,
+            "kept": each.kept,
+            "diff": each.diff,
+        }
+        for each in repaired.rounds
+    ]
+    return {"rounds": rounds, "left": repaired.left}
+
+
+def lines(repaired: Repaired) -> list[str]:
+    """What was done and what is left, for the terminal."""
+    done = [
+        f"{'kept' if each.kept else 'taken back'}: {each.finding.code} "
+        f"{each.finding.file}:{each.finding.line} {each.rule.message}"
+        for each in repaired.rounds
+    ]
+    return [*done, *repaired.left]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from migrator.data_folders import data_folder
 from migrator.language import N_, _
-from migrator.matchers.options import OptionError, typed
+from migrator.matchers.options import OptionError, did_you_mean, typed
 from migrator.matchers.packs import RuleError, entries_of
 from migrator.verify.diagnosis import Failure
-from migrator.verify.repair.fixes import FIXES
+from migrator.verify.repair.fixes import FIXES, Options
 
 _EXAMPLE = frozenset({"before", "after", "unchanged", "at", "failure", "text", "values", "use", "more"})
 
@@ -33,11 +32,11 @@ class Signs:
 
     def fit(self, failure: Failure) -> bool:
         """Whether a failure shows them."""
-        if self.kinds and not set(self.kinds) & set(failure.kinds):
-            return False
-        if self.text and not re.search(self.text, failure.text, re.S):
-            return False
-        return not self.calls or bool(set(self.calls) & {frame.function for frame in failure.frames})
+        return (
+            (not self.kinds or not set(self.kinds).isdisjoint(failure.kinds))
+            and (not self.text or bool(re.search(self.text, failure.text, re.S)))
+            and (not self.calls or any(frame.function in self.calls for frame in failure.frames))
+        )
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,11 @@ class RuntimeRule:
     summary: str = field(metadata={"required": True})
     signs: Signs = field(metadata={"required": True})
     fix: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
     message: str = ""
     advice: str = ""
     why: str = ""
-    examples: tuple[Mapping[str, Any], ...] = ()
+    examples: tuple[Any, ...] = ()
 
 
 def load(path: Path) -> list[RuntimeRule]:
@@ -64,32 +63,30 @@ def load(path: Path) -> list[RuntimeRule]:
 def _rule(entry: Any, place: str) -> RuntimeRule:
     if not isinstance(entry, dict):
         raise RuleError(_("{place}: a rule is a mapping with code, name, summary, signs, …", place=place))
-    values = dict(entry)
-    options, examples = values.pop("options", {}), values.pop("examples", ())
     try:
-        rule = typed(RuntimeRule, values)
-        if rule.fix:
-            if rule.fix not in FIXES:
-                raise OptionError(
-                    "fix", _("unknown fix {fix!r}; there are {fixes}", fix=rule.fix, fixes=", ".join(FIXES))
-                )
-            typed(FIXES[rule.fix].options, options)
-        elif options:
+        fix, options = str(entry.get("fix", "")), entry.get("options", {})
+        if fix and fix not in FIXES:
+            known = ", ".join(FIXES)
+            raise OptionError("fix", _("unknown fix {fix!r}; there are {fixes}", fix=fix, fixes=known))
+        if options and not fix:
             raise OptionError("options", _("a rule without a fix has no options"))
+        for name in (name for name in options if name not in FIXES[fix][1]):
+            meant = did_you_mean(name, FIXES[fix][1])
+            raise OptionError(name, _("unknown option {name!r}{name2}", name=name, name2=meant))
+        rule = typed(RuntimeRule, entry)
         re.compile(rule.signs.text)
     except (OptionError, re.error) as error:
         raise RuleError(f"{place}: {error}") from None
     if not re.fullmatch(r"[A-Z]{2,8}\d{3,4}", rule.code):
         why = N_("{place}: code {code!r} is not letters and digits, such as NPU1101")
         raise RuleError(_(why, place=place, code=rule.code))
-    for number, example in enumerate(examples):
+    for number, example in enumerate(rule.examples):
         unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {_("it is not a mapping")}
         if unknown:
             why, first = N_("{place}: example {number} of {code}: unknown field {unknown!r}"), min(unknown)
             raise RuleError(_(why, place=place, number=number, code=rule.code, unknown=first))
-    words = {key: _(" ".join(getattr(rule, key).split())) for key in ("message", "advice", "why", "summary")}
-    made = {**vars(rule), **words, "options": options, "examples": tuple(examples)}
-    return RuntimeRule(**made)
+    said = {key: _(" ".join(getattr(rule, key).split())) for key in ("message", "advice", "why", "summary")}
+    return replace(rule, **said)  # type: ignore[arg-type]  # all of them are texts
 
 
 def load_all() -> list[RuntimeRule]:

@@ -46,23 +46,8 @@ def analysis(tmp_path: Path) -> Path:
         file = tmp_path / "lib-1.0" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    assert (
-        run(
-            [
-                "analyze",
-                "-i",
-                str(tmp_path / "lib-1.0"),
-                "-o",
-                str(tmp_path),
-                "-v",
-                "2.6",
-                "-m",
-                "third_party",
-                "-q",
-            ]
-        )
-        == 0
-    )
+    library, modes = str(tmp_path / "lib-1.0"), ("-v", "2.6", "-m", "third_party")
+    assert run(["analyze", "-i", library, "-o", str(tmp_path), *modes, "-q"]) == 0
     return tmp_path / "lib-1.0_analysis"
 
 
@@ -83,12 +68,8 @@ def test_tables(analysis: Path) -> None:
     assert scale["Chain"] == (
         "Scale.forward (lib/ops.py:11) -> ScaleFunction.forward (lib/ops.py:7) -> lib._ext.scale"
     )
-    assert (scale["Start Line"], scale["End Line"], scale["Kind"], scale["Also"]) == (
-        "9",
-        "11",
-        "class",
-        "lib.Scale",
-    )
+    about = [scale[name] for name in ("Start Line", "End Line", "Kind", "Also")]
+    assert about == ["9", "11", "class", "lib.Scale"]
     (option,) = [row for row in full if row["API"] == "lib.ops.option"]
     assert option["Condition"] == "fast (lib/ops.py:13)"
 
@@ -99,20 +80,8 @@ def analyse_user(tmp_path: Path, table: Path) -> int:
         "net = lib.Scale()\ny = s(option(moved(net(1)), True))\nz = lib.other.Scale()\n",
         encoding="utf-8",
     )
-    return run(
-        [
-            "analyze",
-            "-i",
-            str(tmp_path / "user.py"),
-            "-o",
-            str(tmp_path),
-            "-v",
-            "2.6",
-            "-q",
-            "--api-files",
-            str(table),
-        ]
-    )
+    given = ("-i", str(tmp_path / "user.py"), "-o", str(tmp_path), "-v", "2.6", "-q")
+    return run(["analyze", *given, "--api-files", str(table)])
 
 
 def test_a_project_that_uses_the_library(tmp_path: Path, analysis: Path) -> None:

@@ -149,10 +149,12 @@ def test_what_is_called_without_gradients_may_be_another_method() -> None:
 
 def test_questions_about_the_model() -> None:
     asked = 'print(hasattr(model, "head"), isinstance(model, nn.Linear), getattr(model, "bias", None))'
-    wrapper = 'net = model.module if hasattr(model, "module") else None'
-    result = converted(BASE + f"{asked}\n{wrapper}\n")
-    assert asked.replace("(model,", "(model.module,") in new_lines(result)
+    put = 'setattr(model, "epoch", epoch)'
+    wrapper = 'net = model.module if hasattr(model, "module") else None\nif model:\n    print(net)'
+    result = converted(BASE + f"{asked}\n{put}\n{wrapper}\n")
+    assert {each.replace("(model,", "(model.module,") for each in (asked, put)} <= {*new_lines(result)}
     assert wrapper in result.files["train.py"].text
+    assert not any("is a DistributedDataParallel model here" in each for each in reported(result))
 
 
 def test_a_global_model_is_wrapped_before_a_function_trains_it() -> None:

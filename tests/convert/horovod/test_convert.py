@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
+from migrator.convert.draft import functions
+from migrator.convert.horovod.calls import table
 from migrator.convert.horovod.convert import convert
-from migrator.convert.horovod.tables import table
-from migrator.convert.texts import functions
 from migrator.core.check import Converted
 
 HERE = Path(__file__).parent
@@ -299,6 +299,12 @@ def test_several_passes_are_right_and_the_lines_that_save_exchanges_are_reported
 )
 def test_what_is_left_to_a_person(line: str, reason: str) -> None:
     assert reason in reasons(with_line(line))
+
+
+def test_a_graph_that_is_not_retained() -> None:
+    assert "loss.backward(retain_graph=None)" in "\n".join(
+        lines(BASE.replace("loss.backward()", "loss.backward(retain_graph=None)"))
+    )
 
 
 @pytest.mark.parametrize(

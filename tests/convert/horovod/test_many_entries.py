@@ -7,8 +7,9 @@ from collections import Counter
 import pytest
 
 from migrator.convert.horovod import convert as horovod
-from migrator.convert.program import read_file
+from migrator.names import outline
 from migrator.names.tree import parse
+from migrator.names.whole_file import WholeFile
 
 _ENTRY = """import horovod.torch as hvd
 import torch
@@ -24,9 +25,9 @@ def test_each_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     files["common.py"] = "import torch\n"
     parsed: Counter[str] = Counter()
     loaded: Counter[str] = Counter()
-    monkeypatch.setattr(horovod, "parse", lambda text: parsed.update([text]) or parse(text))
+    monkeypatch.setattr(outline, "parse", lambda text: parsed.update([text]) or parse(text))
     monkeypatch.setattr(
-        horovod, "read_file", lambda name, text: loaded.update([name]) or read_file(name, text)
+        horovod, "WholeFile", lambda name, text: loaded.update([name]) or WholeFile(name, text)
     )
     result = horovod.convert([*files][:5], files, files.get, (2, 6, 0))
     assert sorted(result) == sorted(files)[1:6]

@@ -13,8 +13,7 @@ from migrator.native.functions import scan_native
 from migrator.native.model import NativeFile
 from migrator.project.extensions import Extension, scan_extensions
 from migrator.project.facts import scan_file
-from migrator.project.gathering import catalog
-from migrator.project.operators import Catalog
+from migrator.project.operators import Catalog, catalog
 from migrator.project.project import Project, merge_facts
 from tests.checking import inspect_text
 

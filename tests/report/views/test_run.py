@@ -12,14 +12,11 @@ import pytest
 
 from migrator.cli.main import run
 from migrator.findings.finding import SEVERITIES
-from migrator.report.csv_tables import CsvTables
-from migrator.report.rows import load_tables
-from migrator.report.views.estimates import Counts, effort_of, readiness
+from migrator.report.csv_tables import CsvTables, load_tables
 from migrator.report.views.hunks import Place, hunks_of
-from migrator.report.views.markdown import markdown
-from migrator.report.views.model import verdict_of
+from migrator.report.views.model import Counts, Texts, effort_of, readiness, verdict_of
 from migrator.report.views.run import read_run
-from migrator.report.views.texts import Texts
+from migrator.report.views.writing import markdown
 from tests.report.views.conftest import HOSTILE_NAME, migrated
 
 
@@ -124,6 +121,10 @@ def test_a_difference_names_what_is_gone_and_what_is_new(tmp_path, capsys) -> No
     assert "0 findings are new" in capsys.readouterr().out
 
 
+def counts(safe: int, unsafe: int, levels: dict[str, int], skipped: int) -> Counts:
+    return Counts(safe, unsafe, {**dict.fromkeys(SEVERITIES, 0), **levels}, skipped)
+
+
 @pytest.mark.parametrize(
     ("kind", "safe", "unsafe", "levels", "skipped", "said"),
     [
@@ -139,30 +140,30 @@ def test_a_difference_names_what_is_gone_and_what_is_new(tmp_path, capsys) -> No
     ],
 )
 def test_the_verdict_is_by_what_is_worst(result, kind, safe, unsafe, levels, skipped, said) -> None:
-    counts = Counts(safe, unsafe, {**dict.fromkeys(SEVERITIES, 0), **levels}, skipped)
+    numbers = counts(safe, unsafe, levels, skipped)
     run_of = replace(read_run(result), kind=kind, verdict=None)
-    assert verdict_of(run_of, counts, Texts())[0].startswith(said)
+    assert verdict_of(run_of, numbers, Texts())[0].startswith(said)
     passed = replace(run_of, verdict={"verdict": "passed"})
-    assert verdict_of(passed, counts, Texts())[0].endswith("It ran to its end on emulated NPUs.")
+    assert verdict_of(passed, numbers, Texts())[0].endswith("It ran to its end on emulated NPUs.")
 
 
 @pytest.mark.parametrize(
-    ("counts", "percent"),
+    ("safe", "unsafe", "levels", "skipped", "percent"),
     [
-        (Counts(0, 0, dict.fromkeys(SEVERITIES, 0), 0), 100),
-        (Counts(10, 0, dict.fromkeys(SEVERITIES, 0), 0), 100),
-        (Counts(0, 4, dict.fromkeys(SEVERITIES, 0), 0), 91),
-        (Counts(999, 1, dict.fromkeys(SEVERITIES, 0), 0), 99),
-        (Counts(20, 0, {**dict.fromkeys(SEVERITIES, 0), "blocker": 1}, 0), 50),
-        (Counts(6, 0, {**dict.fromkeys(SEVERITIES, 0), "warning": 4, "info": 9}, 0), 86),
-        (Counts(0, 0, {**dict.fromkeys(SEVERITIES, 0), "warning": 1}, 0), 95),
-        (Counts(0, 0, {**dict.fromkeys(SEVERITIES, 0), "error": 4}, 0), 50),
-        (Counts(0, 0, {**dict.fromkeys(SEVERITIES, 0), "blocker": 1}, 0), 0),
-        (Counts(0, 0, dict.fromkeys(SEVERITIES, 0), 1), 80),
+        (0, 0, {}, 0, 100),
+        (10, 0, {}, 0, 100),
+        (0, 4, {}, 0, 91),
+        (999, 1, {}, 0, 99),
+        (20, 0, {"blocker": 1}, 0, 50),
+        (6, 0, {"warning": 4, "info": 9}, 0, 86),
+        (0, 0, {"warning": 1}, 0, 95),
+        (0, 0, {"error": 4}, 0, 50),
+        (0, 0, {"blocker": 1}, 0, 0),
+        (0, 0, {}, 1, 80),
     ],
 )
-def test_readiness_is_the_formula_that_the_page_states(counts, percent) -> None:
-    assert readiness(counts)[0] == percent
+def test_readiness_is_the_formula_that_the_page_states(safe, unsafe, levels, skipped, percent) -> None:
+    assert readiness(counts(safe, unsafe, levels, skipped))[0] == percent
 
 
 def test_an_estimate_counts_the_first_place_of_an_api_more(copied) -> None:

@@ -1,0 +1,282 @@
+"""Every rank gets its share of the batches: DataLoaders by a DistributedSampler, other batches in turn."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrator.convert.distributed.batches import carried, is_of
+from migrator.convert.distributed.loaders import Loader, loader_calls
+from migrator.convert.distributed.training import Training
+from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.models import Wrapped
+from migrator.convert.program import (
+    Program,
+    definition_of,
+    dotted,
+    last_name,
+    live_sites,
+    origins,
+    parameters,
+)
+from migrator.convert.write import added_parameter
+from migrator.language import _
+from migrator.names.tree import FUNCTIONS
+from migrator.project.distributed_use import entries, listed
+
+_POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+_IMPORT = "from torch.utils.data.distributed import DistributedSampler"
+_READY = "dist.is_initialized()"
+_PARAMETER = "over_ranks"
+_NOT = object()
+
+
+# -- loaders ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The arguments of a DataLoader call: by name, the places of what gives way, and the ``**`` ones."""
+
+    values: dict[str, ast.expr]
+    places: dict[str, int]
+    stars: list[str]
+
+
+def share_loaders(draft: Draft, found: list[Training]) -> None:
+    """Plan the samplers. Raises UncertainError for a loader of which it is not plain how to share it."""
+    loaders: dict[ast.Call, Loader] = {}
+    for loader in (loader for training in found for loader in training.loaders):
+        loaders.setdefault(loader.call, loader)
+    for loader in loaders.values():
+        _share(draft, loader, found)
+
+
+def _share(draft: Draft, loader: Loader, found: list[Training]) -> None:
+    program, call = draft.program, loader.call
+    given = _read(program, call)
+    data = given.values.get("dataset")
+    if data is None:
+        raise UncertainError("dataset_not_plain", call)
+    if "batch_sampler" in given.values:
+        raise UncertainError("batch_sampler", call)
+    if _is_iterable(program, data):
+        raise UncertainError("iterable_dataset", call)
+    sampler, value = given.values.get("sampler"), given.values.get("shuffle")
+    shuffle = _shuffle(program, given, sampler, call)
+    asked = _asked_for(draft, loader, call, found)
+    # What can be written twice: a name, or a place in a named table.
+    table = isinstance(data, ast.Subscript) and isinstance(data.slice, (ast.Constant, ast.Name))
+    table = table and isinstance(data, ast.Subscript) and bool(dotted(data.value))
+    text = program.segment(data) if table else dotted(data) or _named(draft, call, data)
+    drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
+    made = f"DistributedSampler({text}{shuffle})"
+    further = program.file(call) is not program.entry
+    ready = [_READY] if further and not given.stars and not asked else []
+    conditions = [one for one in (loader.only, asked, *ready) if one]
+    if given.stars:
+        (star,) = given.stars
+        drop.append(len(call.args) + [keyword.arg for keyword in call.keywords].index(None))
+        new = f"'sampler': {made}, 'shuffle': False"
+        new = f"**({{{new}}} if {' and '.join(conditions)} else {{}})" if conditions else new
+        add = [f"**{{**{star}, {new}}}"]
+    else:
+        otherwise = program.segment(sampler) if sampler is not None else "None"
+        add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
+        if conditions and _constant(value) is not False:
+            before = "" if _constant(value) is True or value is None else program.segment(value)
+            before = before if dotted(value) or not before else f"({before})"
+            add.append(f"shuffle={before}{' and ' if before else ''}{_otherwise(conditions)}")
+    draft.change_arguments(call, drop, add)
+    draft.of(call).imports.append(_IMPORT)
+    if ready:
+        draft.of(call).imports.append(DIST)
+    draft.changed(call, _("every rank trains on its share of the data"))
+
+
+def _otherwise(conditions: list[str]) -> str:
+    """The opposite of conditions that hold together."""
+    if len(conditions) > 1:
+        return f"not ({' and '.join(conditions)})"
+    return conditions[0].replace(" == ", " != ") if " == " in conditions[0] else f"not {conditions[0]}"
+
+
+def _read(program: Program, call: ast.Call) -> _Given:
+    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > 3:
+        raise UncertainError("loader_arguments", call)
+    values: dict[str, ast.expr] = dict(zip(_POSITIONS, call.args))
+    places = {name: place for place, name in enumerate(values)}
+    stars = []
+    for number, keyword in enumerate(call.keywords, len(call.args)):
+        if keyword.arg is None:
+            stars.append(program.segment(keyword.value))
+            continue
+        values[keyword.arg] = keyword.value
+        places[keyword.arg] = number
+    values = {
+        name: value
+        for name, value in values.items()
+        if not (name in ("sampler", "batch_sampler") and _constant(value) is None)
+    }
+    if stars:
+        # Where shuffle is given, a sampler among the others would have been an error in the original, too.
+        plain = _has_no_samplers(program, call) and stars[0].replace(".", "").replace("_", "").isalnum()
+        if len(stars) > 1 or not plain:
+            raise UncertainError("loader_double_star", call)
+        if "shuffle" in values:
+            stars = []
+    return _Given(values, places, stars)
+
+
+def _has_no_samplers(program: Program, call: ast.Call) -> bool:
+    """Whether a file of a call makes no dictionary that could hold a sampler."""
+    file = program.file(call)
+    words = {node.value for node in program.nodes(ast.Constant, file=file) if isinstance(node.value, str)}
+    making = (one for one in program.nodes(ast.Call, file=file) if last_name(one) in ("dict", "update"))
+    words |= {str(keyword.arg) for one in making for keyword in one.keywords}
+    return words.isdisjoint(("sampler", "batch_sampler"))
+
+
+def _constant(node: ast.expr | None) -> object:
+    """The value of a constant or of nothing (False); _NOT for what is no constant."""
+    if node is None:
+        return False
+    return node.value if isinstance(node, ast.Constant) else _NOT
+
+
+def _shuffle(program: Program, given: _Given, sampler: ast.expr | None, call: ast.Call) -> str:
+    """The shuffle argument of the new sampler, with a comma before it."""
+    if sampler is not None:
+        made = program.name(sampler) if isinstance(sampler, ast.Call) else ""
+        kind = made.split(".")[-1]
+        if isinstance(sampler, ast.Call) and made.startswith("torch.utils.data."):
+            if len(sampler.args) == 1 and not sampler.keywords:
+                if kind in ("RandomSampler", "SequentialSampler"):
+                    return "" if kind == "RandomSampler" else ", shuffle=False"
+        raise UncertainError("own_sampler", call, name=kind or program.segment(sampler))
+    if given.stars:
+        return f", shuffle={given.stars[0]}.get('shuffle', False)"
+    shuffle = given.values.get("shuffle")
+    value = _constant(shuffle)
+    if value is _NOT and shuffle is not None:
+        return f", shuffle={program.segment(shuffle)}"
+    return "" if value else ", shuffle=False"
+
+
+def _asked_for(draft: Draft, loader: Loader, call: ast.Call, found: list[Training], depth: int = 6) -> str:
+    """The condition under which a call makes a training loader: a new parameter of the function around it.
+
+    Empty where it makes no other. Raises UncertainError where the function cannot get a parameter.
+    """
+    program = draft.program
+    function = program.scope_of(call)
+    if not isinstance(function, FUNCTIONS) or not depth:
+        return ""
+    sites = live_sites(program, function)
+    training = [site for site in sites if _leads_to(program, loader, site, found)]
+    ways = [_asked_for(draft, loader, site, found, depth - 1) for site in training]
+    scopes = [one for each in found for one in each.scopes]
+    owner = program.class_of(function)
+    on_the_way = function in scopes or (owner is not None and owner in map(program.class_of, scopes))
+    if not training and (len(sites) < 2 or on_the_way):
+        return ""
+    if len(training) == len(sites) and not any(ways):
+        return ""
+    names = {*parameters(function), *(node.id for node in program.nodes(ast.Name, file=program.file(call)))}
+    if not training or function.args.posonlyargs or _PARAMETER in names:
+        raise UncertainError("loader_serves_others", call)
+    draft.of(call).edits.append(added_parameter(program.file(call), function, f"{_PARAMETER}=False"))
+    for site, way in zip(training, ways):
+        draft.change_arguments(site, [], [f"{_PARAMETER}={way or True}"])
+        draft.changed(site, _("the training loader is asked for"))
+    return _PARAMETER
+
+
+def _leads_to(program: Program, loader: Loader, site: ast.Call, found: list[Training]) -> bool:
+    """Whether a loader comes to training by a call: without knowing what that calls, it is not found."""
+    blind = program.but(found={**program.found, site.func: None})
+
+    def is_found(where: Program, item: ast.expr, one: Training) -> bool:
+        return any(loader.call is other.call for other in loader_calls(where, item, one.known))
+
+    return any(
+        is_found(program, item, one) and not is_found(blind, item, one)
+        for one in found
+        if any(loader.call is other.call for other in one.loaders)
+        for item in one.items
+    )
+
+
+def _is_iterable(program: Program, data: ast.expr) -> bool:
+    made = [definition_of(program, origin) for origin in origins(program, data)]
+    bases = [base for one in made if isinstance(one, ast.ClassDef) for base in one.bases]
+    return any(dotted(base).split(".")[-1] == "IterableDataset" for base in bases)
+
+
+def _named(draft: Draft, call: ast.Call, data: ast.expr) -> str:
+    """A name for a dataset that the call makes itself: the sampler needs it, too."""
+    program = draft.program
+    statement = program.statement_of(call)
+    name = "train_dataset"
+    compound = hasattr(statement, "body")
+    if compound or not program.own_line(statement) or name in program.file(call).text:
+        raise UncertainError("dataset_without_name", call)
+    draft.of(call).before.setdefault(statement, []).append(f"{name} = {program.segment(data)}")
+    draft.replace(data, name)
+    return name
+
+
+# -- batches that a program draws itself -----------------------------------------------------
+
+
+def check_batches(program: Program, found: list[Training], models: list[Wrapped]) -> None:
+    """Raises UncertainError where batches build on those before, or are not seen to go into a model."""
+    for training in found:
+        for model in models:
+            calls = [node for node in model.calls if node in training.inside]
+            node = carried(program, training.batches, calls)
+            if node is not None:
+                raise UncertainError("carried_state", node)
+            made = [call for call in map(program.parent, calls) if isinstance(call, ast.Call)]
+            given = [one for call in made for one in (*call.args, *call.keywords)]
+            fed = any(one.feeds(program, arg) for one in training.drawn for arg in given)
+            if calls and training.drawn and not fed:
+                raise UncertainError("batches_pass_by", training.batches, home=model.home)
+
+
+def share_drawn(draft: Draft, found: list[Training]) -> None:
+    """Plan it for the batches of the training loops, and for what asks for their number."""
+    program = draft.program
+    for training in found:
+        for one in training.drawn:
+            helper = "own_turn" if one.one else "ShareOfRank"
+            _take(draft, one.node, helper, "lambda: " if one.one else "")
+            for call in [] if one.one else program.nodes(ast.Call):
+                if dotted(call.func) == "len" and call.args and is_of(program, one, call.args[0]):
+                    _take(draft, call.args[0], helper)
+        if training.drawn:
+            draft.report("drawn_by_all", training.batches)
+    if any(training.drawn for training in found):
+        _seed_alike(draft)
+
+
+def _take(draft: Draft, node: ast.expr, helper: str, before: str = "") -> None:
+    code = f"{helper}({before}{draft.program.segment(node)})"
+    draft.replace(node, code, _("every rank trains on its share of the batches"))
+    draft.use_helper(node, helper, DIST)
+
+
+def _seed_alike(draft: Draft) -> None:
+    """Plan it for the random numbers that the program uses without a seed."""
+    program = draft.program
+    called = set(map(program.name, program.nodes(ast.Call)))
+    used = {name for name in called if listed("random_numbers", name)}
+    unseeded = [
+        seed
+        for seed in entries("seeds")
+        if seed not in called and any(name.startswith(seed.rpartition(".")[0] + ".") for name in used)
+    ]
+    if unseeded:
+        needed = (f"import {seed.rpartition('.')[0]}" for seed in unseeded)
+        draft.use_helper(program.entry.tree, "seed_alike", *needed)
+        draft.set_up.append(f"seed_alike({', '.join(unseeded)})")

@@ -1,0 +1,257 @@
+"""All checks of a machine: its environment, device files, network, rank table and limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from migrator.api_support import env_vars
+from migrator.data_folders import reports_yaml
+from migrator.doctor.machine import DRIVER, Installed, Machine
+from migrator.doctor.packages import Python, package_faults, release_faults
+from migrator.language import N_, _
+from migrator.launch.fault_texts import Fault, fault
+from migrator.launch.hosts import parse_hccn
+from migrator.launch.rank_table import RankTableError, Server, parse, problems, read
+
+# Beside /dev/davinci<n>; what docker/OVERVIEW.md of torch_npu passes to a container.
+_MANAGER = "/dev/davinci_manager"
+_COMMON = (_MANAGER, "/dev/devmm_svm", "/dev/hisi_hdc")
+_NAMES = re.compile(r"(\d+(-\d+)?|[A-Za-z]\w*-\d+)(,(\d+(-\d+)?|[A-Za-z]\w*-\d+))*")
+_PORTS = re.compile(r"auto|\d+(-\d+)?(,\d+(-\d+)?)*")
+_HCCN = "/etc/hccn.conf"
+_SHARED_MEMORY = 1024  # MiB; a container has 64 unless it is given more
+_OPEN_FILES = 1024  # the usual limit of a login
+_MOST = 3  # problems of one rank table; the rest follows from them often enough
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was seen of a machine, and what is wrong with it: errors first."""
+
+    python: Python | None
+    cann: Installed
+    driver: Installed
+    npus: tuple[int, ...]
+    emulated: bool
+    faults: tuple[Fault, ...]
+
+    @property
+    def errors(self) -> tuple[Fault, ...]:
+        """Those that keep a program from running."""
+        return tuple(one for one in self.faults if one.severity == "error")
+
+
+def examine(machine: Machine, python: Python | None) -> Findings:
+    """Look at everything; without a ``python`` its packages are left out."""
+    cann, driver, emulated = machine.cann(), machine.driver(), machine.emulated is not None
+    found = [*_environment(machine), *(() if emulated else _devices(machine))]
+    if python is not None:
+        found += [*package_faults(python, cann), *release_faults(python, cann, driver)]
+    found += [*_variables(machine), *(() if emulated else _hccn(machine))]
+    found += [*_rank_table(machine), *_limits(machine)]
+    found.sort(key=lambda one: one.severity)  # error before warning; the order of the checks stays
+    return Findings(python, cann, driver, tuple(machine.npus()), emulated, tuple(found))
+
+
+def _environment(machine: Machine) -> Iterator[Fault]:
+    """CANN's environment: without it torch_npu cannot be imported."""
+    home, script = machine.variables.get("ASCEND_HOME_PATH", ""), machine.set_env()
+    if not home:
+        yield fault("set-env", file=script) if script else fault("set-env-missing")
+    elif not machine.exists(home):
+        yield fault("home-path", path=home)
+    elif not machine.has_library("libhccl.so"):
+        yield fault("hccl-missing")
+
+
+def _devices(machine: Machine) -> Iterator[Fault]:
+    """Device files that are missing or may not be opened, and the driver's library, which CANN loads."""
+    npus = machine.npus()
+    if machine.exists(_MANAGER) and not npus:
+        yield fault("no-npu")
+    files = [*_COMMON, *(f"/dev/davinci{number}" for number in npus)]
+    for file in files if machine.exists(_MANAGER) else [_MANAGER]:
+        if not machine.exists(file):
+            yield fault("no-device", file=file)
+        elif not machine.is_ours(file):
+            status = machine.path(file).stat()
+            group, members = machine.group(status.st_gid)
+            listed = machine.user.name in members and status.st_mode & 0o060 == 0o060
+            yield fault("login-again" if listed else "device-permission", file=file, group=group)
+    below = (f"{DRIVER}/lib64{folder}" for folder in ("", "/driver", "/common"))
+    if not machine.has_library("libascend_hal.so", *below):
+        yield fault("driver-missing")
+
+
+def _variables(machine: Machine) -> Iterator[Fault]:
+    """ASCEND_RT_VISIBLE_DEVICES and its like, and values that HCCL or torch_npu do not take."""
+    given = machine.variables.get
+    value, container, cuda = (
+        given(f"{name}_VISIBLE_DEVICES", "") for name in ("ASCEND_RT", "ASCEND", "CUDA")
+    )
+    npus = machine.npus()
+    problem = value and _choice_problem(value, npus)
+    if problem:
+        yield fault("visible-devices", value=value, problem=problem, count=len(npus) or "none")
+    if container and container != "void" and not _NAMES.fullmatch(container):
+        yield fault("container-devices", value=container)
+    if cuda and not value:
+        yield fault("cuda-devices", value=cuda)
+    for name, (values, what) in _looked_at().items():
+        value = given(name, "")
+        problem = value and _value_problem(machine, values, value)
+        if problem:
+            yield fault("variable", name=name, value=value, problem=problem, what=what)
+    if given("HCCL_WHITELIST_DISABLE") == "0":
+        file = given("HCCL_WHITELIST_FILE", "")
+        if not file or not machine.exists(file):
+            problem = _("is {file}, which is not a file", file=file) if file else _("is not set")
+            yield fault("whitelist", problem=problem)
+
+
+def _choice_problem(value: str, npus: list[int]) -> str:
+    words = value.split(",")
+    wrong = [word for word in words if not word.strip().isdecimal()]
+    if wrong:
+        return _("{wrong!r} is not a number", wrong=wrong[0])
+    numbers = [int(word) for word in words]
+    twice = [number for number in numbers if numbers.count(number) > 1]
+    if twice:
+        return _("{twice} is given twice", twice=twice[0])
+    # In a container with /dev/davinci4 alone, that may be NPU 4 or NPU 0.
+    beyond = [number for number in numbers if npus and number >= len(npus) and number not in npus]
+    return _("there is no NPU {beyond}", beyond=beyond[0]) if beyond else ""
+
+
+@cache
+def _looked_at() -> dict[str, tuple[str, str]]:
+    """The values that each variable takes, and what to write instead of others."""
+    content = reports_yaml("doctor_variables.yaml")
+    found = {one["name"]: (str(one["values"]), _(one["what"])) for one in content}
+    for variable in env_vars.known().values():
+        if variable.npu and variable.values:
+            advice = variable.advice or _("unset it")
+            found.setdefault(variable.npu, (" ".join(map(str, variable.values)), advice))
+    return found
+
+
+def _value_problem(machine: Machine, values: str, value: str) -> str:
+    """What is wrong with a value; empty where it is right."""
+    if values == "address":
+        try:
+            address = str(ipaddress.ip_address(value))
+        except ValueError:
+            return _("that is not an IP address")
+        own = machine.addresses()
+        return _("no network card of this machine has that address") if own and address not in own else ""
+    if values == "card":
+        return _card_problem(machine.names("/sys/class/net"), value)
+    if values == "ports":
+        return "" if _PORTS.fullmatch(value) else _("that is not a list of ports")
+    if values == "number":
+        return "" if re.fullmatch(r"\d+(\.\d+)?", value) else _("that is not a number from 0 on")
+    limits = re.fullmatch(r"(\d+)-(\d+)", values)
+    if limits is None:
+        return "" if value in values.split() else _("HCCL and torch_npu take other values")
+    if value.isdecimal() and int(limits[1]) <= int(value) <= int(limits[2]):
+        return ""
+    return _("it takes whole numbers from {limits} to {limits2}", limits=limits[1], limits2=limits[2])
+
+
+def _card_problem(cards: list[str], value: str) -> str:
+    """``eth,en``: cards whose names begin so; ``=eth0``: just that one; with ``^`` before it: all others."""
+    without = value.removeprefix("^")
+    exact = without.startswith("=")
+    wanted = [word for word in without.removeprefix("=").split(",") if word]
+    if not wanted:
+        return _("it names no network card")
+    fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
+    if not cards or (set(cards) - fit if value.startswith("^") else fit):
+        return ""
+    return _("no network card matches; there are {cards}", cards=", ".join(cards))
+
+
+def _hccn(machine: Machine) -> Iterator[Fault]:
+    """The addresses of the NPUs' own network cards, by which servers reach one another."""
+    npus = machine.npus()
+    if npus and not machine.exists(_HCCN):
+        yield fault("hccn-missing")
+    elif npus:
+        try:
+            known = parse_hccn(machine.text(_HCCN), _HCCN)
+        except RankTableError as error:
+            yield fault("hccn-wrong", problem=error)
+            return
+        missing = [number for number in npus if number not in known]
+        if missing:
+            yield fault("hccn-incomplete", missing=", ".join(map(str, missing)), first=missing[0])
+
+
+def _rank_table(machine: Machine) -> Iterator[Fault]:
+    """What is wrong with RANK_TABLE_FILE, with the table in it, or with the table on this machine."""
+    file = machine.variables.get("RANK_TABLE_FILE", "")
+    if not file:
+        return
+    if not machine.exists(file):
+        yield fault("rank-table-missing", file=file)
+        return
+    path = machine.path(file)
+    if path.is_symlink() or not path.is_file():
+        advice = _("name the file itself: torch_npu takes no link and no folder")
+        problem = _("that is a link") if path.is_symlink() else _("that is not a file")
+        yield fault("rank-table-file", file=file, problem=problem, advice=advice)
+        return
+    try:
+        content = parse(path.read_text(encoding="utf-8"))
+        wrong = list(problems(content))
+        servers = () if wrong else read(content)
+    except RankTableError as error:
+        wrong, servers = [str(error)], ()
+    except (OSError, UnicodeDecodeError):
+        advice = _("make it readable: chmod a+r")
+        yield fault("rank-table-file", file=file, problem=_("it cannot be read"), advice=advice)
+        return
+    for problem in wrong[:_MOST]:
+        yield fault("rank-table-wrong", file=file, problem=problem)
+    for problem in _elsewhere(machine, servers) if servers else ():
+        yield fault("rank-table-elsewhere", file=file, problem=problem)
+
+
+def _elsewhere(machine: Machine, servers: tuple[Server, ...]) -> Iterator[str]:
+    """Where a right table is not about this machine, or about another number of ranks."""
+    own, npus = machine.addresses(), machine.npus()
+    named = [server for server in servers if server.name in own]
+    addresses = all(one.name.replace(".", "").isdigit() or ":" in one.name for one in servers)
+    if len(servers) > 1 and own and not named and addresses:
+        names = ", ".join(server.name for server in servers[:3])
+        yield _("none of its servers ({servers}) is this one", servers=names)
+    here = named[0] if named else servers[0] if len(servers) == 1 else None
+    missing = sorted({device.device_id for device in here.devices} - set(npus)) if here and npus else ()
+    if here and missing:
+        said = N_("its server {name} has the NPUs {numbers}, which are not here")
+        yield _(said, name=here.name, numbers=", ".join(map(str, missing)))
+    ranks = sum(len(server.devices) for server in servers)
+    for name in ("WORLD_SIZE", "RANK_SIZE"):
+        given = machine.variables.get(name, "")
+        if given.isdecimal() and int(given) != ranks:
+            yield _("it has {ranks} ranks, and {name} is {given}", ranks=ranks, name=name, given=given)
+            break
+
+
+def _limits(machine: Machine) -> Iterator[Fault]:
+    """What training with many workers and ranks uses up."""
+    for line in machine.text("/proc/mounts").splitlines():
+        _, place, _, options, *_ = [*line.split(), "", "", "", ""]
+        size = re.search(r"(?:^|,)size=(\d+)([kmg]?)", options)
+        if place == "/dev/shm" and size:  # nosec B108 # it is looked at
+            mebibytes = int(size[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[size[2]] >> 20
+            if mebibytes < _SHARED_MEMORY:
+                yield fault("shared-memory", size=mebibytes)
+            break
+    limit = re.search(r"^Max open files\s+(\d+)", machine.text("/proc/self/limits"), re.MULTILINE)
+    if limit and int(limit[1]) <= _OPEN_FILES:
+        yield fault("open-files", limit=limit[1])

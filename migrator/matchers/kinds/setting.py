@@ -1,0 +1,338 @@
+"""Kind ``setting``: what an option of a command, a variable, or a key of a configuration is set to.
+
+Kinds ``variable`` and ``program-option``: what ``api_db`` knows of variables, and of programs of others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Literal, Optional
+
+from migrator.api_support import env_vars
+from migrator.api_support.program_options import ProgramOption, look_up
+from migrator.files.file_types import is_of_ci
+from migrator.findings.finding import Edit
+from migrator.language import _
+from migrator.matchers.context import Match, TextContext, found_in_text
+from migrator.matchers.packs import Options, Rule
+from migrator.other_files.index import Content, Setting, TextIndex
+from migrator.project.offers import DEVICE_KEY
+from migrator.project.project import Project
+
+if TYPE_CHECKING:
+    from migrator.project.programs import Taken, Vocabularies
+
+_NUMBER = re.compile(r"(?<!\d)\d+\Z")
+_BLANKS = re.compile(rb"(?:[ \t]|\\\r?\n)+")
+_NUMBERS = re.compile(r"\d+(?:,\d+)*\Z")
+# What Compose or OmegaConf takes where a variable is not set.
+_OTHERWISE = re.compile(r"(\$\{(?:\w+:?-|oc\.env:\w+, ?))([\w:]+)\}")
+# Hydra's list of files to put together: a value there is the name of a file.
+_DEFAULTS = re.compile(r"defaults\.\d+\.")
+
+
+class SettingOptions(Options):
+    """``values``: what is written instead of a value; a ``*`` at the end is a number (``cuda:*: npu:*``).
+
+    ``of``: options and positional arguments of commands, keys of configurations, variables that programs
+    get and the cases of these. ``types``: the types of files, all without; ``programs``: only what these
+    get; ``unless``: the values that are left; ``holding``: words of which a value holds one. Without
+    ``values`` all are reported; with patterns of values in ``reported`` only these. ``by_parser``: where a
+    program of the project gets a value, or reads a variable, what it does with it decides, and no name.
+    ``of_own``: what becomes of options that a parser of the project takes without a value: ``removed``, or
+    ``left``, without a word. ``read_as_device``: only keys whose value the project's Python gives to a
+    device. ``only_ci``: only in files of CI systems. ``unless_adapted``: not where the result gets
+    the module by which Lightning finds NPUs.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    of: tuple[str, ...] = ("option", "key")
+    types: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    holding: tuple[str, ...] = ()
+    of_own: dict[str, str] = field(default_factory=dict)
+    by_parser: bool = False
+    read_as_device: bool = False
+    only_ci: bool = False
+    unless_adapted: bool = False
+
+
+def find(context: TextContext, rules: list[Rule[SettingOptions]]) -> Iterator[Match]:
+    """The values that a rule has another one for, or something to say of."""
+    for setting in context.index.content.settings:
+        of_table = known_option(context.index, setting) is not None
+        for rule in rules:
+            options, new = rule.options, new_value(rule.options.values, setting)
+            if not _is_meant(context, options, setting, new):
+                continue
+            if of_table and (options.by_parser or setting.kind == "key"):
+                continue  # the table of such programs decides
+            own = _taken(context, setting) if options.by_parser else None
+            name = _without_items(setting.name) if setting.kind == "key" else setting.name
+            fits = setting.kind != "argument" and name_fits(rule.match, name)
+            if not (fits if own is None else own.device):
+                continue
+            if options.read_as_device and not _is_read_as_device(context, setting, name):
+                continue
+            becomes = next((do for each, do in options.of_own.items() if name_fits([each], name)), "")
+            flag = bool(becomes) and _is_own_flag(context, setting)
+            if not flag or becomes != "left":
+                safety = "safe" if own is not None and own.certain else ""
+                yield _found(context, rule, setting, name, new, safety, flag)
+            break
+
+
+def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, new: Optional[str]) -> bool:
+    """Whether a rule is about the file, about what gets a setting, and about its value."""
+    index, project, value = context.index, context.project, setting.value or setting.begins
+    if setting.kind not in options.of or (options.types and index.type not in options.types):
+        return False
+    if options.reported and new is None:
+        if not any(fnmatchcase(value, one) for one in options.reported):
+            return False
+    elif options.values and new is None:
+        return False
+    if setting.value in options.unless or (
+        options.holding and not any(one in value for one in options.holding)
+    ):
+        return False
+    if (options.unless_adapted and project.lightning) or (options.only_ci and not is_of_ci(index.name)):
+        return False
+    program = index.content.program_of(setting)
+    if options.programs and (program is None or program.name not in options.programs):
+        return False
+    if setting.kind == "variable":
+        # All variables of other types of files are for the program that is started.
+        given = setting.exported or index.type not in ("shell", "makefile", "markdown", "rst")
+        return given and not setting.reads
+    if setting.kind == "key":
+        if "option" not in options.of and program is not None and program.kind == "command" and program.name:
+            return False  # make, cmake, docker build: whose device=cuda is another
+        chosen = setting.command is not None and project.programs is not None
+        return not (
+            _DEFAULTS.match(setting.name)
+            or (chosen and project.programs and project.programs.is_choice(setting.name, value))
+        )
+    return True
+
+
+def _found(
+    context: TextContext,
+    rule: Rule[SettingOptions],
+    setting: Setting,
+    name: str,
+    new: Optional[str],
+    safety: str,
+    removed: bool,
+) -> Match:
+    """A setting whose value stays (None), or is to be another one, or that is ``removed`` as a whole."""
+    span, value = setting.value_span, setting.value or setting.begins
+    fixed = span if new is not None and rule.fix != "none" else None
+    edits = [Edit(*fixed, new)] if fixed and new else []
+    message = "" if new is None else _("{name}: {value} is {new} on NPUs", name=name, value=value, new=new)
+    return found_in_text(
+        context,
+        rule,
+        span or setting.name_span,
+        api=value if new else name,
+        edits=_without(context.index, setting) if removed else edits,
+        message=rule.message or message,
+        advice="" if fixed or new is None else _("Write {new}.", new=new),
+        safety=safety,
+    )
+
+
+def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
+    """What is known of an option or a key that a command gives to a program which is not the project's."""
+    program = index.content.program_of(setting)
+    return None if program is None or program.kind == "script" else look_up(program.name, setting.name)
+
+
+def _is_read_as_device(context: TextContext, setting: Setting, name: str) -> bool:
+    """Whether the project's Python gives what it looks up by a key to a device.
+
+    Where other files are not read, only what stands there itself counts, not a variable that holds it.
+    """
+    last, programs, value = name.rpartition(".")[2], context.project.programs, setting.value
+    if last.replace("-", "_").lower() in context.project.offers.names(DEVICE_KEY):
+        return True
+    if programs is None or value is None:
+        return False
+    return "certain" in programs.looked_up(last, value == "nccl", False, context.vocabularies())
+
+
+def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
+    index, programs = context.index, context.project.programs
+    if setting.kind in ("variable", "case") and programs is not None:
+        value = setting.value or setting.begins
+        return programs.taken_variable(setting.name, value, context.vocabularies())
+    if setting.kind not in ("option", "argument"):
+        return None
+    return taken_by_own(context.project, index.name, index.content, setting, context.vocabularies)
+
+
+def _is_own_flag(context: TextContext, setting: Setting) -> bool:
+    """Whether an option is given to a program of the project, which takes it without a value."""
+    programs = context.project.programs
+    if programs is None or setting.kind != "option":
+        return False
+    parsers = programs.asked(context.index.name, context.index.content, setting)
+    found = parsers.named(setting.name) if parsers is not None else []
+    return bool(found) and all(option.takes == 0 for _, option in found)
+
+
+def _without(index: TextIndex, setting: Setting) -> list[Edit]:
+    """The edit that removes an option and the blanks before it; none where more than blanks is there."""
+    words = index.content.commands[setting.command].words if setting.command is not None else ()
+    at = next((at for at, word in enumerate(words) if word.span == setting.name_span), 0)
+    if not at:
+        return []
+    end_before, (start, end) = words[at - 1].span[1], words[at].span
+    return [Edit(end_before, end, "")] if _BLANKS.fullmatch(index.data[end_before:start]) else []
+
+
+def taken_by_own(
+    project: Project, file: str, content: Content, setting: Setting, vocabularies: Callable[[], Vocabularies]
+) -> Optional[Taken]:
+    """What a program of the project does with an option or an argument that a command of a file gives it.
+
+    None where it starts none of the project's, and where nobody knows.
+    """
+    parsers = project.programs.asked(file, content, setting) if project.programs is not None else None
+    if parsers is None:
+        return None
+    from migrator.project.programs import taken
+
+    return taken(parsers, content, setting, vocabularies())
+
+
+def name_fits(patterns: Iterable[str], name: str) -> bool:
+    """Whether a name ends as a pattern does: ``device`` fits ``--device`` and ``train.device``.
+
+    A ``*`` stands for the rest of one part; case, and ``-`` or ``_``, make no difference.
+    """
+    have, *every = (each.lstrip("-").replace("-", "_").lower().split(".") for each in (name, *patterns))
+    fitting = (wanted for wanted in every if len(wanted) <= len(have))
+    return any(all(map(fnmatchcase, have[-len(wanted) :], wanted)) for wanted in fitting)
+
+
+def new_value(values: Mapping[str, str], setting: Setting) -> Optional[str]:
+    """What is written instead of a setting's value; None where that stays."""
+    if setting.value is not None:
+        return replaced(values, setting.value)
+    kept = values.get(f"{setting.begins}*", "") if setting.begins else ""  # cuda:$RANK
+    return kept.rstrip("*") if kept.endswith("*") else None
+
+
+def replaced(values: Mapping[str, str], value: str) -> Optional[str]:
+    """What a table has for a value; a ``*`` at the end of what it has is a number, which is kept.
+
+    A ``#`` are numbers with commas between them.
+    """
+    if value in values:
+        return values[value]
+    if "#" in values and _NUMBERS.match(value):
+        return values["#"].replace("#", value)
+    if otherwise := _OTHERWISE.fullmatch(value):
+        new = replaced(values, otherwise[2])
+        return f"{otherwise[1]}{new}}}" if new is not None else None
+    number = _NUMBER.search(value)
+    kept = values.get(f"{value[: number.start()]}*") if number else None
+    return kept.replace("*", number.group()) if number and kept is not None else None
+
+
+def _without_items(name: str) -> str:
+    """A name without the numbers of items at its end."""
+    return re.sub(r"(?<=.)(?:\.\d+)+\Z", "", name)
+
+
+def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
+    """The options of known programs that name CUDA."""
+    index, programs, version = context.index, context.project.programs, context.version
+    for setting in index.content.settings:
+        option = known_option(index, setting) if setting.value else None
+        program, value = index.content.program_of(setting), str(setting.value)
+        if (
+            option is None
+            or program is None
+            or (programs and programs.started(index.name, index.content, program))
+        ):
+            continue
+        new, span = replaced(option.values, value), setting.value_span
+        if new is None or new == value:
+            continue
+        known = bool(new) and (version.autoloads_backends or not option.needs_autoload)
+        # What the sentences speak of; each takes what it names.
+        about = {
+            "name": program.name,
+            "name2": setting.name,
+            "value": value,
+            "new": new,
+            "text": version.text,
+        }
+        advice = option.advice
+        if known:
+            message = _("{name} takes {new} for {name2} on NPUs", **about)
+            advice = "" if span else _("Write {new}.", new=new)
+        elif new:
+            message = _(
+                "{name} does not import torch_npu, and torch {text} does not load it automatically", **about
+            )
+            advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
+        else:
+            message = _("{name}: {name2} {value} is not supported on NPUs", **about)
+        edits = [Edit(*span, new)] if known and span else ()
+        where = span or setting.name_span
+        yield found_in_text(context, rules[0], where, api=value, edits=edits, message=message, advice=advice)
+
+
+class VariableOptions(Options):
+    """``rename`` for variables that an NPU has with the value that is set; ``report`` for the others."""
+
+    verdict: Literal["rename", "report"] = "rename"
+
+
+def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[Match]:
+    """The variables of CUDA and NCCL that are set or asked for."""
+    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
+    variables = [
+        (setting, known)
+        for setting in context.index.content.settings
+        if setting.kind == "variable" and (known := env_vars.look_up(setting.name)) is not None
+    ]
+    # What keeps its old name where it is set, is asked for by it.
+    kept = {each.name for each, known in variables if not each.reads and not _renames(known, each)}
+    for setting, known in variables:
+        rename = _renames(known, setting) and not (setting.reads and setting.name in kept)
+        rule = by_verdict.get("rename" if rename else "report")
+        if rule is None or known.npu == known.name:
+            continue
+        if rename or not known.npu:
+            message = known.on_npus()
+        elif known.same_values:
+            message = known.refuses(setting.value)
+        else:
+            message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
+        yield found_in_text(
+            context,
+            rule,
+            setting.name_span,
+            api=known.name,
+            edits=[Edit(*setting.name_span, known.npu)] if rename else (),
+            message=message,
+            advice="" if rename else known.advice,
+            severity="info" if not known.npu else "",
+        )
+
+
+def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
+    """Whether the NPU's variable takes what stands there; what only a shell knows is taken to be right."""
+    if not known.npu:
+        return False
+    value = setting.begins or ("" if setting.reads else setting.value)
+    return env_vars.carries_over(known, value) if value else known.keeps_values

@@ -1,0 +1,157 @@
+"""What ``do`` may write: each function is an action, and gives its edits, or None where they cannot be made.
+
+In a ``Template`` ``{}`` is the source of what the action is about, ``{()}`` the same in parentheses where it
+needs them, ``{holder}`` what a member belongs to, ``{NAME}`` the source of an argument or a letter,
+``{name}`` the API's last name, ``{function}`` what is called, ``{module}`` what stands before its last name,
+``{target}`` what the value is assigned to.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from migrator.findings.finding import Edit
+from migrator.matchers.argument_edits import added_argument, without_arguments, without_keyword
+from migrator.matchers.context import instead_of
+from migrator.matchers.npu_import import insert_import, statement_separator
+from migrator.matchers.query.uses import Argument, Call, Template, Use, filled
+from migrator.names.strings import replace_text
+from migrator.names.tree import arguments_of, bare_name, string_value
+
+_PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set)
+
+
+def replace(use: Use, text: Template) -> list[Edit]:
+    """Something else for the whole use."""
+    return _written(use, use.node, text)
+
+
+def rename(call: Call, text: Template) -> list[Edit]:
+    """Another function, with the same arguments."""
+    return [instead_of(call.index, call.call.func, filled(call, text))]
+
+
+def rename_last(use: Use, name: str) -> list[Edit] | None:
+    """Another last name, where the API is called by its own: an alias may stand for more."""
+    func = use.call.func
+    old, end = use.api.rpartition(".")[2], use.index.end(func)
+    return [Edit(end - len(old.encode()), end, name)] if bare_name(func) == old else None
+
+
+def put(call: Call, name: Argument, text: Template) -> list[Edit]:
+    """A value for an argument, in place of the one that it has."""
+    node = call.argument(name)
+    if node is None:
+        return added_argument(call.index, call.call, name, filled(call, text))
+    return _written(call, node, text)
+
+
+def append(call: Call, text: Template) -> list[Edit]:
+    """A further argument without a keyword."""
+    return added_argument(call.index, call.call, "", filled(call, text))
+
+
+def first(call: Call, text: Template) -> list[Edit] | None:
+    """A new first argument; the others move by one."""
+    arguments = arguments_of(call.call)
+    opening = call.index.data.index(b"(", call.index.end(call.call.func)) + 1
+    start = call.index.start(arguments[0]) if arguments else opening
+    if call.index.data[opening:start].strip():  # the argument has parentheses, or a comment, of its own
+        start = opening
+    return [Edit(start, start, filled(call, text) + (", " if arguments else ""))]
+
+
+def another(call: Call, text: str, new: str) -> list[Edit] | None:
+    """A string behind the string that one of the arguments is, in the same quotes."""
+    node = next((each for each in call.call.args if string_value(each) == text), None)
+    if node is None:
+        return None
+    end = call.index.end(node)
+    return [Edit(end, end, f", {call.index.segment(node).replace(text, new)}")]
+
+
+def instead(call: Call, name: Argument, text: Template) -> list[Edit] | None:
+    """Another argument, with its keyword, for one that has a keyword."""
+    written = call.keyword(name)
+    return [instead_of(call.index, written, filled(call, text))] if written is not None else None
+
+
+def keyword(call: Call, name: Argument, new: str) -> list[Edit]:
+    """Another keyword for an argument, or one for a value without."""
+    written = call.keyword(name)
+    if written is not None:
+        start = call.index.start(written)
+        return [Edit(start, start + len(name), new)]
+    start = call.index.start(call.argument(name) or call.node)
+    return [Edit(start, start, f"{new}=")]
+
+
+def positional(call: Call, name: Argument) -> list[Edit] | None:
+    """No keyword for an argument, where the value stays in its place."""
+    written = call.keyword(name)
+    return without_keyword(call.index, call.call, written, call.rule.positions[name]) if written else None
+
+
+def drop(call: Call, *names: Argument) -> list[Edit] | None:
+    """Arguments are taken out; None where a comment or a parenthesis stands between."""
+    gone = [call.keyword(name) or call.argument(name) for name in names]
+    return without_arguments(call.index, call.call, [each for each in gone if each is not None])
+
+
+def cut(call: Call, name: Argument, length: int) -> list[Edit]:
+    """The first elements of a list or a tuple that an argument is."""
+    node = call.argument(name)
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return []
+    comma = "," if isinstance(node, ast.Tuple) and length == 1 else ""
+    return [Edit(call.index.end(node.elts[length - 1]), call.index.end(node.elts[-1]), comma)]
+
+
+def entry(call: Call, name: Argument, text: str) -> list[Edit] | None:
+    """A first entry for a dictionary that an argument is."""
+    opening = re.compile(rb"\{\s*").match(call.index.data, call.index.start(call.argument(name) or call.node))
+    return [Edit(opening.end(), opening.end(), f"{text}, ")] if opening else None
+
+
+def insert(use: Use, text: Template) -> list[Edit] | None:
+    """A statement behind the one that the use is all of."""
+    statement = use.index.parent(use.node)
+    return (
+        [insert_import(use.index, statement, filled(use, text))] if isinstance(statement, ast.stmt) else None
+    )
+
+
+def ensure_import(use: Use, module: str) -> list[Edit] | None:
+    """An import of a module right above the use; None where its name is something else, or has no place."""
+    bindings = use.index.scope_of(use.node).look_up(module)
+    if bindings:
+        return [] if all(each.kind == "import" and each.name == module for each in bindings) else None
+    statement = use.index.statement_of(use.node)
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
+        return None
+    at = use.index.start(statement)
+    return [Edit(at, at, f"import {module}{statement_separator(use.index, statement)}")]
+
+
+def phrase(use: Use, text: str) -> list[Edit]:
+    """Other words for the phrase of a string."""
+    return replace_text(use.index, use.node, use.api, text) if isinstance(use.node, ast.Constant) else []
+
+
+def _written(use: Use, node: ast.expr, text: str) -> list[Edit]:
+    """The edits that write a template in a node's place; what stays of the node is not touched."""
+    kept: ast.expr = node
+    if "{holder}" in text and isinstance(node, ast.Attribute):
+        kept, text = node.value, text.replace("{holder}", "{}")
+    for letter, value in use.letters.items():
+        if text.count(f"{{{letter}}}") == 1 and node in use.index.above(value):
+            kept, text = value, text.replace(f"{{{letter}}}", "{()}")
+    opened, closed = ("", "") if isinstance(kept, _PLAIN) else ("(", ")")
+    text = filled(use, text.replace("{()}", f"{opened}{{}}{closed}"))
+    before, found, after = text.partition("{}")
+    if not found or isinstance(kept, ast.Constant):  # a literal has nothing in it that others change
+        return [instead_of(use.index, node, text.replace("{}", use.index.segment(kept)))]
+    (start, end), (first, last) = use.index.span(node), use.index.span(kept)
+    made = (Edit(start, first, before), Edit(last, end, after))
+    return [edit for edit in made if edit.text or edit.start < edit.end]

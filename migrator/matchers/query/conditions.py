@@ -1,0 +1,417 @@
+"""What ``where`` may ask of a use: each function is a condition, and its parameters' types are checked.
+
+A condition on arguments speaks of those that the call writes: what ``*`` and ``**`` bring is unknown, so that
+an argument may be neither ``given`` nor ``missing``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from migrator.matchers.expressions import LONGEST
+from migrator.matchers.query.shapes import Comparison
+from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
+from migrator.names.conditions import is_asked_first, is_guarded
+from migrator.names.goes_to import ARGUMENT, ASSIGNED, COMPARED, ITERATED, behind_choices, goes_to, kept_as
+from migrator.names.made_from import made_from
+from migrator.names.placement import is_cpu_device
+from migrator.names.tree import (
+    arguments_of,
+    called_name,
+    elements,
+    hands_on,
+    holder_of,
+    is_none,
+    is_off,
+    only_target,
+    string_value,
+    walk,
+)
+
+# Functions that look for a string in another one.
+_TESTS = frozenset(
+    "startswith endswith find index count search match fullmatch findall compile raises assertRaisesRegex"
+    " assertIn assertRegex any all".split()
+)
+
+
+# -- which use it is
+
+
+def base(use: Use) -> bool:
+    """The API is a base of a class."""
+    return use.on == "base"
+
+
+def api(use: Use, *names: str) -> bool:
+    """The API's last name is one of these."""
+    return use.api.rpartition(".")[2] in names
+
+
+def own(use: Use) -> bool:
+    """The project has a module of the API's name itself."""
+    return use.context.project.owns(use.api, use.context.name)
+
+
+def replaced(use: Use) -> bool:
+    """The name stands for something else where the library is missing: ``except`` binds it again."""
+    return is_replaced(use.context, use.rule, use.node, use.api)
+
+
+def dotted(call: Call) -> bool:
+    """The API is called as a member of its module."""
+    return isinstance(call.call.func, ast.Attribute)
+
+
+# -- arguments
+
+
+def given(call: Call, name: Argument) -> bool:
+    """The argument is written."""
+    return call.argument(name) is not None
+
+
+def missing(call: Call, name: Argument) -> bool:
+    """The argument is surely not given."""
+    return call.argument(name) is None and not hands_on(call.call)
+
+
+def by_keyword(call: Call, name: Argument) -> bool:
+    """The argument is given by its keyword."""
+    return call.keyword(name) is not None
+
+
+def unpacks(call: Call) -> bool:
+    """The call hands on ``*`` or ``**``."""
+    return hands_on(call.call)
+
+
+def off(call: Call, name: Argument) -> bool:
+    """The argument is not written, or it is ``False`` or ``None``."""
+    return is_off(call.argument(name))
+
+
+def none(call: Call, name: Argument) -> bool:
+    """The argument is ``None``."""
+    return is_none(call.argument(name))
+
+
+def source(call: Call, name: Argument, pattern: Regex) -> bool:
+    """The argument is written so that a regular expression fits all of it."""
+    node = call.argument(name)
+    return node is not None and re.fullmatch(pattern, call.index.segment(node)) is not None
+
+
+def value(call: Call, name: Argument, *values: Literal) -> bool:
+    """The argument is one of some literals."""
+    node = call.argument(name)
+    known = [(type(each), each) for each in values]
+    return isinstance(node, ast.Constant) and (type(node.value), node.value) in known
+
+
+def takes(call: Call, *names: str) -> bool:
+    """Any argument is something with one of some qualified names."""
+    written = (each for each in arguments_of(call.call) if isinstance(each, (ast.Name, ast.Attribute)))
+    return not {call.index.qualified_name(each) for each in written}.isdisjoint(names)
+
+
+def takes_string(call: Call, *texts: str) -> bool:
+    """Any argument that is given by its place is one of some strings."""
+    return any(string_value(each) in texts for each in call.call.args)
+
+
+def has_string(use: Use, text: str) -> bool:
+    """The file has a string that is this one."""
+    return any(string_value(each) == text for each in use.index.strings)
+
+
+def collection(call: Call, name: Argument) -> bool:
+    """The argument is a list or a tuple that is written there."""
+    return isinstance(call.argument(name), (ast.List, ast.Tuple))
+
+
+def dictionary(call: Call, name: Argument) -> bool:
+    """The argument is a dictionary that is written there."""
+    return isinstance(call.argument(name), ast.Dict)
+
+
+def longer(call: Call, name: Argument, length: int) -> bool:
+    """The argument is a collection with more elements, of which the first ones are known."""
+    first = elements(call.argument(name))
+    return len(first) > length and not any(isinstance(each, ast.Starred) for each in first[:length])
+
+
+def empty(call: Call, name: Argument) -> bool:
+    """The argument is a list, a tuple or a dictionary without anything in it."""
+    node = call.argument(name)
+    return not getattr(node, "elts", True) or not getattr(node, "keys", True)
+
+
+def has_key(call: Call, name: Argument, key: str) -> bool:
+    """The argument is a dictionary with a key."""
+    node = call.argument(name)
+    return isinstance(node, ast.Dict) and any(string_value(each) == key for each in node.keys)
+
+
+def number(call: Call, name: Argument) -> bool:
+    """The argument is a whole number."""
+    node = call.argument(name)
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def declared(call: Call) -> bool:
+    """The call gives no other arguments than the rule's ``args``."""
+    known, given = call.rule.args, call.call
+    keywords = all(each.arg in known for each in given.keywords)
+    most = len(call.rule.positions) - call.is_of_method
+    return keywords and not hands_on(given) and len(given.args) <= most
+
+
+def implies(call: Call, name: Argument, other: Argument) -> bool:
+    """The argument is only true where something of another one is not None."""
+    condition, node = call.argument(name), call.argument(other)
+    parts = {ast.dump(each) for each in walk(node)} if node is not None else set()
+    return condition is not None and _implies(call, condition, parts)
+
+
+def _implies(call: Call, condition: ast.expr, parts: set[str]) -> bool:
+    if isinstance(condition, ast.Name):
+        values = call.index.only_assigned(condition)
+        return bool(values) and all(_implies(call, each, parts) for each in values)
+    if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
+        return any(_implies(call, each, parts) for each in condition.values)
+    return (
+        isinstance(condition, ast.Compare)
+        and isinstance(condition.ops[0], ast.IsNot)
+        and is_none(condition.comparators[0])
+        and ast.dump(condition.left) in parts
+    )
+
+
+# -- values
+
+
+def written(use: Use, name: Argument, *shapes: Shape) -> bool:
+    """The argument is written like one of some shapes."""
+    return _is_like(use, name, shapes, Comparison(use.index, use.letters))
+
+
+def like(use: Use, name: Argument, *shapes: Shape) -> bool:
+    """The argument, or all that its name is assigned, is written like one of some shapes."""
+    return _is_like(use, name, shapes, Comparison(use.index, use.letters, all))
+
+
+def may_be_like(use: Use, name: Argument, *shapes: Shape) -> bool:
+    """The argument, or anything that its name is assigned, is written like one of some shapes."""
+    return _is_like(use, name, shapes, Comparison(use.index, use.letters, any))
+
+
+def like_behind(use: Use, methods: str, name: Argument, *shapes: Shape) -> bool:
+    """The same, where calls of some methods, such as 'view reshape', are what they are called on."""
+    compared = Comparison(use.index, use.letters, all, through=methods.split())
+    return _is_like(use, name, shapes, compared)
+
+
+def _is_like(use: Use, name: Argument, shapes: tuple[Shape, ...], compared: Comparison) -> bool:
+    node = use.argument(name)
+    return node is not None and compared.holds(shapes, node)
+
+
+def made_by(use: Use, *names: str) -> bool:
+    """What a member or a method belongs to is made by a call of one of some qualified names."""
+    node = holder_of(use.node) if isinstance(use.node, ast.Call) else getattr(use.node, "value", None)
+    made = made_from(use.index, node) if node is not None else ()
+    return any(isinstance(each, ast.Call) and use.index.qualified_name(each.func) in names for each in made)
+
+
+def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
+    """A function whose full name begins with one of these gives the argument, or a part of it."""
+    node = call.argument(name)
+    waiting, seen = [node] if node is not None else [], set[ast.AST]()
+    while waiting:
+        for each in walk(waiting.pop()):
+            if each in seen:
+                continue
+            seen.add(each)
+            if isinstance(each, ast.Call) and call.index.qualified_name(each.func).startswith(beginnings):
+                return True
+            if isinstance(each, ast.Name):  # what a call takes decides what it gives
+                waiting += made_from(call.index, each, inside=True)
+    return False
+
+
+def on_cpu(call: Call, name: Argument) -> bool:
+    """The argument is surely the CPU."""
+    return is_cpu_device(call.index, call.argument(name))
+
+
+def device(call: Call, name: Argument, *beginnings: str) -> bool:
+    """The argument is a device, or the name of one, that is written there and begins with one of these."""
+    node = call.argument(name)
+    if isinstance(node, ast.Call) and call.index.qualified_name(node.func) == "torch.device" and node.args:
+        node = node.args[0]
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    return (string_value(node) or "").startswith(beginnings)
+
+
+# -- what is around
+
+
+def guarded(use: Use, word: str, *errors: str) -> bool:
+    """The program asks for a name first, or catches one of some errors."""
+    return is_guarded(use.index, use.node, [word], errors)
+
+
+def discarded(use: Use) -> bool:
+    """Nothing reads the value but a reader of the output: it is a statement, or a part of an f-string."""
+    return isinstance(use.index.parent(use.node), (ast.Expr, ast.JoinedStr))
+
+
+def member_read(use: Use) -> bool:
+    """A member of the value is read, or called."""
+    return isinstance(use.index.parent(use.node), ast.Attribute)
+
+
+def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
+    """The same function calls a method of the argument, by keywords alone, and none of these."""
+    index, node = use.index, use.argument(name)
+    written, function = ast.dump(node) if node is not None else "", index.function_of(use.node)
+    return isinstance(node, (ast.Name, ast.Attribute)) and any(
+        called_name(call) == method
+        and not call.args
+        and not any(each.arg in without for each in call.keywords)
+        and index.function_of(call) is function
+        and ast.dump(holder) == written
+        for call in index.calls
+        if (holder := holder_of(call)) is not None
+    )
+
+
+def has_alternative(use: Use) -> bool:
+    """``or`` has something behind the use."""
+    around = use.index.parent(use.node)
+    return (
+        isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or) and around.values[-1] is not use.node
+    )
+
+
+def assigned(use: Use) -> bool:
+    """The value is assigned to a name or an attribute alone."""
+    return isinstance(only_target(use.index.parent(use.node)), (ast.Name, ast.Attribute))
+
+
+def followed_by(use: Use, member: str) -> bool:
+    """A statement of the same block assigns a member of what the value is assigned to."""
+    statement = use.index.parent(use.node)
+    target = only_target(statement)
+    if statement is None or target is None:
+        return False
+    wanted = f"{ast.unparse(target)}.{member}"
+    block = (each for each in use.index.block(statement) if isinstance(each, ast.Assign))
+    return any(ast.unparse(each) == wanted for assignment in block for each in assignment.targets)
+
+
+def called_like(call: Call, name: Argument, pattern: Regex, other: Regex) -> bool:
+    """A name says the one, before one says the other: the target's, the argument's, the function's."""
+    statement = call.index.statement_of(call.node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    texts = [call.index.segment(each) for each in (*targets, call.argument(name)) if each is not None]
+    texts.append(getattr(call.index.function_of(call.node), "name", ""))
+    for text in texts:
+        if re.search(pattern, text, re.IGNORECASE):
+            return True
+        if re.search(other, text, re.IGNORECASE):
+            return False
+    return False
+
+
+def file_has(use: Use, *words: str) -> bool:
+    """The file's text holds one of some words."""
+    return any(word in use.index.text for word in words)
+
+
+def initializes(use: Use, word: str) -> bool:
+    """The class whose base this is has an ``__init__`` that holds a word."""
+    owner = use.index.parent(use.node)
+    starts = [each for each in getattr(owner, "body", ()) if getattr(each, "name", "") == "__init__"]
+    return any(word in use.index.segment(each) for each in starts)
+
+
+def bounds_slice(use: Use) -> bool:
+    """The value, or what is computed from it, is a bound of a slice."""
+    return isinstance(_outside_of_sums(use)[1], ast.Slice)
+
+
+def computed_into(use: Use, *functions: str) -> bool:
+    """The value, or what is computed from it, is given by its place to a function of these last names."""
+    child, holder = _outside_of_sums(use)
+    return isinstance(holder, ast.Call) and child in holder.args and called_name(holder) in functions
+
+
+def _outside_of_sums(use: Use) -> tuple[ast.AST, ast.AST | None]:
+    """What holds the value, or a sum, a shape, ``int``, ``max`` or ``min`` that it is in, and its part."""
+    for child, holder in use.index.way_up(use.node):
+        if called_name(holder) not in ("int", "max", "min"):
+            if not isinstance(holder, (ast.BinOp, ast.Tuple, ast.List)):
+                return child, holder
+    return use.node, None
+
+
+# -- strings
+
+
+def whole(use: Use) -> bool:
+    """The string is nothing but the phrase."""
+    return string_value(use.node) == use.api
+
+
+def goes_on(use: Use, pattern: Regex) -> bool:
+    """What stands behind the phrase fits."""
+    behind = (string_value(use.node) or "").partition(use.api)[2][:LONGEST]
+    return re.match(pattern, behind) is not None
+
+
+def compared(use: Use) -> bool:
+    """The string is surely compared with something, by an operator or a function for that."""
+    sink = behind_choices(use.index, use.node)
+    if sink.kind == ARGUMENT and sink.place < 0:
+        return sink.name == "match"
+    return sink.kind == COMPARED or (sink.kind == ARGUMENT and called_name(sink.holder) in _TESTS)
+
+
+def may_be_compared(use: Use) -> bool:
+    """The string may be compared: it is one of several, or has a name that is compared."""
+    sink = behind_choices(use.index, use.node)
+    if sink.kind != ASSIGNED:
+        return sink.kind == ITERATED
+    return sink.value is not use.node or any(
+        each.kind == COMPARED and isinstance(each.value, ast.Name) for each in goes_to(use.index, use.node)
+    )
+
+
+def compared_beside(use: Use, word: str) -> bool:
+    """The string is looked for where another operand of the condition has a word."""
+    comparison = use.index.parent(use.node)
+    condition = use.index.parent(comparison)
+    if not isinstance(comparison, ast.Compare) or not isinstance(condition, ast.BoolOp):
+        return False
+    return any(word in use.index.segment(each) for each in condition.values if each is not comparison)
+
+
+def given_to(use: Use, *functions: str) -> bool:
+    """A function with one of some last names is given the string, in a list or by a name, too."""
+    sinks = goes_to(use.index, use.node)
+    return any(sink.kind == ARGUMENT and called_name(sink.holder) in functions for sink in sinks)
+
+
+def given_as(use: Use, *names: str) -> bool:
+    """The string is the value of an argument, a setting or a key of one of these names, chosen or not."""
+    return kept_as(use.index, use.index.chosen(use.node)).lstrip("_") in names
+
+
+def asked_first(use: Use, library: str) -> bool:
+    """The program asks whether there is a library before it comes here."""
+    return is_asked_first(use.index, use.node, library)

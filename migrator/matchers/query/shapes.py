@@ -1,0 +1,125 @@
+"""Code as a rule writes it, compared with an expression of a file.
+
+A shape is a Python expression. In it ``_`` stands for any expression, a capital letter for one that
+conditions and templates may name, ``...`` as the last argument of a call for any further ones. A dotted name
+stands for what it names in full, through any alias: ``torch.stack(_, dim=-1)``; a method is ``_.byte()``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
+from typing import NamedTuple, Optional
+
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import fields_of, hands_on, is_none, root
+
+_LETTER = re.compile(r"[A-Z]\Z")
+
+
+@cache
+def shape(text: str) -> ast.expr:
+    """The shape that a text writes. Raises SyntaxError where it is not an expression."""
+    return ast.parse(" ".join(text.split()), mode="eval").body
+
+
+def letters_of(text: str) -> set[str]:
+    """The letters of a shape that stand for expressions. Raises what ``shape`` raises."""
+    return {
+        each.id for each in ast.walk(shape(text)) if isinstance(each, ast.Name) and _LETTER.match(each.id)
+    }
+
+
+class Comparison(NamedTuple):
+    """How expressions of a file are compared with shapes.
+
+    ``letters`` gets what the letters stand for. With ``follows`` a name, or an attribute of ``self``, is what
+    it is assigned: all of that has to fit, or any. A call of a method in ``through`` is what it is called on.
+    """
+
+    file: ModuleIndex
+    letters: dict[str, ast.expr]
+    follows: Optional[Callable[[Iterable[bool]], bool]] = None  # all, any
+    through: Collection[str] = ()
+    above: tuple[ast.AST, ...] = ()  # the names that are followed
+
+    def holds(self, texts: Iterable[str], node: ast.AST | None) -> bool:
+        """Whether an expression is written like a shape of some texts; only then letters are known."""
+        return self._fits([shape(text) for text in texts], node)
+
+    def _fits(self, shapes: Sequence[ast.AST], node: ast.AST | None) -> bool:
+        for each in shapes:
+            trial = self._replace(letters=dict(self.letters))
+            if trial._is_written(each, node):
+                self.letters.update(trial.letters)
+                return True
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in self.through
+        ):
+            return self._fits(shapes, node.func.value)
+        if self.follows is None or node in self.above or not isinstance(node, (ast.Name, ast.Attribute)):
+            return False
+        if isinstance(node, ast.Attribute):
+            values = self.file.stored_as(node)
+        else:
+            values = self.file.assigned(node) if self.follows is any else self.file.only_assigned(node)
+        known = [each for each in values if not is_none(each)]
+        inner = self._replace(above=(*self.above, node))
+        return bool(known) and self.follows(inner._fits(shapes, each) for each in known)
+
+    def _part(self, shape: ast.AST, node: ast.AST | None) -> bool:
+        return self._fits([shape], node)
+
+    def _is_written(self, shape: ast.AST, node: ast.AST | None) -> bool:
+        if isinstance(shape, ast.Name) and shape.id == "_":
+            return node is not None
+        if isinstance(shape, ast.Name) and _LETTER.match(shape.id) and isinstance(node, ast.expr):
+            known = self.letters.setdefault(shape.id, node)
+            return known is node or ast.dump(known) == ast.dump(node)
+        name = _full_name(shape)
+        if name:
+            plain = isinstance(node, ast.Name) and node.id == name and not self.file.bindings(node)
+            return plain or (isinstance(node, ast.expr) and self.file.qualified_name(node) == name)
+        if node is None or shape.__class__ is not node.__class__:
+            return False
+        if isinstance(shape, ast.Call) and isinstance(node, ast.Call):
+            return self._is_call(shape, node)
+        if isinstance(shape, ast.Constant) and isinstance(node, ast.Constant):
+            return type(shape.value) is type(node.value) and shape.value == node.value
+        if getattr(shape, "op", None).__class__ is not getattr(node, "op", None).__class__:
+            return False
+        return all(self._part_fits(getattr(shape, key), getattr(node, key)) for key in fields_of(type(shape)))
+
+    def _part_fits(self, shape: object, node: object) -> bool:
+        if isinstance(shape, list) and isinstance(node, list):
+            return len(shape) == len(node) and all(map(self._part_fits, shape, node))
+        if isinstance(shape, ast.AST) and isinstance(node, ast.AST):
+            return self._part(shape, node)
+        return shape == node
+
+    def _is_call(self, shape: ast.Call, node: ast.Call) -> bool:
+        places, open_ended = shape.args, False
+        if places and isinstance(places[-1], ast.Constant) and places[-1].value is Ellipsis:
+            places, open_ended = places[:-1], True
+        wanted = {each.arg: each.value for each in shape.keywords}
+        given = {each.arg: each.value for each in node.keywords}
+        if hands_on(node) or len(node.args) < len(places):
+            return False
+        if not open_ended and (len(node.args) > len(places) or given.keys() != wanted.keys()):
+            return False
+        return (
+            self._part(shape.func, node.func)
+            and all(map(self._part, places, node.args))
+            and all(self._part(value, given.get(name)) for name, value in wanted.items())
+        )
+
+
+def _full_name(shape: ast.AST) -> str:
+    """The name that a shape writes in full; empty for a letter, ``_``, or a member of either."""
+    base = root(shape) if isinstance(shape, (ast.Attribute, ast.Name)) else None
+    is_name = isinstance(base, ast.Name) and base.id != "_" and not _LETTER.match(base.id)
+    return ast.unparse(shape) if is_name else ""

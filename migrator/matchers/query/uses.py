@@ -1,0 +1,215 @@
+"""What a rule with ``on`` looks at, one use of an API after the other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, takewhile
+from typing import NewType, Union
+
+from migrator.matchers.context import FileContext
+from migrator.matchers.packs import Rule
+from migrator.matchers.query.shapes import Comparison
+from migrator.names.conditions import IMPORT_ERRORS, is_caught
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import (
+    argument_of,
+    attributes,
+    called_name,
+    holder_of,
+    only_target,
+    root,
+    string_value,
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A node that a rule's ``match`` fits, and the API's name there.
+
+    ``call`` is the call where the node is one. What conditions ask of the arguments of a decorator or a base
+    class gets the answers of a call without any. ``letters`` are what the letters of shapes stand for.
+    """
+
+    context: FileContext
+    rule: Rule
+    on: str
+    node: ast.expr
+    api: str
+    call: ast.Call
+    letters: dict[str, ast.expr] = field(default_factory=dict)
+
+    @property
+    def index(self) -> ModuleIndex:
+        """The file's index."""
+        return self.context.index
+
+    @property
+    def is_of_method(self) -> bool:
+        """Whether the first of the rule's ``args`` is what the method belongs to that is called."""
+        if "self" not in self.rule.positions:
+            return False
+        return self.api.startswith(".") or not self.rule.fits(self.api)
+
+    def argument(self, name: str) -> ast.expr | None:
+        """The value of one of the rule's ``args``, or of a letter; None where the call does not write it."""
+        if name in self.letters:
+            return self.letters[name]
+        place = self.rule.positions.get(name)
+        if self.is_of_method:
+            if name == "self":
+                return holder_of(self.call)
+            place = place - 1 if place else None
+        given = self.call.args[: (place or 0) + 1]
+        if any(isinstance(each, ast.Starred) for each in given):
+            place = None
+        return argument_of(self.call, name, place)
+
+    def keyword(self, name: str) -> ast.keyword | None:
+        """An argument that is given by its keyword."""
+        return next((each for each in self.call.keywords if each.arg == name), None)
+
+
+Call = Use  # of a call, a decorator or a base class: the only ones that have arguments
+# The types that conditions and actions declare for what a rule writes.
+Argument = NewType("Argument", str)  # one of the rule's args
+Regex = NewType("Regex", str)
+Shape = NewType("Shape", str)
+Template = NewType("Template", str)
+FIELD = re.compile(r"\{(\w+)\}")
+Literal = Union[str, int, float, bool, None]
+
+
+def uses(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    """The uses of what rules match, in the order of the text of each sort."""
+    for on, sort in _SORTS.items():
+        wanted = [rule for rule in rules if on in rule.on]
+        if wanted:
+            yield from sort(context, wanted)
+
+
+def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    index = context.index
+    for call in sorted(index.calls, key=index.start):
+        name = index.qualified_name(call.func)
+        method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
+        for rule in rules:
+            if name and rule.fits(name):
+                yield Use(context, rule, "call", call, name, call)
+            elif method in rule.match and (not name or not _is_of_module(index, call.func, name)):
+                yield Use(context, rule, "call", call, name or method, call)
+
+
+def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
+    """Whether a function belongs to a module, as ``np.double`` does, not to a class of one."""
+    owner = name.split(".")[-2:][0]
+    return index.is_bound_by("import", root(function)) and not owner[:1].isupper()
+
+
+def _decorators(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    for function in context.index.functions:
+        named = (each for each in function.decorator_list if isinstance(each, (ast.Attribute, ast.Name)))
+        yield from _named(context, rules, "decorator", named)
+
+
+def _bases(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    yield from _named(
+        context, rules, "base", (base for owner in context.index.classes for base in owner.bases)
+    )
+
+
+def _named(context: FileContext, rules: list[Rule], on: str, nodes: Iterator[ast.expr]) -> Iterator[Use]:
+    for node in nodes:
+        name = context.index.qualified_name(node)
+        for rule in rules if name else ():
+            if rule.fits(name):
+                yield Use(context, rule, on, node, name, ast.Call(node, [], []))
+
+
+def _names(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    for rule in rules:
+        for node, name in context.uses_of(rule):
+            yield Use(context, rule, "name", node, name, ast.Call(node, [], []))
+
+
+def _members(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    for node in (each for ref in context.index.refs for each in attributes(ref)):
+        for rule in rules:
+            if f".{node.attr}" in rule.match and isinstance(node.ctx, ast.Load):
+                yield Use(context, rule, "member", node, f".{node.attr}", ast.Call(node, [], []))
+
+
+def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    """Strings with a phrase of a rule; of several the longest one comes first."""
+    phrases = sorted(((each, rule) for rule in rules for each in rule.match), key=lambda one: -len(one[0]))
+    for node in context.index.strings:
+        text = string_value(node)
+        if text is not None and not isinstance(context.index.parent(node), ast.JoinedStr):
+            for phrase, rule in phrases:
+                if phrase in text:
+                    yield Use(context, rule, "string", node, phrase, ast.Call(node, [], []))
+
+
+def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    index, seen = context.index, set[ast.AST]()
+    words = {word for rule in rules for word in rule.words}
+    # What such a call gives is read elsewhere, too, under a name that no rule knows.
+    reads = (read for call in index.calls if called_name(call) in words for read in index.reads_of(call))
+    for inner in (*index.refs, *index.calls, *reads):
+        around = takewhile(lambda up: not isinstance(up, ast.stmt), chain([inner], index.above(inner)))
+        for node in around:
+            if node in seen:
+                break
+            seen.add(node)
+            if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+                continue
+            for rule in rules:
+                letters: dict[str, ast.expr] = {}
+                if Comparison(index, letters).holds(rule.match, node):
+                    assert isinstance(node, ast.expr)
+                    call = ast.Call(node, [], [])
+                    yield Use(context, rule, "expression", node, index.segment(node), call, letters)
+
+
+_SORTS = {
+    "base": _bases,
+    "call": _calls,
+    "decorator": _decorators,
+    "name": _names,
+    "member": _members,
+    "string": _strings,
+    "expression": _expressions,
+}
+
+
+def is_replaced(context: FileContext, rule: Rule, node: ast.expr, name: str) -> bool:
+    """Whether a name stands for something else where the library is missing: ``except`` binds it again."""
+    if context.project.owns(name, context.name) or is_caught(context.index, node, IMPORT_ERRORS):
+        return True
+    used = root(node.func if isinstance(node, ast.Call) else node)
+    others = context.index.bindings(used) if isinstance(used, ast.Name) else []
+    return len(others) > 1 and any(
+        other.kind in ("class", "def") or (other.kind == "import" and not rule.fits(other.name))
+        for other in others
+    )
+
+
+def filled(use: Use, text: str, more: Mapping[str, str] = {}) -> str:
+    """A text with the values of its fields; one that is not known stays."""
+
+    def value(field: re.Match[str]) -> str:
+        name = field[1]
+        known = {"api": use.api, "name": use.api.rpartition(".")[2], **more}
+        is_known = name in use.rule.args or name in use.letters
+        node: ast.AST | None = use.argument(name) if is_known else None
+        if name == "target":
+            node = only_target(use.index.parent(use.node))
+        elif name == "function":
+            node = use.call.func
+        elif name == "module":
+            return use.index.segment(use.call.func).rpartition(".")[0]
+        return use.index.segment(node) if node is not None else known.get(name, field[0])
+
+    return FIELD.sub(value, text) if "{" in text else text

@@ -1,0 +1,384 @@
+"""Names and parameters that the project's torch, or torch_npu, does not have, and what is written instead.
+
+What to write is in the options of the rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from migrator.api_support import npu_names, tables
+from migrator.api_support.own_names import absence, instead, spelled
+from migrator.api_support.torch_names import of_version
+from migrator.findings.finding import Edit
+from migrator.language import _
+from migrator.matchers.argument_edits import without_arguments, without_statement
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.dotted import fitting
+from migrator.matchers.moved_imports import can_bind, import_form, move_names
+from migrator.matchers.npu_import import statement_separator, torch_module
+from migrator.matchers.options import SAID
+from migrator.matchers.packs import Options, Rule
+from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
+from migrator.names.conditions import is_conditional
+from migrator.names.device_vocabulary import is_cpu
+from migrator.names.index import ModuleIndex
+from migrator.names.tree import Import, attributes, hands_on, imported, root
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """What to write in place of a name.
+
+    ``name`` takes the same arguments but for ``drops``, keywords with their places (-1: by keyword only), or
+    just the parameters that it ``takes``, in this order; a CUDA name stands for the NPU's, and a ``*`` at its
+    end for what the one of the old name stands for. ``value`` is written for the name itself, and bound in
+    place of an import. ``bare``: the name alone is written for a call. ``expression`` stands for a call; in
+    it ``{torch}`` is the module and ``{source}`` the call. ``module``: the name is a module's. ``remove``: a
+    program does the same without the statement. ``other_device``: nothing is said of uses under a condition.
+    ``since`` is the first torch for which a name is deprecated.
+    """
+
+    name: str = ""
+    value: str = ""
+    drops: dict[str, int] = field(default_factory=dict)
+    takes: tuple[str, ...] = ()
+    bare: bool = False
+    expression: str = ""
+    module: bool = False
+    remove: bool = False
+    other_device: bool = False
+    since: str = ""
+    fix: Literal["safe", "unsafe"] = "unsafe"
+    advice: str = field(default="", metadata=SAID)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Whether an argument is left out, and whether that is safe.
+
+    It always is with the values of ``usual``, as they are written: the callable does the same without.
+    """
+
+    fix: Literal["safe", "unsafe", "none"] = "none"
+    usual: tuple[str, ...] = ()
+    advice: str = field(default="", metadata=SAID)
+
+
+class AbsentOptions(Options):
+    """What a rule is about: names that come ``later``, went ``earlier``, or that are ``unknown``; parameters.
+
+    ``deprecated`` are the names that torch_npu's lists call so, and those of ``names``. ``names`` and
+    ``parameters`` say what to do with some. A parameter stands behind the name of what takes it, and a ``*``
+    is as in ``match``.
+    """
+
+    about: Literal["later", "earlier", "unknown", "deprecated", "parameters"] = "later"
+    names: dict[str, Equivalent] = field(default_factory=dict)
+    parameters: dict[str, Dropped] = field(default_factory=dict)
+
+
+AbsentRule = Rule[AbsentOptions]
+_NOTHING = Equivalent()
+
+
+def find(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
+    """The uses of what torch and torchvision do not have."""
+    yield from _matches(context, rule, uses_of_absent(context))
+
+
+def find_of_npus(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
+    """The uses of what torch_npu does not have, or calls deprecated."""
+    yield from _matches(context, rule, uses_of_npus(context))
+
+
+def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterator[Match]:
+    uses = [use for use in every if _is_about(context, rule, use)]
+    fixed: set[ast.AST] = set()
+    for use in uses:
+        whole = _without_module(context, rule, use)
+        if whole is not None:
+            match, members = whole
+            fixed.update([use.node, *members])
+            yield match
+    moved: dict[Import, list[Use]] = {}
+    for use in uses:
+        if not fixed.isdisjoint([use.node, *attributes(use.node)]):
+            continue
+        if use.parameter is not None:
+            yield from _parameter(context, rule, use, use.parameter)
+        elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _is_bound_anew(_equivalent(rule, use)):
+            moved.setdefault(use.node, []).append(use)
+        else:
+            yield from _name(context, rule, use)
+    for node, brought in moved.items():
+        yield from _import(context, rule, node, brought)
+
+
+def _is_about(context: FileContext, rule: AbsentRule, use: Use) -> bool:
+    known = rule.options.names.get(use.written, _NOTHING)
+    if use.about != rule.options.about or tables.as_tuple(known.since or "0") > context.version.tuple:
+        return False
+    return use.about != "deprecated" or known is not _NOTHING or bool(instead(use.name))
+
+
+def _equivalent(rule: AbsentRule, use: Use) -> Equivalent:
+    every = rule.options.names
+    pattern = fitting(tuple(every), (), use.written)
+    known = every.get(pattern, _NOTHING)
+    if known.name.endswith(".*"):
+        return replace(known, name=known.name[:-1] + use.written[len(pattern) - 1 :])
+    return known
+
+
+def _is_bound_anew(known: Equivalent) -> bool:
+    """Whether what an import binds can be bound to the equivalent."""
+    return bool(known.name or known.value)
+
+
+def _severity(context: FileContext, rule: AbsentRule, node: ast.AST) -> str:
+    return "warning" if rule.severity != "info" and is_conditional(context.index, node) else ""
+
+
+def _name(context: FileContext, rule: AbsentRule, use: Use) -> Iterator[Match]:
+    """A name where it is used, with or without an equivalent; or an import of one without."""
+    known, severity = _equivalent(rule, use), _severity(context, rule, use.node)
+    if known.other_device and severity:
+        return
+    edits, target = _instead(context, known, use.node)
+    sentence = _("It can be removed.") if known.remove else ""
+    sentence = _("Write {target}.", target=target) if target else sentence
+    others = instead(use.name) if use.name.startswith("torch_npu.") else ""
+    advice = f"{sentence} {known.advice}".strip()
+    if not advice and others not in ("", "none"):
+        advice = _("Use {others}.", others=_(" and ").join(others.split("|")))
+    yield found(
+        context,
+        rule,
+        use.node,
+        api=use.name,
+        edits=edits or (),
+        message=use.message,
+        advice=advice,
+        severity="warning" if known.other_device else severity,
+        safety=known.fix,
+        needs_npu=known.name.startswith("torch.cuda."),
+    )
+
+
+def _target(context: FileContext, known: Equivalent) -> str:
+    """The name that takes the place of an absent one; empty where this version has it not either."""
+    if known.name.startswith("torch.cuda."):
+        npu = npu_names.look_up(known.name, context.version)
+        return npu.npu if npu else ""
+    if known.name.startswith(("torch_npu.", "torch.npu.")):
+        return known.name if absence(spelled(known.name), context.version) is None else ""
+    if known.name.startswith("torch.") and not of_version(context.version.text).present(known.name):
+        return ""
+    return known.name
+
+
+def _instead(context: FileContext, known: Equivalent, node: ast.AST) -> tuple[list[Edit] | None, str]:
+    """The edits that write the equivalent of a name, and the equivalent."""
+    index, call, target = context.index, context.index.call_of(node), _target(context, known)
+    if not isinstance(node, ast.expr):
+        return None, target
+    base = root(node)
+    beginning = index.qualified_name(base)
+    if known.remove:
+        statement = index.parent(call) if call is not None else None
+        return ([without_statement(index, statement)] if isinstance(statement, ast.Expr) else None), ""
+    if known.value:
+        return [instead_of(index, node, known.value)], known.value
+    if known.expression:
+        torch = index.segment(base) if beginning == "torch" else ""
+        text = known.expression.format(torch=torch or "torch", source=index.segment(call or node))
+        if call is None or not torch:
+            return None, text
+        if text.startswith("(") and isinstance(
+            index.parent(call), (ast.If, ast.While, ast.Return, ast.Assign)
+        ):
+            text = text[1:-1]
+        return [instead_of(index, call, text)], text
+    dropped = _dropped(index, known, node)
+    if not target or dropped is None or not isinstance(node, (ast.Attribute, ast.Name)):
+        return None, target
+    if beginning and target.startswith(f"{beginning}."):
+        return [Edit(index.end(base), index.end(node), target[len(beginning) :]), *dropped], target
+    module = torch_module(index, node) if target.startswith("torch.") else None
+    written = f"{module}{target[len('torch') :]}" if module else import_form(target)
+    is_there = module is not None or written.startswith("torch_npu.")
+    return [instead_of(index, node, written), *dropped] if is_there else None, target
+
+
+def _dropped(index: ModuleIndex, known: Equivalent, node: ast.expr) -> list[Edit] | None:
+    """The edits that take out of a call what the equivalent does not take; None where that cannot be done."""
+    call = index.call_of(node)
+    if call is None:
+        return None if known.drops or known.takes else []
+    if known.bare:
+        return [Edit(index.end(node), index.end(call), "")]
+    if known.takes:
+        fits = len(call.args) <= len(known.takes) and {each.arg for each in call.keywords} <= {*known.takes}
+        return [] if fits and not hands_on(call) else None
+    gone: list[ast.expr | ast.keyword] = [each for each in call.keywords if each.arg in known.drops]
+    gone += [call.args[place] for place in known.drops.values() if 0 <= place < len(call.args)]
+    for_cpu = (is_cpu(each.value if isinstance(each, ast.keyword) else each) for each in gone)
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(for_cpu):
+        return None
+    return without_arguments(index, call, gone) if gone else []
+
+
+def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use]) -> Iterator[Match]:
+    """An import of names that have equivalents: these are imported, and bound to the same names."""
+    index = context.index
+    moved: dict[str, str] = {}
+    values: dict[str, str] = {}
+    gone: list[Use] = []
+    for use in uses:
+        alias, known = _alias(node, use.written), _equivalent(rule, use)
+        if known.value and can_bind(index, node):
+            values[alias.name] = known.value
+            gone.append(use)
+            continue
+        target = _target(context, known)
+        reads = index.uses(alias.asname or alias.name, index.scope_of(node))
+        changed = known.drops or known.bare or known.takes
+        dropped = [
+            (read, _dropped(index, known, read))
+            for read in reads
+            if changed and (known.takes or index.call_of(read))
+        ]
+        if not target or any(edits is None for _, edits in dropped):
+            yield from _name(context, rule, use)
+            continue
+        moved[alias.name] = target
+        gone.append(use)
+        for read, edits in dropped:
+            if edits:
+                drops = " and no ".join(known.drops) or "call"
+                message = _("{target} takes no {drops}", target=target, drops=drops)
+                call = index.call_of(read) or read
+                yield found(context, rule, call, api=use.name, edits=edits, message=message)
+    if gone:
+        safe = all(_equivalent(rule, use).fix == "safe" for use in gone)
+        yield found(
+            context,
+            rule,
+            node,
+            api=", ".join(use.written for use in gone),
+            edits=[move_names(index, node, moved, values)],
+            message="; ".join(dict.fromkeys(use.message for use in gone)),
+            advice=_("Write {target}.", target=", ".join({**moved, **values}.values())),
+            severity=_severity(context, rule, node),
+            safety="safe" if safe else "unsafe",
+        )
+
+
+def _alias(node: Import, name: str) -> ast.alias:
+    """What a statement imports by a name in the form of the tables."""
+    return next(each for each, full in zip(node.names, imported(node)) if spelled(full) == name)
+
+
+def _without_module(
+    context: FileContext, rule: AbsentRule, use: Use
+) -> tuple[Match, list[ast.Attribute]] | None:
+    """The import of a module that is gone, with all that is read of it; None where that cannot be taken out.
+
+    ``from torch import _six`` with ``_six.inf`` becomes ``import math`` with ``math.inf``. Other names that
+    the statement imports stay; a comment inside of it would be lost.
+    """
+    index, node = context.index, use.node
+    known = {
+        name.rpartition(".")[2]: each
+        for name, each in rule.options.names.items()
+        if name.rpartition(".")[0] == use.written and not each.drops
+    }
+    if not isinstance(node, (ast.Import, ast.ImportFrom)) or use.written != use.name or not known:
+        return None
+    if _is_bound_anew(_equivalent(rule, use)) or "#" in index.segment(node):
+        return None
+    alias = _alias(node, use.name)
+    whole = isinstance(node, ast.Import) and not alias.asname  # import torch._six binds torch
+    package, *hidden = use.name.split(".") if whole else [alias.asname or alias.name]
+    bindings = index.scope_of(node).bindings.get(package, ())
+    if not whole and len(bindings) != 1:
+        return None
+    edits: list[Edit] = []
+    members: list[ast.Attribute] = []
+    texts: dict[str, str] = {}  # each with the module that has to be imported for it
+    for read in index.uses(package, index.scope_of(node)):
+        member: ast.AST | None = read
+        for part in hidden:
+            member = index.parent(member) if member is not None else None
+            member = member if isinstance(member, ast.Attribute) and member.attr == part else None
+        if member is not None:
+            member = index.parent(member)
+            if not isinstance(member, ast.Attribute):
+                return None
+            text, module = _of_member(context, known.get(member.attr, _NOTHING))
+            if not text:
+                return None
+            edits.append(instead_of(index, member, text))
+            members.append(member)
+            texts[text] = module
+    others = ", ".join(ast.unparse(each) for each in node.names if each is not alias)
+    start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
+    statements = [f"{start} {others}"] if others else []
+    if whole and all(each.node is node or each.name != package for each in bindings):
+        statements.append(f"import {package}")
+    statements += dict.fromkeys(f"import {module}" for module in texts.values() if module)
+    new = statement_separator(index, node).join(statements)
+    edits.append(instead_of(index, node, new) if statements else without_statement(index, node))
+    match = found(
+        context,
+        rule,
+        node,
+        api=use.name,
+        edits=edits,
+        message=use.message,
+        advice=_("Write {target}.", target=", ".join(texts)) if texts else _("It can be removed."),
+        severity=_severity(context, rule, node),
+        safety="safe" if all(known[each.attr].fix == "safe" for each in members) else "unsafe",
+    )
+    return match, members
+
+
+def _of_member(context: FileContext, known: Equivalent) -> tuple[str, str]:
+    """What is written for a member of a module, and the module that has to be imported for it, if any.
+
+    Both are empty where it is not known, or another release's of torch.
+    """
+    target = _target(context, known)
+    if known.value or not target or target.startswith("torch"):
+        return known.value, ""
+    home, _dot, name = target.rpartition(".")
+    if known.module:
+        return target, target
+    return (name, "") if home == "builtins" else (target, home)
+
+
+def _parameter(context: FileContext, rule: AbsentRule, use: Use, parameter: ast.keyword) -> Iterator[Match]:
+    """An argument that the version does not take: it is left out where the rule says so."""
+    index, call = context.index, use.node
+    every, name = rule.options.parameters, f"{use.name}.{parameter.arg}"
+    if fitting(rule.excluded, (), name):
+        return
+    known = every.get(fitting(tuple(every), (), name), Dropped())
+    safety = "safe" if index.segment(parameter.value) in known.usual else known.fix
+    assert isinstance(call, ast.Call)
+    yield found(
+        context,
+        rule,
+        call,
+        span=index.span(parameter),
+        api=use.name,
+        edits=(without_arguments(index, call, [parameter]) if safety != "none" else None) or (),
+        message=use.message,
+        advice=known.advice,
+        severity=_severity(context, rule, call),
+        safety=safety,
+    )

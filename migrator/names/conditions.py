@@ -1,0 +1,713 @@
+"""Under which conditions a place of a module runs: what is asked and tried before it.
+
+``conditions`` gives what decides. The rest says whether a program does without what is missing (by ``try``,
+``hasattr``, questions for torch's version, flags with the answers), whether a place is sure to run, what a
+question for CUDA chooses, and whether code has met NPUs before.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, takewhile
+from typing import NamedTuple
+
+from migrator.names.index import ModuleIndex
+from migrator.names.scopes import Binding
+from migrator.names.tree import (
+    FUNCTIONS,
+    LEAVING,
+    Function,
+    bare_name,
+    called_name,
+    ends_run,
+    imported,
+    last_name,
+    leaves,
+    stops,
+    string_value,
+    walk,
+)
+
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+
+
+class Condition(NamedTuple):
+    """What decides that a node is reached: the test, whether it has to hold, and the node it belongs to."""
+
+    test: ast.AST
+    holds: bool
+    of: ast.AST
+
+
+def conditions(index: ModuleIndex, node: ast.AST) -> Iterator[Condition]:
+    """What decides whether a node is reached, from the inside out.
+
+    Conditions around it, earlier ones that leave the block, decorators, and what a ``try`` does before it.
+    """
+    return chain.from_iterable(_decided_at(index, *step) for step in index.way_up(node))
+
+
+def _decided_at(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> Iterator[Condition]:
+    """What decides whether a part of a node is reached where the node is."""
+    if isinstance(parent, (ast.If, ast.IfExp, ast.While)):
+        if child is not parent.test:
+            holds = child is parent.body if isinstance(parent, ast.IfExp) else child not in parent.orelse
+            yield Condition(parent.test, holds, parent)
+    else:
+        yield from (Condition(each, True, parent) for each in _before(parent, child))
+    for other in index.before(child) if isinstance(child, ast.stmt) else ():
+        if isinstance(other, ast.Assert):
+            yield Condition(other.test, True, other)
+        elif isinstance(other, ast.If) and leaves(other.body[-1]):
+            yield Condition(other.test, False, other)
+        elif isinstance(other, ast.Expr) and called_name(other.value) == "importorskip":
+            yield Condition(other.value, True, other)
+
+
+def _before(parent: ast.AST, child: ast.AST) -> Iterable[ast.AST]:
+    """What a node asks, or does, before it comes to its part ``child``."""
+    if isinstance(parent, ast.BoolOp) or (isinstance(parent, ast.Try) and child not in parent.finalbody):
+        row: Iterable[ast.AST] = parent.values if isinstance(parent, ast.BoolOp) else parent.body
+        return takewhile(lambda each: each is not child, row)
+    if isinstance(parent, _DEFINITIONS):
+        return [each for each in parent.decorator_list if each is not child]
+    if isinstance(parent, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return [test for generator in parent.generators for test in generator.ifs if test is not child]
+    return ()
+
+
+# -- what a program does without ---------------------------------------------
+
+_EVERY_ERROR = frozenset({"Exception", "BaseException"})
+IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")
+MISSING = (*IMPORT_ERRORS, "AttributeError")
+# Names of torch's version, of questions for it, and of flags with the answer: TORCH_2_0, is_torch_version.
+_VERSION = re.compile(
+    r"torch.{0,60}version|torch(?:vision)?_?v?\d|is_torch_|(?:^|_)pt_?\d"
+    r"|torch_?(?:ge|gt|le|lt|at_least|greater|less|min|newer|older|higher|lower)",
+    re.IGNORECASE,
+)
+# What answers whether something is there, where it is named as that is.
+_THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
+# Who asks by a string whether a package is installed: is_package_available("bitsandbytes").
+_INSTALLED = re.compile(r"find_spec|avail|install|requirement", re.IGNORECASE)
+# What lists names: '"fused" in signature(AdamW).parameters'.
+_LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
+_PACKAGE = re.compile(r"\w+")
+_PACKAGES = ("torch.", "torchvision.")
+_OWN_VERSION = (
+    *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
+    *("torchvision.__version__", "torchvision.version.__version__"),
+)
+_MOST_FLAGS = 50
+_ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
+
+
+def catching(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> ast.Try | None:
+    """The ``try`` of the same function that catches one of some errors of a node, and raises none."""
+    for child, parent in _in_function(index, node):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            for handler in parent.handlers:
+                if handler.type is None or _names_one(handler.type, errors):
+                    raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+                    return None if raises or stops(handler.body[-1]) else parent
+    return None
+
+
+def is_caught(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> bool:
+    """Whether a node's function catches such an error: ``try``, ``suppress(…)``, ``pytest.raises(…)``."""
+    return catching(index, node, errors) is not None or any(
+        called_name(item.context_expr) in ("suppress", "raises", "assertRaises")
+        and _names_one(item.context_expr, errors)
+        for child, parent in _in_function(index, node)
+        if isinstance(parent, (ast.With, ast.AsyncWith)) and child in parent.body
+        for item in parent.items
+    )
+
+
+def _in_function(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Each node around one with its part, as far as the function goes."""
+    return takewhile(lambda pair: not isinstance(pair[1], FUNCTIONS), index.way_up(node))
+
+
+def _names_one(types: ast.AST, errors: Collection[str]) -> bool:
+    return not _EVERY_ERROR.union(errors).isdisjoint(map(bare_name, ast.walk(types)))
+
+
+def is_guarded(
+    index: ModuleIndex,
+    node: ast.AST,
+    missing: Collection[str],
+    errors: Collection[str] = MISSING,
+    absent: Callable[[str], bool] = lambda _name: False,
+) -> bool:
+    """Whether a program does without what is missing: it asks first, catches the error, or never runs it.
+
+    ``missing`` are the parts of a name that may be missing: ``amp`` and ``GradScaler``. ``absent`` says which
+    qualified names are missing, too: a program may ask for one of these instead.
+    """
+    if is_for_types(index, node) or is_caught(index, node, errors):
+        return True
+    handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
+    if any(handler.type is None or _names_one(handler.type, MISSING) for handler in handlers):
+        return True  # another way was tried first
+    return _Question(index, frozenset(missing), absent).is_asked_before(node)
+
+
+def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
+    """Whether a program asks whether there is a library before it comes to a node."""
+    question = _Question(index, frozenset({library}), versions=False)
+    aliases = getattr(node, "names", ()) if isinstance(node, ast.Import) else ()
+    # 'import bitsandbytes as bnb' behind 'if is_bnb_available():'
+    question.short = {alias.asname.lower() for alias in aliases if alias.asname}
+    return question.is_asked_before(node)
+
+
+def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
+    """Whether what decides that a node is reached asks for the value of a qualified name."""
+    parts = (part for condition in conditions(index, node) for part in walk(condition.test))
+    return any(
+        isinstance(part, (ast.Attribute, ast.Name)) and index.qualified_name(part) == name for part in parts
+    )
+
+
+def flags(index: ModuleIndex) -> Iterator[tuple[str, set[str]]]:
+    """The names at a module's top that hold or give an answer, each with what was asked for.
+
+    That are names of torch, packages and others, and ``version`` for torch's release.
+    """
+    for name, bindings in index.module_scope.bindings.items():
+        asked = {each for binding in bindings for each in _asked_by_flag(index, binding, set())} - {""}
+        if asked:
+            yield name, asked
+
+
+def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iterator[str]:
+    if id(binding) in seen or len(seen) > _MOST_FLAGS:
+        return
+    seen.add(id(binding))
+    for part in chain.from_iterable(map(walk, _answering(index, binding))):
+        if isinstance(part, ast.Call) and called_name(part) in ("hasattr", "getattr"):
+            yield string_value(part.args[1]) or "" if len(part.args) > 1 else ""
+        elif isinstance(part, ast.Call) and part.args and _INSTALLED.search(called_name(part)):
+            yield (_PACKAGE.match(string_value(part.args[0]) or "") or [""])[0]
+        elif isinstance(part, ast.alias):
+            yield part.name.rpartition(".")[2]
+        elif isinstance(part, (ast.Attribute, ast.Name)):
+            if index.qualified_name(part).startswith(_OWN_VERSION):
+                yield "version"
+            elif isinstance(part, ast.Name):
+                for other in index.bindings(part):
+                    yield from _asked_by_flag(index, other, seen)
+
+
+def is_for_types(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether only type checkers read a node: behind ``TYPE_CHECKING``, or in an annotation."""
+    for child, parent in index.way_up(node):
+        if isinstance(parent, ast.If) and child in parent.body and bare_name(parent.test) == "TYPE_CHECKING":
+            return True
+    around = annotated(index, node)
+    if around is None:
+        return False
+    is_local = isinstance(around, ast.AnnAssign) and index.function_of(around) is not None
+    # Postponed annotations are not evaluated either.
+    return is_local or any("__future__.annotations" in imported(each) for each in index.imports)
+
+
+def annotated(index: ModuleIndex, node: ast.AST) -> ast.AST | None:
+    """The parameter, function or assignment in whose annotation a node is; None where it is in none."""
+    for child, parent in index.way_up(node):
+        if child in (getattr(parent, "annotation", None), getattr(parent, "returns", None)):
+            return parent
+        if isinstance(parent, ast.stmt):
+            return None
+    return None
+
+
+def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
+    for test, holds, of in conditions(index, node):
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+            test = test.left
+        if isinstance(of, ast.If) and holds and index.qualified_name(test) == "torch.version.cuda":
+            return True
+    return False
+
+
+class _Question:
+    """Asks of conditions whether they are about what may be missing."""
+
+    def __init__(
+        self,
+        index: ModuleIndex,
+        missing: frozenset[str],
+        absent: Callable[[str], bool] = lambda _name: False,
+        versions: bool = True,
+    ) -> None:
+        self.index = index
+        self.versions = versions  # whether one for torch's version is about it, too
+        self.missing = missing
+        self.absent = absent
+        self.short: set[str] = set()  # the words that stand for what is missing in the name of an answer
+        self.asked: set[int] = set()  # the bindings and values that were looked at: once is enough
+
+    def is_asked_before(self, node: ast.AST) -> bool:
+        """Whether something that decides that a node is reached is about it."""
+        return any(self.is_asked_by(condition.test) for condition in conditions(self.index, node))
+
+    def is_asked_by(self, test: ast.AST) -> bool:
+        """Whether a condition, or what its names were assigned, asks for something or for the version."""
+        if id(test) in self.asked:
+            return False
+        self.asked.add(id(test))
+        return any(map(self._is_about, walk(test)))
+
+    def _is_about(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            if any(map(self._is_named, node.args)):
+                return True
+            if called_name(node) not in ("hasattr", "getattr") or len(node.args) < 2:
+                return False
+            # hasattr(torch, "_dynamo") before torch.compile
+            holder, name = self.index.qualified_name(node.args[0]), string_value(node.args[1])
+            return bool(holder and name) and self.absent(f"{holder}.{name}")
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return any(map(self.absent, imported(node)))
+        if isinstance(node, ast.Compare):
+            listed = node.comparators[0]
+            held = self.index.assigned(listed) if isinstance(listed, ast.Name) else []
+            texts = map(self.index.segment, [listed, *held])
+            return self._is_named(node.left) and bool(_LISTS.search(" ".join(texts)))
+        if isinstance(node, ast.alias):
+            return not self.missing.isdisjoint(node.name.split("."))
+        return isinstance(node, (ast.Name, ast.Attribute)) and self._is_answer(node)
+
+    def _is_named(self, node: ast.expr) -> bool:
+        return not self.missing.isdisjoint((string_value(node) or "").split("."))
+
+    def _is_answer(self, node: ast.Name | ast.Attribute) -> bool:
+        name, known = bare_name(node), self.index.qualified_name(node)
+        if known.startswith(_PACKAGES):  # torch.cuda.is_available() answers something else
+            return self.versions and known.startswith(_OWN_VERSION)
+        if self.versions and _VERSION.search(name):
+            return True
+        if _THERE.search(name) and (
+            any(part.lower() in name.lower() for part in self.missing)
+            or not self.short.isdisjoint(name.lower().split("_"))
+        ):
+            return True
+        if known and self.index.neighbours is not None:
+            wanted = self.missing.union(("version",)) if self.versions else self.missing
+            if not wanted.isdisjoint(self.index.neighbours.asked(known)):
+                return True
+        if isinstance(node, ast.Attribute):
+            return any(map(self.is_asked_by, self.index.stored_as(node)))
+        # It holds an answer: of a condition, of a function, or of what an import came to.
+        held = (_answering(self.index, binding) for binding in self.index.bindings(node))
+        return any(map(self.is_asked_by, chain.from_iterable(held)))
+
+
+def _answering(index: ModuleIndex, binding: Binding) -> Iterator[ast.AST]:
+    """What says what a name holds or gives: returns and conditions of a function, a value, what is tried."""
+    if isinstance(binding.node, FUNCTIONS):
+        inside = index.inside(binding.node)
+        for each in inside.statements if inside is not None else ():
+            if isinstance(each, (ast.Return, ast.If)):
+                yield each.test if isinstance(each, ast.If) else each
+    elif binding.kind == "assign" and isinstance(binding.value, ast.Constant):
+        # HAS_COMPILE = True, where that was found out
+        yield from (condition.test for condition in conditions(index, binding.node))
+    elif binding.kind == "assign" and isinstance(binding.value, _ANSWERS):
+        yield binding.value
+
+
+# -- what is sure to run -------------------------------------------------------
+# Loops count as run. Calls by other modules are not known: what only they call is not sure to run.
+
+_TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
+_CATCHING = frozenset({"suppress", "raises"})  # contextlib.suppress(…), pytest.raises(…)
+_QUIET = (ast.Return, ast.Continue, ast.Break)
+_STARTERS = frozenset({"spawn", "start_processes"})  # torch.multiprocessing runs the function they are given
+_WITH_INSTANCE = frozenset({"__init__", "__new__", "__post_init__", "forward"})
+
+
+def surely_runs(index: ModuleIndex, node: ast.AST, asked: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether a node runs when its module is imported, or its own code calls it, with no condition before it.
+
+    ``asked`` are the functions of which that is being found out.
+    """
+    for child, parent in index.way_up(node):
+        if _decides(parent, child) or isinstance(parent, ast.Lambda) or _left_before(index, child, _QUIET):
+            return False
+        if isinstance(parent, FUNCTIONS) and child in parent.body:
+            return parent not in asked and _is_called(index, parent, asked | {parent})
+    return True
+
+
+def is_conditional(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether some condition in the module, of its function or around that, decides whether a node runs.
+
+    A ``try`` that may catch what it raises is one, an ``assert`` or an early ``return`` before it, too.
+    """
+    leaving = (*LEAVING, ast.Assert)
+    way = index.way_up(node)
+    return any(_decides(parent, child) or _left_before(index, child, leaving) for child, parent in way)
+
+
+def in_other_branch(index: ModuleIndex, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two nodes lie in the two branches of one ``if``."""
+    inside = {id(node): node for node in index.above(other)}
+    for child, around in index.way_up(one):
+        if isinstance(around, ast.If) and id(around) in inside and id(child) not in inside:
+            return child in around.body or child in around.orelse
+    return False
+
+
+def _is_called(index: ModuleIndex, function: Function, asked: frozenset[ast.AST]) -> bool:
+    """Whether a call of the function is sure to run."""
+    owner = index.parent(function)
+    if isinstance(owner, ast.ClassDef) and function.name not in _WITH_INSTANCE:
+        scopes = filter(None, map(index.inside, owner.body))
+        members = ((use, index.parent(use)) for scope in scopes for use in index.uses("self", scope))
+        called = (use for use, each in members if bare_name(each) == function.name and index.call_of(each))
+    else:
+        defined = owner if isinstance(owner, ast.ClassDef) else function
+        calls = ((use, index.call_of(use) or index.parent(use)) for use in index.uses_of(defined))
+        called = (use for use, each in calls if index.call_of(use) or called_name(each) in _STARTERS)
+    return any(surely_runs(index, use, asked) for use in called)
+
+
+def _decides(parent: ast.AST, child: ast.AST) -> bool:
+    """Whether ``parent`` may leave out its part ``child``, or catch what that raises."""
+    if isinstance(parent, ast.If):
+        # if __name__ == "__main__":, which holds where the file is the program
+        names = isinstance(parent.test, ast.Compare) and bare_name(parent.test.left) == "__name__"
+        return child is not parent.test and not (names and child in parent.body)
+    if isinstance(parent, ast.IfExp):
+        return child is not parent.test
+    if isinstance(parent, ast.BoolOp):
+        return child is not parent.values[0]
+    if isinstance(parent, _TRIES):
+        goes_on = any(not stops(handler.body[-1]) for handler in parent.handlers)
+        return child in parent.handlers or (goes_on and child in parent.body)
+    if isinstance(parent, (ast.With, ast.AsyncWith)):
+        return any(called_name(item.context_expr) in _CATCHING for item in parent.items)
+    if isinstance(parent, ast.Assert):
+        return child is parent.msg
+    return isinstance(parent, (ast.ExceptHandler, ast.comprehension)) or type(parent).__name__ == "match_case"
+
+
+def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt], ...]) -> bool:
+    """Whether an earlier ``if`` of the same block may have left it, or an ``assert`` where that counts."""
+    for earlier in index.before(node) if isinstance(node, ast.stmt) else ():
+        last = earlier.body[-1] if isinstance(earlier, ast.If) else earlier
+        if isinstance(last, leaving) or (ends_run(last) and last is not earlier):
+            return True
+    return False
+
+
+# -- what a question for CUDA chooses ---------------------------------------------
+# One that stays as it is has the answer no on an NPU: what then does not run, and what runs in its place.
+
+_CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
+QUESTIONS = frozenset({"is_available", "device_count"})
+_ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
+_NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
+# Calls that read a version, or a number, from a text.
+_READS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "float", "int"})
+
+
+class Choice(NamedTuple):
+    """What does not run where a question for CUDA is answered with no, and what runs instead."""
+
+    skipped: Sequence[ast.AST]
+    taken: Sequence[ast.AST]
+
+
+def choices(index: ModuleIndex, node: ast.AST) -> list[Choice]:
+    """What a question for CUDA chooses, also by a name that holds its answer."""
+    holder, answer = decided(index, node)
+    asked = [(holder, answer)]
+    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
+        uses = (decided(index, use) for use in index.uses_of(holder.targets[0]))
+        asked = [(around, yes != answer) for around, yes in uses]
+    found, beside = [], _not_asked(index, node)
+    for around, value in asked:  # the condition is ``value`` on an NPU
+        if isinstance(around, (ast.If, ast.IfExp)):
+            ways = _body(around), _otherwise(index, around)
+            found.append(Choice([*ways[value], *beside], ways[not value]))
+    return found
+
+
+def _body(around: ast.If | ast.IfExp) -> Sequence[ast.AST]:
+    return around.body if isinstance(around, ast.If) else [around.body]
+
+
+def _otherwise(index: ModuleIndex, around: ast.If | ast.IfExp) -> Sequence[ast.AST]:
+    """What runs where a condition does not hold: of a body that leaves the block the statements behind it."""
+    if isinstance(around, ast.IfExp):
+        return [around.orelse]
+    return around.orelse or ([*index.behind(around)] if isinstance(around.body[-1], LEAVING) else [])
+
+
+def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a question for a GPU decides that CUDA sources are compiled."""
+    if not isinstance(node, ast.Attribute) or node.attr not in QUESTIONS:
+        return False
+    skipped = (each for choice in choices(index, node) for each in choice.skipped)
+    return any(_CUDA_BUILD.search(index.data, *index.span(each)) for each in skipped)
+
+
+def keeps_from_operators(index: ModuleIndex, node: ast.AST, operators: Collection[object]) -> bool:
+    """Whether a question that stays as it is keeps an NPU from CUDA operators, where there is another way.
+
+    ``operators`` are the nodes that use one, see ``operator_uses``.
+    """
+    return _avoids(choices(index, node), operators)
+
+
+def prefers_operators(index: ModuleIndex, node: ast.AST, operators: Collection[object]) -> bool:
+    """Whether what is not asked for goes to CUDA operators, as an NPU does at a question for the CPU."""
+    return _avoids([Choice(taken, skipped) for skipped, taken in choices(index, node)], operators)
+
+
+def _avoids(found: Sequence[Choice], operators: Collection[object]) -> bool:
+    def holds(nodes: Sequence[ast.AST]) -> bool:
+        return any(inner in operators for node in nodes for inner in ast.walk(node))
+
+    return bool(found) and all(
+        holds(skipped) and not _is_refusal(taken) and not holds(taken) for skipped, taken in found
+    )
+
+
+def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
+    """The uses of CUDA operators, and those of functions and classes of the file that come to one."""
+    found: set[object] = set(uses)
+    named: set[Function | ast.ClassDef] = set()
+    fresh: Collection[ast.AST] = uses
+    while fresh:
+        owners: set[Function | ast.ClassDef] = set()
+        for use in fresh:  # the outermost one, where no choice inside it has another way
+            outer = [up for up in index.above(use) if isinstance(up, _DEFINITIONS)]
+            if outer and not any(_has_other_way(index, up, use) for up in index.above(use)):
+                owners.add(outer[-1])
+        owners -= named
+        named |= owners
+        fresh = [use for owner in owners for use in index.uses_of(owner) if use not in found]
+        found.update(fresh)
+    return found
+
+
+def is_inside(index: ModuleIndex, node: ast.AST, around: Sequence[ast.AST]) -> bool:
+    """Whether a node is one of others, or inside one."""
+    return any(up in around for up in (node, *index.above(node)))
+
+
+def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
+    if isinstance(around, ast.IfExp):
+        return use is not around.test
+    if isinstance(around, ast.If) and (other := _otherwise(index, around)):
+        return not _is_refusal(other)
+    before = index.before(around)
+    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
+
+
+def _is_refusal(way: Sequence[ast.AST]) -> bool:
+    return not way or isinstance(way[0], (ast.Raise, ast.Assert))
+
+
+def decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
+    """What a question is the condition of, or is assigned to, and what that is where the answer is no."""
+    child, around, value = node, index.parent(node), False
+    while around is not None:
+        if isinstance(around, ast.UnaryOp) and isinstance(around.op, ast.Not):
+            value = not value
+        elif isinstance(around, ast.Compare):
+            beside = around.comparators[0]
+            is_zero = isinstance(beside, ast.Constant) and beside.value == 0
+            turning = (ast.Eq,) if is_zero else _NEGATIVE
+            value = value != isinstance(around.ops[0], turning)
+        elif isinstance(around, ast.Call):
+            if child is not around.func and bare_name(around.func) not in _ASKING:
+                return None, value
+        elif not isinstance(around, (ast.BoolOp, ast.NamedExpr, ast.Tuple, ast.List, ast.Set, ast.Attribute)):
+            break
+        child, around = around, index.parent(around)
+    if isinstance(around, (ast.If, ast.IfExp)) and child is not around.test:
+        return None, value
+    return around, value
+
+
+def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
+    """What stands behind a question in the same ``and``: ``x.is_cuda and load_operators()``."""
+    for child, around in index.way_up(node):
+        if isinstance(around, ast.BoolOp):
+            behind = around.values[[each is child for each in around.values].index(True) + 1 :]
+            return [*behind] if isinstance(around.op, ast.And) else []
+        if not isinstance(around, (ast.Compare, ast.Call, ast.Attribute)):
+            break
+    return []
+
+
+def stops_without(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a program stops where a value is None, or an answer no: ``if version.cuda is None: raise``."""
+    test, around = node, index.parent(node)
+    holds = False
+    while isinstance(around, (ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call)):
+        if isinstance(around, ast.UnaryOp):
+            holds = not holds
+        elif isinstance(around, ast.Compare):
+            if not isinstance(around.ops[0], (ast.Is, ast.IsNot)):
+                return False
+            holds = isinstance(around.ops[0], ast.Is)
+        elif isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And) == holds:
+            return False  # the other conditions decide, too
+        elif isinstance(around, ast.Call) and around.func is not test:
+            return False
+        test, around = around, index.parent(around)
+    if isinstance(around, ast.Assert):
+        return test is around.test and not holds
+    if not isinstance(around, ast.If) or test is not around.test:
+        return False
+    taken = around.body if holds else around.orelse
+    return bool(taken) and (isinstance(taken[-1], ast.Raise) or ends_run(taken[-1]))
+
+
+def needs_value(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether None fails at once: ``torch.version.cuda.split(".")``, ``parse(torch.version.cuda)``."""
+    around = index.parent(node)
+    if isinstance(around, ast.Compare):
+        return isinstance(around.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+    reads = isinstance(around, ast.Call) and node in around.args and called_name(around) in _READS
+    return reads or isinstance(around, ast.Attribute)
+
+
+# -- code that has met NPUs before, and has a case for them beside the one for CUDA -----
+
+# The word first, then what is before it: a search for plain text is fast, and most files speak of input.
+_NPU_WORD = re.compile(r"npu(?<![^\W_]npu)(?![^\W\d_])")
+_NVIDIA = re.compile(r"nvidia|hopper|ampere|blackwell", re.IGNORECASE)
+_COMBINED = (ast.Compare, ast.BoolOp, ast.UnaryOp)
+
+
+def knows_npus(text: str) -> bool:
+    """Whether a text speaks of NPUs at all."""
+    lower = text.lower()
+    return "hccl" in lower or "ascend" in lower or bool(_NPU_WORD.search(lower))
+
+
+def _speaks_of_npus(test: ast.AST) -> bool:
+    for node in ast.walk(test):
+        name = last_name(node) if isinstance(node, (ast.Attribute, ast.Name)) else string_value(node)
+        if name is not None and knows_npus(name):
+            return True
+    return False
+
+
+def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is in the CUDA branch of code that also has a branch for NPUs.
+
+    That is: another test of the same if-chain or conditional expression, or an
+    earlier ``if …: return`` of the same block, speaks of NPUs, or another ``if``
+    of the block does the same for them. Or it is in a comparison that another
+    one of the block makes with an NPU's name.
+    """
+    for child, parent in index.way_up(node):
+        if isinstance(parent, ast.Compare) and _compared_with_npu(index, parent):
+            return True
+        for test, holds, of in _decided_at(index, child, parent):
+            if isinstance(of, (ast.If, ast.IfExp)) and not holds and _speaks_of_npus(test):
+                last = None if of is parent or isinstance(of, ast.IfExp) or of.orelse else of.body[-1]
+                if of is parent or (isinstance(last, LEAVING) and not isinstance(last, ast.Raise)):
+                    return True
+        if isinstance(parent, ast.If) and child not in parent.orelse:
+            if any(map(_speaks_of_npus, _tests_behind(parent))) or _has_twin(index, parent):
+                return True
+        if isinstance(parent, _DEFINITIONS):
+            return False
+    return False
+
+
+def _tests_behind(holder: ast.If) -> Iterator[ast.expr]:
+    """The tests of each ``elif`` of an ``if``."""
+    while len(holder.orelse) == 1 and isinstance(following := holder.orelse[0], ast.If):
+        yield following.test
+        holder = following
+
+
+def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
+    """Whether another ``if`` of the block does for NPUs, name by name, what this one does for CUDA."""
+
+    def as_for_cuda(one: ast.If) -> str:
+        text = " ".join(map(ast.dump, one.body)).lower()
+        return text.replace("npu", "cuda").replace("hccl", "nccl")
+
+    others = [each for each in index.block(holder) if isinstance(each, ast.If) and each is not holder]
+    others = [each for each in others if _speaks_of_npus(each.test)]
+    return bool(others) and as_for_cuda(holder) in map(as_for_cuda, others)
+
+
+def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:
+    """Whether ``IS_NPU = platform == "npu"`` stands in the same block as ``IS_CUDA = platform == "cuda"``."""
+    outside = (up for up in index.above(compare) if not isinstance(up, (ast.BoolOp, ast.UnaryOp)))
+    statement = next(outside, None)
+    if not isinstance(statement, ast.Assign):
+        return False
+    block = getattr(index.parent(statement), "body", ())
+    others = (each.value for each in block if isinstance(each, ast.Assign) and each is not statement)
+    inner = (each for value in others for each in ast.walk(value) if isinstance(each, ast.Compare))
+    compared = ast.dump(compare.left)
+    return any(ast.dump(each.left) == compared and _speaks_of_npus(each) for each in inner)
+
+
+def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
+    """Whether a place inside a node holds a conditional expression that has a case for NPUs."""
+    return any(
+        start <= index.start(each) and index.end(each) <= end and _speaks_of_npus(each.test)
+        for each in walk(node)
+        if isinstance(each, ast.IfExp)
+    )
+
+
+def patches_cuda(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a node is patched into ``torch.cuda``: ``torch.cuda.graph = torch.npu.graph``."""
+    is_stored = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+    return is_stored and index.qualified_name(node).startswith("torch.cuda.")
+
+
+def is_flag_for_nvidia(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a comparison's outcome gets a name that says NVIDIA: ``IS_NVIDIA = platform == "cuda"``."""
+    if not isinstance(index.parent(node), _COMBINED):
+        return False
+    holder = next((up for up in index.above(node) if not isinstance(up, _COMBINED)), None)
+    names = [last_name(target) for target in holder.targets] if isinstance(holder, ast.Assign) else []
+    if isinstance(holder, ast.Return) and (function := index.function_of(holder)) is not None:
+        names = [function.name]
+    return any(map(_NVIDIA.search, names))
+
+
+def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
+    """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
+    parent = index.parent(node)
+    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        return has_npu(index, parent, parent.elts)
+    if isinstance(parent, ast.Dict):
+        if not has_npu(index, parent, parent.keys):
+            return False
+        of_cuda = (value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda")
+        return node in parent.keys or node in of_cuda
+    if isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
+        return has_npu(index, owner, (item.value for item in owner.body if isinstance(item, ast.Assign)))
+    return False
+
+
+def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
+    """Whether one of the values in a holder is an NPU's name; each of thousands of them asks."""
+
+    def find() -> bool:
+        texts = filter(None, map(string_value, values))
+        return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
+
+    return index.once(("npu in", holder), find)

@@ -1,0 +1,288 @@
+"""Where a value comes from: what an expression may be, through names, attributes, keys, branches and calls.
+
+``made_from`` answers for rules and conversions; the other functions are its steps, for those who need one.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterator
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+
+from migrator.names.tree import (
+    FUNCTIONS,
+    Function,
+    argument_of,
+    arguments_of,
+    called_name,
+    parameters,
+    string_value,
+)
+
+if TYPE_CHECKING:
+    from migrator.names.index import ModuleIndex
+    from migrator.names.scopes import Binding
+
+# Functions that give what they are given, as far as its dtype goes.
+_KEEPING = frozenset(
+    "torch.stack torch.cat torch.concat torch.hstack torch.vstack torch.sum torch.mean torch.add torch.div"
+    " torch.mul torch.as_tensor torch.clone torch.squeeze torch.unsqueeze torch.flatten".split()
+)
+_BUILTINS = frozenset({"list", "tuple", "sorted", "reversed", "sum"})
+# Methods behind which a tensor has another dtype, or is none.
+_CHANGING = frozenset(
+    "float half bfloat16 int long short bool byte type item tolist numpy type_as size".split()
+)
+_DTYPES = frozenset(
+    "torch.float32 torch.float torch.float16 torch.half torch.bfloat16 torch.float64 torch.double torch.int32"
+    " torch.int torch.int64 torch.long torch.int16 torch.short torch.int8 torch.uint8 torch.bool".split()
+)
+_MOST_STEPS = 1000  # back from one expression; no person's program has as many
+_BLOCKS_OF_THEIR_OWN = (*FUNCTIONS, ast.ClassDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# The keywords under which a reducing collective takes its tensors.
+_TENSORS = ("tensor", "output", "input")
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function of the file, by its place and its name."""
+
+    function: Function
+    place: int
+    name: str
+
+
+def made_from(index: ModuleIndex, node: ast.expr, inside: bool = False) -> Iterator[ast.expr]:
+    """Everything that the value of an expression may be, as far back as the file shows.
+
+    What is known last may be the name of a parameter. With ``inside`` also all that may be in it, or that
+    gives it its dtype: what only changes the shape of a tensor, or its place, is looked through.
+    """
+    seen: set[ast.AST] = set()
+    # With the key under which a value is asked for, where that is known.
+    waiting: list[tuple[ast.expr, Optional[str]]] = [(node, None)]
+    while waiting and len(seen) < _MOST_STEPS:
+        each, key = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        before = one_step_back(index, each)
+        if inside and isinstance(each, ast.Name):
+            before = [*(before or ()), *_put_in(index, each, key)] or None
+        elif inside and before is None:
+            before = _inside(index, each)
+        if before is None or parameter_of(index, each) is not None:
+            yield each
+        key = string_value(each.slice) if isinstance(each, ast.Subscript) else None
+        waiting += ((value, key) for value in before or ())
+
+
+def one_step_back(index: ModuleIndex, node: ast.expr) -> Optional[list[ast.expr]]:
+    """The expressions of which one gives an expression its value; None where the file shows none."""
+    if isinstance(node, ast.Name):
+        return index.assigned(node) or None
+    if isinstance(node, ast.Attribute):
+        return index.stored_as(node) or None
+    if isinstance(node, ast.Call):
+        function = index.function_called(node)
+        return (returned_values(index, function) or None) if function is not None else None
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, (ast.Subscript, ast.NamedExpr, ast.Await, ast.Starred)):
+        return [node.value]
+    return (list(node.values) or None) if isinstance(node, ast.Dict) else None
+
+
+def made_with(index: ModuleIndex, source: ast.expr, dtypes: Container[str]) -> Optional[ast.expr]:
+    """What gives a tensor one of ``dtypes``: ``dtype=torch.float64``, ``.double()``, a constructor."""
+    node = source
+    while isinstance(node, ast.Call):
+        for value in arguments_of(node):
+            name = index.qualified_name(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+            if name in dtypes:
+                return value
+            if name in _DTYPES:
+                return None
+        if index.qualified_name(node.func) in dtypes:
+            return node.func
+        if not isinstance(node.func, ast.Attribute) or node.func.attr in _CHANGING:
+            return None
+        if node.func.attr == "double" and not node.args:
+            return node.func
+        node = node.func.value
+    return None
+
+
+def returned_values(index: ModuleIndex, function: Function) -> list[ast.expr]:
+    """What a function's return statements give."""
+    return [value for value in index.returned(function) if value is not None]
+
+
+def _inside(index: ModuleIndex, node: ast.expr) -> Optional[list[ast.expr]]:
+    """What may be in a value, or gives it its dtype; None where nothing in the file does."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return node.elts
+    if isinstance(node, ast.Dict):
+        return node.values
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        return [node.elt, *(generator.iter for generator in node.generators)]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if not isinstance(node, ast.Call):
+        return None
+    name = index.qualified_name(node.func)
+    if name in _KEEPING:
+        return None if any(keyword.arg == "dtype" for keyword in node.keywords) else node.args[:2]
+    if isinstance(node.func, ast.Name):
+        return node.args[:1] if node.func.id in _BUILTINS else None
+    if not isinstance(node.func, ast.Attribute) or name:
+        return None
+    if node.func.attr in _CHANGING:
+        return []
+    holds = node.func.attr in ("values", "items") or not _names_dtype(index, node)
+    return [node.func.value] if holds else None
+
+
+def _names_dtype(index: ModuleIndex, node: ast.Call) -> bool:
+    """Whether a method may give its result a dtype: ``x.to(torch.float64)``, ``x.double()``."""
+    if called_name(node) not in ("double", "to", "new_tensor", "new_zeros"):
+        return False
+    given = map(index.qualified_name, arguments_of(node))
+    return called_name(node) == "double" or any(name.startswith("torch.") for name in given)
+
+
+def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.expr]:
+    """What a name loops over, what is appended to it, and what is put under the key."""
+    found: list[ast.expr] = []
+    for binding in index.bindings(node):
+        if isinstance(binding.node, (ast.For, ast.AsyncFor)):
+            index.expand(binding.node)
+            found.append(binding.node.iter)
+    holds = any(map(_is_mapping, index.assigned(node)))
+    for use in index.uses_of(node):
+        around = index.parent(use)
+        call = index.call_of(around)
+        if call is not None and called_name(call) in ("append", "extend"):
+            found += call.args[:1]
+        if holds and isinstance(around, ast.Subscript) and around.value is use:
+            put, other = index.parent(around), string_value(around.slice)
+            if (
+                isinstance(put, ast.Assign)
+                and around in put.targets
+                and (key == other or None in (key, other))
+            ):
+                found.append(put.value)
+    return found
+
+
+def _is_mapping(value: ast.expr) -> bool:
+    """Whether a value is a dictionary by how it is made; what is put into a tensor takes its dtype."""
+    if isinstance(value, ast.Call):
+        return called_name(value) in ("dict", "OrderedDict", "defaultdict")
+    return isinstance(value, (ast.Dict, ast.DictComp))
+
+
+def parameter_of(index: ModuleIndex, node: ast.expr) -> Optional[Parameter]:
+    """The parameter of a function that a name is; None for any other expression."""
+    if not isinstance(node, ast.Name) or not any(
+        isinstance(each.node, ast.arg) for each in index.bindings(node)
+    ):
+        return None
+    owner = index.scope_of(node).owner(node.id)
+    if owner is None or not isinstance(owner.node, FUNCTIONS):
+        return None
+    names = [each.arg for each in parameters(owner.node.args)]
+    return Parameter(owner.node, names.index(node.id), node.id)
+
+
+class Bound(NamedTuple):
+    """What binds a name, in the order of ``lines``; ``every`` is it in the order of the text's walk."""
+
+    every: list[Binding]
+    bindings: list[Binding]
+    lines: list[int]
+
+
+def bound(index: ModuleIndex, node: ast.Name, changes: bool = True) -> Bound:
+    """What binds a name, with ``changes`` also what only changes it (``+=``); each of its uses asks."""
+    every = index.bindings(node)
+
+    def find() -> Bound:
+        bindings = [each for each in every if changes or not isinstance(each.node, ast.AugAssign)]
+        bindings.sort(key=lambda each: each.node.lineno)
+        return Bound(every, bindings, [each.node.lineno for each in bindings])
+
+    return index.once(("bound", id(every), changes), find)  # the list stays in use, as the answer holds it
+
+
+def last_assigned(index: ModuleIndex, node: ast.Name, changes: bool = True) -> Optional[Binding]:
+    """The binding that gave a name its value: the only one, or the last one before it in a block around it.
+
+    None where a branch, a later round of a loop or another function may have given it another one.
+    """
+    _, bindings, lines = bound(index, node, changes)
+    here = index.statement_of(node)
+    if len(bindings) == 1:
+        return bindings[0]
+    place = bisect_left(lines, getattr(here, "lineno", 0))
+    if not place:
+        return None
+    last = bindings[bisect_left(lines, lines[place - 1])]
+    for child, around in index.way_up(node):
+        if isinstance(child, ast.stmt) and index.block(last.node) is index.block(child):
+            return last
+        behind = bisect_right(lines, getattr(around, "end_lineno", 0))
+        if isinstance(around, _BLOCKS_OF_THEIR_OWN) or (isinstance(around, _LOOPS) and place < behind):
+            return None
+    return None
+
+
+def given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
+    """What the calls of a function or a method of the file give one of its parameters."""
+    function, place, name = parameter
+    if not isinstance(index.parent(function), ast.ClassDef):
+        yield from filter(None, given_by_each(index, parameter))
+    elif place:  # the first one is the object
+        of_name = (call for call in index.calls if isinstance(call.func, ast.Attribute))
+        found = (argument_of(call, name, place - 1) for call in of_name if called_name(call) == function.name)
+        yield from filter(None, found)
+
+
+def given_by_each(index: ModuleIndex, parameter: Parameter) -> list[Optional[ast.expr]]:
+    """What a function's parameter is given wherever the file names the function; None for what is unknown."""
+    calls = map(index.call_of, index.uses_of(parameter.function))
+    return [argument_of(call, parameter.name, parameter.place) if call else None for call in calls]
+
+
+class Reduced(NamedTuple):
+    """An expression whose value is reduced over the ranks: by the collective ``api``."""
+
+    value: ast.expr
+    api: str
+
+
+def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Reduced], list[Parameter]]:
+    """The values of a file that collectives reduce, and the parameters by which others hand them in.
+
+    ``reduces`` says of a qualified name whether it is such a collective.
+    """
+    found: list[Reduced] = []
+    handed_in: dict[tuple[Function, int], Parameter] = {}
+    waiting = [
+        Reduced(value, name)
+        for call in index.calls
+        if (name := index.qualified_name(call.func)) and reduces(name)
+        for value in (*call.args[:2], *(item.value for item in call.keywords if item.arg in _TENSORS))
+    ]
+    while waiting:
+        item = waiting.pop()
+        found.append(item)
+        for source in made_from(index, item.value, inside=True):
+            parameter = parameter_of(index, source)
+            if parameter is not None and parameter[:2] not in handed_in:
+                handed_in[parameter[:2]] = parameter
+                waiting += [Reduced(value, item.api) for value in given(index, parameter)]
+    return found, list(handed_in.values())

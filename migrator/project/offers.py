@@ -1,0 +1,105 @@
+"""What the files of a project offer to each other, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Optional
+
+# What a row says of its name, by its kind.
+LIGHTNING = "LightningModule"  # a class that derives from it
+SET_DEVICE = "set_device"  # what torch.cuda.set_device is given, as written; empty for more than a name
+DEVICE_KEY = "device key"  # a member or an item, in lower case, that goes into a device or is a backend
+LIBRARY = "library"  # a package that is imported, in which a word of devices has a meaning of its own
+MODULE = "module"  # a name that stands for torch, torch.cuda or apex.amp, which is the detail
+FOREIGN = "foreign"  # a file of another framework than PyTorch, which is the detail
+FLAG = "flag"  # a name that holds or gives an answer; the details are what it depends on
+REDUCER = "reducer"  # a function that reduces a parameter over the ranks: its place, its name as detail
+TAKER = "taker"  # a function or a class of which the argument at the place is a device
+WAITER = "waiter"  # a function that calls a collective, and chooses no device
+DOUBLE = "float64"  # a function that gives a tensor of float64
+DOUBLE_ATTRIBUTE = "float64 attribute"  # an attribute that holds one, in the class of the detail
+SAVED = "saved"  # the key of what ``weights_only`` does not read; details: what it is, and all keys beside it
+CALLED = "called"  # a function of another file that TorchScript may compile; the detail is why:
+SCRIPT, FORWARD = "script", "forward"
+# Without a name.
+SCRIPTS_MODULES = "scripts modules"  # torch.jit.script compiles more than functions of the same file
+CUDA_DEFAULT = "CUDA default"  # a CUDA type becomes the default type of tensors
+SCALES = "scales"  # there is a GradScaler that is no torch.amp.GradScaler, or apex.amp, which becomes one
+WAITS = "waits"  # torch.distributed.barrier is called
+CHOOSES = "chooses"  # the current device is chosen
+
+
+class Offer(NamedTuple):
+    """One thing that a file does to others, or has for them; a name of a definition is its full one."""
+
+    kind: str
+    name: str = ""
+    place: int = -1
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What all files of a project offer."""
+
+    rows: frozenset[Offer] = frozenset()
+
+    @classmethod
+    def of_all(cls, parts: Iterable[frozenset[Offer]]) -> Offers:
+        """What some files offer together."""
+        return cls(frozenset[Offer]().union(*parts))
+
+    def of(self, kind: str) -> list[Offer]:
+        """The rows of a kind, in order."""
+        return self._by_kind.get(kind, [])
+
+    def names(self, kind: str) -> frozenset[str]:
+        """The names in the rows of a kind; empty where there are none."""
+        return self._names.get(kind, frozenset())
+
+    def elsewhere(self, kind: str, name: str) -> Optional[Offer]:
+        """What is offered under a name that is imported.
+
+        The folder of a project may stand before its packages or not, and a package may hand on what its
+        modules define.
+        """
+        package, _, last = name.rpartition(".")
+        known = self._by_last.get((kind, last), ())
+        same = (each for full, each in known if full.endswith(f".{name}") or f".{name}".endswith(full))
+        inside = (each for full, each in known if package and f".{package}." in full)
+        return next(same, None) or next(inside, None)
+
+    def here(self, kind: str, name: str) -> Optional[Offer]:
+        """What is said of a name that a file defines, by its own name or that of a package around it."""
+        package, _, last = name.rpartition(".")
+        known = self._by_last.get((kind, last), ())
+        return next((each for full, each in known if _hands_on(full, f".{package}.")), None)
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Offer]]:
+        found: dict[str, list[Offer]] = {}
+        for row in sorted(self.rows):
+            found.setdefault(row.kind, []).append(row)
+        return found
+
+    @cached_property
+    def _names(self) -> dict[str, frozenset[str]]:
+        return {kind: frozenset(row.name for row in rows) for kind, rows in self._by_kind.items()}
+
+    @cached_property
+    def _by_last(self) -> dict[tuple[str, str], list[tuple[str, Offer]]]:
+        """The rows by their kinds and the last parts of their names, with a dot before the full ones."""
+        found: dict[tuple[str, str], list[tuple[str, Offer]]] = {}
+        for row in sorted(self.rows):
+            found.setdefault((row.kind, row.name.rpartition(".")[2]), []).append((f".{row.name}", row))
+        return found
+
+
+def _hands_on(full: str, package: str) -> bool:
+    """Whether a name is one of a package, or of a package around it; the project's folder may be left out."""
+    outer = full.rpartition(".")[0] + "."
+    return len(outer) > 1 and (
+        package.startswith(outer) or package.endswith(outer) or outer.endswith(package)
+    )
