@@ -13,11 +13,9 @@ from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
-from migrator.matchers.dotted import rank
-from migrator.matchers.entry import is_entry
 from migrator.matchers.finders import KINDS, QUERY
 from migrator.matchers.npu_import import imports_package, torch_npu_imports
-from migrator.matchers.packs import Rule
+from migrator.matchers.packs import Rule, rank
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import imported, parse
 from migrator.project.frameworks import TORCH
@@ -163,7 +161,7 @@ def _loads_torch(context: FileContext) -> bool:
 
     From torch 2.5 on torch loads torch_npu by itself.
     """
-    if context.version.autoloads_backends or not is_entry(context):
+    if context.version.autoloads_backends or not context.is_entry():
         return False
     names = (name for node in context.index.imports for name in imported(node))
     return any(context.project.owns(name, context.name) for name in names)

@@ -10,7 +10,6 @@ from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
-from migrator.matchers.entry import is_entry
 from migrator.matchers.npu_import import imports_package, insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.index import ModuleIndex
@@ -29,7 +28,7 @@ _STATEMENTS = (
 def transferred(context: FileContext, rule: Rule) -> list[Match]:
     """The import of torch_npu's run-time patching for a file that is started and imports torch."""
     index = context.index
-    if not is_entry(context) or not imports_package(index, "torch"):
+    if not context.is_entry() or not imports_package(index, "torch"):
         return []
     if any("transfer_to_npu" in index.segment(node) for node in index.imports):
         return []
@@ -82,7 +81,7 @@ def with_specified_device(context: FileContext, rule: Rule) -> list[Match]:
     None where it has the variable.
     """
     index = context.index
-    if not imports_package(index, "torch") or not is_entry(context) or _VARIABLE in index.text:
+    if not imports_package(index, "torch") or not context.is_entry() or _VARIABLE in index.text:
         return []
     docstring = ast.get_docstring(index.tree, clean=False) is not None
     body = index.tree.body[1 if docstring else 0 :]

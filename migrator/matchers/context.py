@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING, NamedTuple, Optional, cast
+from typing import TYPE_CHECKING, NamedTuple, Optional, TypedDict, cast
 
 from migrator.api_support.verdict_type import Verdict, of_rule
 from migrator.api_support.versions import TorchVersion
+from migrator.files.document import is_notebook
 from migrator.files.file_types import is_of_ci
 from migrator.files.lines import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
@@ -20,6 +21,8 @@ from migrator.names.what_is import Elsewhere, Value, what_is
 from migrator.project.project import Project
 
 if TYPE_CHECKING:  # a hook does without
+    from typing_extensions import Unpack
+
     from migrator.other_files.index import Span, TextIndex
     from migrator.project.programs import Vocabularies
 
@@ -63,6 +66,35 @@ class FileContext:
             if name and rule.fits(name) and isinstance(getattr(node, "ctx", None), ast.Load):
                 yield node, name
 
+    def is_entry(self) -> bool:
+        """Whether the file is one that is started, as every notebook is.
+
+        It asks whether it is ``__main__``, or runs something at its top level: a loop, a ``with``, or a call
+        whose result nobody keeps.
+        """
+        if is_notebook(self.name):
+            return True
+        index = self.index
+        own = {node.name for node in index.functions}
+        for node in index.tree.body:
+            if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
+                return True
+            if isinstance(node, (ast.For, ast.While, ast.With)):
+                return True
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                called = node.value.func
+                if isinstance(called, ast.Name) and (called.id in own or called.id == "print"):
+                    return True
+                if isinstance(called, ast.Attribute) and called.attr in (
+                    "fit",
+                    "train",
+                    "run",
+                    "Fire",
+                    "main",
+                ):
+                    return True
+        return False
+
 
 @dataclass(frozen=True)
 class TextContext:
@@ -99,35 +131,41 @@ class Match(NamedTuple):
         return self.finding.fix.edits if self.finding.fix else ()
 
 
+class Said(TypedDict, total=False):
+    """What a finding says otherwise than its rule, and what its fix writes."""
+
+    api: str
+    edits: Sequence[Edit]
+    message: str
+    advice: str
+    severity: str
+    safety: str
+
+
 def found(
     context: FileContext,
     rule: Rule,
     node: ast.AST,
     *,
-    api: str = "",
-    edits: Sequence[Edit] = (),
-    message: str = "",
-    advice: str = "",
     status: str | None = None,
     verdict: Verdict | None = None,
-    severity: str = "",
-    safety: str = "",
     certainty: str = "",
     needs_npu: Optional[bool] = None,
     span: tuple[int, int] | None = None,
     claims: bool = False,
     form: str = "",
+    **said: Unpack[Said],
 ) -> Match:
     """A finding of a rule at a node, with the rule's own words where none are given.
 
     ``{api}`` in the rule's message and advice is replaced by the API's name. Whether the fix needs torch_npu
     says the rule, else the caller, else the kind of the rule.
     """
-    index = context.index
+    index, api = context.index, said.get("api", "")
     start, end = span = span or index.span(node)
     if index.data[end - 1 : end] in (b"\r", b"\n"):
         span = start, start + len(index.data[start:end].rstrip(b"\r\n"))
-    finding = finding_at(rule, index.lines, span, api, edits, message, advice, severity, safety)._replace(
+    finding = _finding(rule, index.lines, span, **said)._replace(
         verdict=verdict or of_rule(intern(api), rule.status if status is None else status),
         certainty=certainty,
         form=form,
@@ -137,54 +175,31 @@ def found(
     return Match(finding, node, next(each for each in needs if each is not None), span if claims else None)
 
 
-def found_in_text(
-    context: TextContext,
-    rule: Rule,
-    span: Span,
-    *,
-    api: str,
-    edits: Sequence[Edit] = (),
-    message: str = "",
-    advice: str = "",
-    severity: str = "",
-    safety: str = "",
-) -> Match:
+def found_in_text(context: TextContext, rule: Rule, span: Span, **said: Unpack[Said]) -> Match:
     """A finding of a rule at a place, with the rule's own words where none are given.
 
     What a CI system runs on which machines is not in the project: there only safe fixes are made.
     """
-    advice = advice or rule.advice
-    if edits and (safety or rule.fix) != "safe" and is_of_ci(context.index.name):
-        written = " ".join(edit.text.strip() for edit in edits).strip()
-        advice = advice or _(
-            "Write {written} here, where the job's machine has NPUs.", written=written or "nothing"
-        )
-        edits = ()
-    finding = finding_at(rule, context.index.lines, span, api, edits, message, advice, severity, safety)
-    return Match(finding, _NOWHERE, needs_npu=False)
+    edits = said.get("edits", ())
+    if edits and (said.get("safety") or rule.fix) != "safe" and is_of_ci(context.index.name):
+        written = " ".join(edit.text.strip() for edit in edits).strip() or "nothing"
+        advice = _("Write {written} here, where the job's machine has NPUs.", written=written)
+        said = {**said, "edits": (), "advice": said.get("advice") or rule.advice or advice}
+    return Match(_finding(rule, context.index.lines, span, **said), _NOWHERE, needs_npu=False)
 
 
-def finding_at(
-    rule: Rule,
-    lines: Lines,
-    span: tuple[int, int],
-    api: str,
-    edits: Sequence[Edit],
-    message: str,
-    advice: str,
-    severity: str,
-    safety: str,
-) -> Finding:
+def _finding(rule: Rule, lines: Lines, span: tuple[int, int], **said: Unpack[Said]) -> Finding:
     """A finding of a rule at a place of a text, with the rule's own words where none are given."""
+    api, edits = said.get("api", ""), said.get("edits")
     return Finding(
         rule.code,
-        _filled(message or rule.message or rule.summary, api),
+        _filled(said.get("message") or rule.message or rule.summary, api),
         *lines.ends(span),
-        cast(Severity, severity or rule.severity),
+        cast(Severity, said.get("severity") or rule.severity),
         rule.name,
         intern(api),
-        _filled(advice or rule.advice, api),
-        Fix(tuple(edits), cast(Safety, safety or rule.fix)) if edits else None,
+        _filled(said.get("advice") or rule.advice, api),
+        Fix(tuple(edits), cast(Safety, said.get("safety") or rule.fix)) if edits else None,
         span,
         url=next(iter(rule.links), ""),
         verdict=of_rule(intern(api), rule.status),

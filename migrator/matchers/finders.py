@@ -5,7 +5,7 @@ A file needs few of the handlers, and only those are imported.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, get_args
 
@@ -76,6 +76,10 @@ ON = {
     **dict.fromkeys(("call", "decorator", "base", "name"), Finder("query.queries", goes_by="names")),
     **dict.fromkeys(("member", "string", "expression"), Finder("query.queries")),
 }
+_no_npu = partial(Finder, needs_npu=False)
+_no_match = partial(Finder, takes_match=False)
+_neither = partial(Finder, takes_match=False, needs_npu=False)
+_other = partial(Finder, takes_match=False, other=True)  # of files that are no Python
 
 KINDS = {
     QUERY: ON["call"],
@@ -84,112 +88,76 @@ KINDS = {
     "method": Finder("kinds.method", "find_methods", replaces="must"),
     "attribute": Finder("kinds.method", "find_attributes", replaces="may"),
     "string": Finder("kinds.string", replaces="may"),
-    "env": Finder("kinds.env", words_from="env_vars", takes_match=False, needs_npu=False),
+    "env": _neither("kinds.env", words_from="env_vars"),
     "pattern": Finder("kinds.pattern", replaces="may"),
-    # Of files that are no Python.
-    "variable": Finder(
-        "kinds.setting", "find_variables", words_from="env_vars", takes_match=False, other=True
-    ),
+    "variable": _other("kinds.setting", "find_variables", words_from="env_vars"),
     "setting": Finder("kinds.setting", other=True),
-    "program-option": Finder(
-        "kinds.setting", "find_program_options", words_from="program_options", takes_match=False, other=True
-    ),
-    "manifest": Finder("kinds.container", "find_manifests", takes_match=False, other=True),
-    "container": Finder("kinds.container", takes_match=False, other=True),
+    "program-option": _other("kinds.setting", "find_program_options", words_from="program_options"),
+    "manifest": _other("kinds.container", "find_manifests"),
+    "container": _other("kinds.container"),
     "command": Finder("kinds.command", other=True),
     "body": Finder("kinds.command", "find_bodies", other=True),
-    "mpi-line": Finder("kinds.command", "find_mpi_lines", takes_match=False, other=True),
-    "requirement": Finder("kinds.requirement", takes_match=False, other=True),
-    "image": Finder("kinds.container", "find_images", takes_match=False, other=True),
+    "mpi-line": _other("kinds.command", "find_mpi_lines"),
+    "requirement": _other("kinds.requirement"),
+    "image": _other("kinds.container", "find_images"),
 }
 
 # Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.
 HANDLERS = {
-    "none": Finder("", "", takes_match=False, needs_npu=False),
-    "api-verdicts": Finder("structural.api_verdicts", words_from="torch_apis", takes_match=False),
+    "none": _neither("", ""),
+    "api-verdicts": _no_match("structural.api_verdicts", words_from="torch_apis"),
     "apex-amp": Finder("structural.apex_amp", goes_by="names"),
-    "checkpoint-load": Finder(
-        "structural.torch_load", "find_without_place", goes_by="names", needs_npu=False
-    ),
-    "code-text": Finder("structural.code_text", takes_match=False),
+    "checkpoint-load": _no_npu("structural.torch_load", "find_without_place", goes_by="names"),
+    "code-text": _no_match("structural.code_text"),
     "command-mention": Finder("structural.command_output", "find_mentions"),
     "command-output": Finder("structural.command_output", "find_runs"),
-    "cuda-branch": Finder("structural.cuda_branch", takes_match=False),
+    "cuda-branch": _no_match("structural.cuda_branch"),
     "config-text": Finder("structural.config_text"),
-    "cuda-definition": Finder("structural.cuda_definition", needs_npu=False),
+    "cuda-definition": _no_npu("structural.cuda_definition"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
     "cuda-library": Finder("structural.cuda_library"),
-    "cuda-operator-use": Finder(
-        "structural.cuda_operators", "find_uses", words_from="cuda_operators", takes_match=False
-    ),
-    "cuda-way": Finder(
-        "structural.cuda_branch",
-        "find_ways_of_the_cpu",
-        words_from="cuda_operators",
-        takes_match=False,
-        needs_npu=False,
-    ),
+    "cuda-operator-use": _no_match("structural.cuda_operators", "find_uses", words_from="cuda_operators"),
+    "cuda-way": _neither("structural.cuda_branch", "find_ways_of_the_cpu", words_from="cuda_operators"),
     "device-before-collective": Finder("structural.device_before_collective"),
-    "device-slice": Finder(
-        "structural.device_slice", takes_match=False, asks_project=True, settled=True, needs_npu=False
-    ),
+    "device-slice": _neither("structural.device_slice", asks_project=True, settled=True),
     "driver-library": Finder("structural.driver_library"),
     "dynamic-batches": Finder("structural.dynamic_shapes", "find_batches"),
     "dynamic-calls": Finder("structural.dynamic_shapes", "find_calls"),
-    "dynamic-masks": Finder("structural.dynamic_shapes", "find_masks", takes_match=False),
-    "equivalent-function": Finder("structural.equivalent_functions", goes_by="names", needs_npu=False),
-    "float64-collective": Finder("structural.float64_collective", goes_by="names", needs_npu=False),
-    "float64-handed-over": Finder(
-        "structural.float64_collective",
-        "find_handed_over",
-        words_from="reducers",
-        takes_match=False,
-        needs_npu=False,
+    "dynamic-masks": _no_match("structural.dynamic_shapes", "find_masks"),
+    "equivalent-function": _no_npu("structural.equivalent_functions", goes_by="names"),
+    "float64-collective": _no_npu("structural.float64_collective", goes_by="names"),
+    "float64-handed-over": _neither(
+        "structural.float64_collective", "find_handed_over", words_from="reducers"
     ),
-    "fused-optimizer": Finder("structural.optimizers", "find_fused", needs_npu=False),
+    "fused-optimizer": _no_npu("structural.optimizers", "find_fused"),
     "int-device": Finder("structural.int_device"),
-    "library-default": Finder(
-        "structural.library_defaults", goes_by="packages", takes_match=False, asks_project=True
+    "library-default": _no_match("structural.library_defaults", goes_by="packages", asks_project=True),
+    "library-equivalent": _no_npu("structural.library_equivalents", goes_by="names"),
+    "moved-value": _neither("structural.moved_value"),
+    "lightning": _no_npu("structural.added_imports", "find_lightning", goes_by="names"),
+    "library-function": _no_match(
+        "structural.library_defaults", "find_functions", words_from="library_functions"
     ),
-    "library-equivalent": Finder("structural.library_equivalents", goes_by="names", needs_npu=False),
-    "moved-value": Finder("structural.moved_value", takes_match=False, needs_npu=False),
-    "lightning": Finder("structural.added_imports", "find_lightning", goes_by="names", needs_npu=False),
-    "library-function": Finder(
-        "structural.library_defaults", "find_functions", words_from="library_functions", takes_match=False
-    ),
-    "memory-format": Finder("structural.memory_format", goes_by="names", needs_npu=False),
-    "replaced-names": Finder("structural.added_imports", "find_early_imports", needs_npu=False),
-    "map-location": Finder("structural.torch_load", "find_map_locations", needs_npu=False),
-    "numpy-name": Finder("structural.numpy_names", goes_by="modules", needs_npu=False),
-    "npu-code": Finder(
-        "structural.absent_names",
-        "find_of_npus",
-        words_from="npu_names",
-        takes_match=False,
-        settled=True,
-        needs_npu=False,
-    ),
-    "operator-form": Finder(
-        "structural.operator_forms", words_from="cuda_operators", takes_match=False, needs_npu=False
-    ),
-    "optimizer-betas": Finder("structural.optimizers", "find_betas", needs_npu=False),
-    "outside-device": Finder(
-        "structural.added_imports", "find_outside_devices", needs_npu=False, only_imports=True
-    ),
+    "memory-format": _no_npu("structural.memory_format", goes_by="names"),
+    "replaced-names": _no_npu("structural.added_imports", "find_early_imports"),
+    "map-location": _no_npu("structural.torch_load", "find_map_locations"),
+    "numpy-name": _no_npu("structural.numpy_names", goes_by="modules"),
+    "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
+    "operator-form": _neither("structural.operator_forms", words_from="cuda_operators"),
+    "optimizer-betas": _no_npu("structural.optimizers", "find_betas"),
+    "outside-device": _no_npu("structural.added_imports", "find_outside_devices", only_imports=True),
     "legacy-function": Finder("structural.old_forms", "find_legacy_functions", goes_by="names"),
-    "provider-options": Finder("structural.provider_options", needs_npu=False),
+    "provider-options": _no_npu("structural.provider_options"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
-    "release-names": Finder(
-        "structural.absent_names", words_from="torch_names", takes_match=False, needs_npu=False
-    ),
-    "started-script": Finder("structural.started_script", needs_npu=False),
+    "release-names": _neither("structural.absent_names", words_from="torch_names"),
+    "started-script": _no_npu("structural.started_script"),
     "tensor-type-default": Finder("structural.tensor_type_default"),
     "tensor-type-constructors": Finder(
         "structural.tensor_type_default", "find_constructors", words_from="legacy_constructors"
     ),
     "tensor-type-modules": Finder("structural.tensor_type_default", "find_modules"),
-    "setup-packages": Finder("kinds.requirement", "find_in_setup", takes_match=False),
+    "setup-packages": _no_match("kinds.requirement", "find_in_setup"),
     "training-settings": Finder("structural.training_step", "find_settings", words_from="training_loops"),
-    "weights-only": Finder("structural.torch_load", "find_without_pickle", goes_by="names", needs_npu=False),
+    "weights-only": _no_npu("structural.torch_load", "find_without_pickle", goes_by="names"),
     "training-step": Finder("structural.training_step", words_from="training_loops"),
 }

@@ -1,9 +1,16 @@
-"""Options of rules: from what a pack writes to the dataclass that a kind of rule declares."""
+"""Options of rules: from what a pack writes to the dataclass that a kind of rule declares.
+
+Of regular expressions only those are taken that cannot take long: a pack may come with the tree that is
+looked at, and Python's ``re`` tries every way in which one can be fitted. ``(\\w+)+!`` takes years on a word
+of forty letters.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from migrator.field_types import field_types
@@ -12,6 +19,10 @@ from migrator.language import N_, _
 T = TypeVar("T")
 SAID = {"said": True}  # the metadata of an option that people read: a text, or a mapping to texts
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
+EXPRESSION = {"expression": True}  # the metadata of an option that is one
+LONGEST = 100  # characters of a text that are looked at
+_MOST_WAYS = 20_000  # that is two repeats, one behind the other
+_PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name before Python 3.11
 _WORDS = {str: N_("a string"), bool: N_("true or false"), int: N_("a whole number")}
 
 
@@ -92,3 +103,56 @@ def _described(wanted: Any) -> str:
     if get_origin(wanted) is tuple:
         return _("a list, each item {parts}", parts=_described(parts[0]))
     return _(_WORDS.get(wanted, N_("a mapping")))
+
+
+def check_expressions(options: Any) -> None:
+    """Raises OptionError for an option that should be a regular expression, and is none or may take long."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if is_dataclass(value):
+            check_expressions(value)
+        elif field.metadata.get("expression"):
+            for text in (value,) if isinstance(value, str) else value:
+                check_expression(field.name, text)
+
+
+def check_expression(name: str, text: str) -> None:
+    """Raises OptionError for a text that is no regular expression, or may take long."""
+    try:
+        ways = _ways(import_module(_PARSER).parse(text))
+    except (re.error, OverflowError, RecursionError) as error:
+        said = _("{name!r}: {text!r} is no regular expression: {error}", name=name, text=text, error=error)
+        raise OptionError(name, said) from None
+    if ways > _MOST_WAYS:
+        about = {
+            "name": name,
+            "text": text,
+            "advice": _("repeat only single characters and sets of them, at most two in a row"),
+        }
+        said = _("{name!r}: the regular expression {text!r} may take too long: {advice}", **about)
+        raise OptionError(name, said)
+
+
+def _ways(items: Iterable[tuple[Any, Any]]) -> int:
+    """In how many ways a parsed expression fits a text at one place, at most; very many are cut."""
+    ways = 1
+    for operator, value in items:
+        ways = min(ways * _ways_of(str(operator), value), _MOST_WAYS + 1)
+    return ways
+
+
+def _ways_of(operator: str, value: Any) -> int:
+    if operator == "BRANCH":
+        return sum(map(_ways, value[1]))
+    if operator.endswith("_REPEAT"):
+        least, most, inside = value
+        most = min(int(most), LONGEST)
+        inner = min(_ways(inside), _MOST_WAYS + 1)
+        return sum(inner**times for times in range(min(int(least), most), most + 1))
+    if operator in ("SUBPATTERN", "ASSERT", "ASSERT_NOT"):
+        return _ways(value[-1])
+    if operator == "ATOMIC_GROUP":
+        return _ways(value)
+    if operator == "GROUPREF_EXISTS":
+        return sum(_ways(each) for each in value[1:] if each)
+    return 1

@@ -29,8 +29,7 @@ from migrator.core.rules import SPECIFY_DEVICE
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, instead_of, put_around
-from migrator.matchers.kinds.method import HOLDS_COMPARISON, compared_type
-from migrator.matchers.kinds.move import called_to
+from migrator.matchers.kinds.method import HOLDS_COMPARISON, called_to, compared_type
 from migrator.matchers.packs import Rule
 from migrator.names.device_strings import written
 from migrator.names.index import ModuleIndex

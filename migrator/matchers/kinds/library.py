@@ -12,8 +12,7 @@ from typing import Literal, Optional
 from migrator.findings.finding import Severity
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import rule_of
-from migrator.matchers.packs import Options, Rule
+from migrator.matchers.packs import Options, Rule, rule_of
 from migrator.names.conditions import (
     IMPORT_ERRORS,
     catching,

@@ -1,4 +1,13 @@
-"""Kinds ``method`` and ``attribute``: members of tensors, modules and storages."""
+"""Kinds ``method`` and ``attribute``: members of tensors, modules and storages.
+
+``.cuda(…)`` becomes ``.to(…)`` where ``.npu(…)`` means something else:
+
+- TorchScript compiles ``.to("npu")``, and knows no ``.npu()``.
+- ``torch.nn.Module.npu`` ignores the device that it is given before torch_npu 26.1, and takes nothing but a
+  whole number since (the sources of each release; seen with torch_npu 2.13).
+- A class of a library with a ``cuda()`` of its own has no ``npu()`` to it, or only the one of modules, that
+  its own would have gone with.
+"""
 
 from __future__ import annotations
 
@@ -8,61 +17,92 @@ from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.kinds.move import MethodOptions, moved_with_to
+from migrator.matchers.context import FileContext, Match, Said, found, instead_of, put_around
 from migrator.matchers.kinds.torchscript import in_torchscript
-from migrator.matchers.packs import Rule
+from migrator.matchers.npu_import import imports_package
+from migrator.matchers.packs import Options, Rule
+from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.conditions import is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import attributes, bare_name, called_name, imported
-from migrator.names.what_is import CLASS, FOREIGN, MODULE, TENSOR, Value, is_class_of_torch, options_like
+from migrator.names.tree import (
+    argument_of,
+    attributes,
+    bare_name,
+    called_name,
+    hands_on,
+    holder_of,
+    imported,
+    is_none,
+)
+from migrator.names.what_is import (
+    CLASS,
+    FOREIGN,
+    MAYBE,
+    MODULE,
+    TENSOR,
+    UNKNOWN,
+    Value,
+    is_class_of_torch,
+    options_like,
+)
 from migrator.project.frameworks import TORCH
+from migrator.project.offers import LIGHTNING, SET_DEVICE
 
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
+_MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
+# Names of what has the method.
+_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
+# What may hold a comparison without parentheses around it.
+HOLDS_COMPARISON = (ast.If, ast.While, ast.Assert, ast.Return, ast.Assign, ast.BoolOp, ast.IfExp, ast.keyword)
+_DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+_MOST_VALUES = 20  # a name that is given more is not followed
+_CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
+
+
+class MethodOptions(Options):
+    """``own``: classes of libraries with their own ``cuda()``. ``integers``: functions that give an int."""
+
+    own: tuple[str, ...] = ()
+    integers: tuple[str, ...] = ()
 
 
 def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iterator[Match]:
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
+    project = context.project
     for node, rule in _members(context, rules):
         call = context.index.call_of(node)
         if call:
             # torch's cuda(device=None, non_blocking=False), or a method of the project about tensors.
             fits = len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
             fits = fits or any(
-                node.attr in facts.methods and context.project.related(facts)
-                for facts in context.project.classes
+                node.attr in facts.methods and project.related(facts) for facts in project.classes
             )
         else:
             fits = _method_as_value(context, node)
         if fits:
             yield from _judged(context, rule, node)
         elif not call and _handed_on(context, node):
-            yield _left(
-                context, rule, node, _("it is unknown whether this is the method of a tensor or a module")
-            )
+            why = _("it is unknown whether this is the method of a tensor or a module")
+            yield _left(context, rule, node, why)
 
 
 def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Reads of ``x.member``; those that become nothing else are reported, where nobody asks first."""
+    index = context.index
     for node, rule in _members(context, rules):
         if not isinstance(node.ctx, ast.Load) or (node.attr != "is_cuda" and _is_own(node)):
             continue
         if not rule.replace:
-            made = node.value.func if isinstance(node.value, ast.Call) else node.value
-            name = context.index.qualified_name(made)
+            name = index.qualified_name(node.value.func if isinstance(node.value, ast.Call) else node.value)
             # Another library has it, which is imported, or gives it by one of its calls.
-            is_others = context.value(node.value).kind == FOREIGN or bool(
-                name and not name.startswith("torch.")
-            )
-            if not (is_others and TORCH in rule.framework) and not is_guarded(
-                context.index, node, {node.attr}
-            ):
+            is_others = context.value(node.value).kind == FOREIGN or (name and not name.startswith("torch."))
+            if not (is_others and TORCH in rule.framework) and not is_guarded(index, node, {node.attr}):
                 yield found(context, rule, node, api=f".{node.attr}")
         elif node.attr == "is_cuda" or _is_handle(context, node):
             yield from _judged(context, rule, node)
         elif not any(
             each.attr == node.attr and isinstance(each.ctx, ast.Store)
-            for ref in context.index.refs
+            for ref in index.refs
             for each in attributes(ref)
         ):  # the file itself stores nothing under the name
             yield _left(context, rule, node, _("it is unknown whether it belongs to torch"))
@@ -98,16 +138,13 @@ def _is_own(node: ast.Attribute) -> bool:
 def _method_as_value(context: FileContext, node: ast.Attribute) -> bool:
     if is_class_of_torch(context.index.qualified_name(node.value)):
         return True
-    around = context.index.parent(node)
-    if isinstance(around, ast.IfExp):
-        branches = (around.body, around.orelse)
-        if any(isinstance(other, ast.Attribute) and other.attr == "cpu" for other in branches):
-            return True
-    value = context.value(node.value)
-    if value.kind in (TENSOR, MODULE):
+    around, value = context.index.parent(node), context.value(node.value)
+    branches = (around.body, around.orelse) if isinstance(around, ast.IfExp) else ()
+    if any(isinstance(other, ast.Attribute) and other.attr == "cpu" for other in branches):
         return True
     facts = context.project.named(value.name)
-    return facts is not None and node.attr in facts.methods and context.project.related(facts)
+    has_it = facts is not None and node.attr in facts.methods and context.project.related(facts)
+    return value.kind in (TENSOR, MODULE) or has_it
 
 
 def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
@@ -116,46 +153,31 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     ``map(x.cuda, …)`` hands it to a call, ``move = x.cuda`` to a name that is called; elsewhere
     (``{"move": model.cuda}``) the name of what has it has to say that it is a tensor or a module.
     """
-    around = context.index.parent(node)
-    if not isinstance(node.ctx, ast.Load):
+    index, holder = context.index, node.value
+    around = index.parent(node)
+    if not isinstance(node.ctx, ast.Load) or _is_own(node):  # a setting, as often as not
         return False
+    targets = around.targets if isinstance(around, ast.Assign) else ()
+    names = [each for each in targets if isinstance(each, ast.Name)]
+    holds = (ast.Assign, ast.Dict, ast.List, ast.Tuple, ast.Return, ast.keyword)
     if isinstance(around, ast.Call):
         likely = node in around.args
-    elif isinstance(around, ast.Assign) and any(
-        context.index.call_of(use)
-        for target in around.targets
-        if isinstance(target, ast.Name)
-        for use in context.index.uses_of(target)
-    ):
-        likely = True
     else:
-        holds = (ast.Assign, ast.Dict, ast.List, ast.Tuple, ast.Return, ast.keyword)
-        likely = isinstance(around, holds) and bool(_MOVABLE.search(bare_name(node.value)))
-    if not likely:
+        likely = any(index.call_of(use) for name in names for use in index.uses_of(name)) or (
+            isinstance(around, holds) and bool(_MOVABLE.search(bare_name(holder)))
+        )
+    is_setting = options_like(holder) or context.project.stores(node.attr)
+    if not likely or index.qualified_name(holder) in _MODULES or is_setting:
         return False
-    name = context.index.qualified_name(node.value)
-    if _is_own(node):  # a setting, as often as not
-        return False
-    if name in _MODULES or options_like(node.value) or context.project.stores(node.attr):
-        return False
-    return context.value(node.value).kind not in (FOREIGN, CLASS)
-
-
-# Names of what has the method.
-_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
-
-
-_MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
+    return context.value(holder).kind not in (FOREIGN, CLASS)
 
 
 def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[Match]:
-    index, project = context.index, context.project
-    holder = node.value
+    index, project, holder = context.index, context.project, node.value
     if index.qualified_name(holder) in _MODULES:
         return
-    value = context.value(holder)
+    value, is_called, api = context.value(holder), index.call_of(node) is not None, f".{node.attr}"
     is_torch = value.kind in (TENSOR, MODULE)
-    is_called = index.call_of(node) is not None
     is_setting = not is_torch and options_like(holder)
     if is_setting and not is_called:
         return  # args.cuda, get_config().cuda
@@ -166,38 +188,33 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
     ):
         return
-    owner_class = index.class_of(node) if _is_super(holder) else None
-    facts = project.named(owner_class.name) if owner_class is not None else None
+    owner = index.class_of(node) if called_name(holder) == "super" else None
+    facts = project.named(owner.name) if owner is not None else None
     if facts is not None and not project.related(facts):
         return
-    owner_of_another = "" if is_torch else _another_owner(context, node, value)
-    if owner_of_another:
-        yield _left(context, rule, node, owner_of_another, _("the object is a tensor or a module"))
+    if why := "" if is_torch else _another_owner(context, node, value):
+        yield _left(context, rule, node, why, _("the object is a tensor or a module"))
         return
     scripted = in_torchscript(context, node)
     if scripted and node.attr == "is_cuda":  # the form that TorchScript compiles
         edits = compared_type(index, node, '"npu"', isinstance(index.parent(node), HOLDS_COMPARISON))
-        yield found(context, rule, node, api=".is_cuda", edits=edits)
+        yield found(context, rule, node, api=api, edits=edits)
         return
-    doubtful = not is_torch and (
+    end, options = index.end(node), rule.options
+    said: Said | None = None
+    if isinstance(options, MethodOptions):
+        said = _moved_with_to(context, options, node, value, scripted)
+    if said is None:
+        said = {"edits": [Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))]}
+    if not is_torch and (
         (is_setting and not isinstance(holder, ast.Call))  # Model.from_config(config).cuda()
         or value.kind == FOREIGN
         or project.defines_elsewhere(node.attr)
         or (not is_called and project.stores(node.attr))
-    )
-    options = rule.options
-    move = None
-    if isinstance(options, MethodOptions):
-        move = moved_with_to(context, options, node, value, scripted)
-    if move is not None:
-        safety = "unsafe" if doubtful else move.safety
-        yield found(
-            context, rule, node, api=f".{node.attr}", edits=move.edits, message=move.message, safety=safety
-        )
-        return
-    end = index.end(node)
-    edit = Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))
-    yield found(context, rule, node, api=f".{node.attr}", edits=[edit], safety="unsafe" if doubtful else "")
+    ):
+        said["safety"] = "unsafe"
+    said["api"] = api
+    yield found(context, rule, node, **said)
 
 
 def _may_be_tensor(context: FileContext, holder: ast.expr, value: Value) -> bool:
@@ -213,7 +230,7 @@ def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> s
     project = context.project
     if value.kind == FOREIGN and not project.owns(value.name, context.name):
         return _("it is unknown what {name} is", name=value.name)
-    if _is_super(node.value) or _inside_moved_method(context, node):
+    if called_name(node.value) == "super" or _inside_moved_method(context, node):
         return ""  # definitions move together with what they call
     other = project.unrelated_method(node.attr, context.index.text, context.name)
     if other is not None:
@@ -233,10 +250,6 @@ def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
     return facts is None or context.project.related(facts)
 
 
-# What may hold a comparison without parentheses around it.
-HOLDS_COMPARISON = (ast.If, ast.While, ast.Assert, ast.Return, ast.Assign, ast.BoolOp, ast.IfExp, ast.keyword)
-
-
 def compared_type(index: ModuleIndex, node: ast.Attribute, value: str, bare: bool) -> list[Edit]:
     """The edits that compare the type of a device with ``value``, in parentheses if not ``bare``."""
     start, end = index.span(node)
@@ -245,5 +258,198 @@ def compared_type(index: ModuleIndex, node: ast.Attribute, value: str, bare: boo
     return [comparison] if bare else [Edit(start, start, "("), comparison]
 
 
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+def _moved_with_to(
+    context: FileContext, options: MethodOptions, node: ast.Attribute, value: Value, scripted: bool
+) -> Said | None:
+    """The call of a method ``cuda`` as one of ``to``, and why; None where ``npu`` does the same.
+
+    ``value`` is what has the method, ``scripted`` whether TorchScript compiles the call.
+    """
+    index, facts, safety = context.index, context.project.named(value.name), ""
+    call = index.call_of(node)
+    if facts is not None and node.attr in facts.methods:
+        return None  # it is renamed with its callers
+    if call is None or node.attr != "cuda" or is_class_of_torch(index.qualified_name(node.value)):
+        return None
+    if hands_on(call):
+        return None
+    device, given = argument_of(call, "device", 0), list[Edit]()
+    if scripted:
+        message = _("TorchScript compiles .to(), not .npu()")
+    elif _has_own_method(context, options, node.value, value):
+        message = _("the class overrides cuda() and to(), but not npu()")
+    elif device is not None and _ignores_device(context, call, device, node.value, value):
+        message = _("a module's .npu() ignores the device, or takes only a whole number; .to() takes it")
+    else:
+        return None
+    if device is None or is_none(device):
+        pass
+    elif surely_int(index, options.integers, device):
+        given = as_device(index, device)
+    elif not _names_device(index, device):
+        torch = next((alias for alias in ("torch", "th") if _is_torch(index, call, alias)), None)
+        if torch is None:
+            return None
+        given, safety = put_around(index, device, f'{torch}.device("npu", ', ")"), "unsafe"
+    return {"edits": called_to(index, node, call, '"npu"', given), "message": message, "safety": safety}
+
+
+def called_to(
+    index: ModuleIndex, node: ast.Attribute, call: ast.Call, default: str, given: list[Edit]
+) -> list[Edit]:
+    """The edits that write ``x.to(…)`` for ``x.cuda(…)``.
+
+    ``default`` is the device, as source, where the call has none; ``given`` are the edits of the one it has.
+    """
+    device, end = argument_of(call, "device", 0), index.end(node)
+    edits = [Edit(end - len("cuda"), end, "to")]
+    if device is None:
+        opening = index.data.index(b"(", end) + 1
+        edits.append(Edit(opening, opening, f"{default}, " if call.keywords else default))
+    elif is_none(device):
+        edits.append(instead_of(index, device, default))
+    else:
+        edits += given
+    if len(call.args) > 1:  # the second parameter of to() is a dtype
+        start = index.start(call.args[1])
+        edits.append(Edit(start, start, "non_blocking="))
+    return edits
+
+
+def _ignores_device(
+    context: FileContext, call: ast.Call, device: ast.expr, holder: ast.expr, value: Value
+) -> bool:
+    """Whether the call may be that of a module, and its device another than the current NPU."""
+    index = context.index
+    if len(call.args) > 1 or any(k.arg != "device" for k in call.keywords):
+        return False  # only tensors take more
+    if called_name(holder) == "super":
+        return _is_filled_in(index, device)
+    if value.kind in (TENSOR, MAYBE):
+        return False
+    bound = index.bindings(holder) if isinstance(holder, ast.Name) else ()
+    if any(isinstance(binding.node, ast.Lambda) for binding in bound):  # a storage, in map_location
+        return False
+    # It may be left out: .to(None) moves nothing.
+    bound = index.bindings(device) if isinstance(device, ast.Name) else ()
+    if is_none(device) or any(is_none(binding.value) for binding in bound):
+        return False
+    chosen = context.project.offers.names(SET_DEVICE)
+    if isinstance(device, ast.Constant) and device.value == 0:
+        return bool(chosen)  # the first NPU is the current one where nobody chooses another
+    if index.segment(device) in chosen or _is_current(index, device):
+        return False
+    return value.kind in (MODULE, CLASS) or not context.project.classes
+
+
+def _is_filled_in(index: ModuleIndex, device: ast.expr) -> bool:
+    """Whether a device that was left out is made first: ``if device is None: device = torch.device(…)``."""
+    if not isinstance(device, ast.Name):
+        return False
+    made = [each for each in index.assigned(device) if _is_device(index, each)]
+    tests = (parent.test for each in made for parent in index.above(each) if isinstance(parent, ast.If))
+    return any(
+        isinstance(test, ast.Compare)
+        and bare_name(test.left) == device.id
+        and isinstance(test.ops[0], (ast.Is, ast.Eq))
+        and is_none(test.comparators[0])
+        for test in tests
+    )
+
+
+def _is_device(index: ModuleIndex, value: ast.expr) -> bool:
+    """Whether a value is a ``torch.device(…)``."""
+    return isinstance(value, ast.Call) and index.qualified_name(value.func) == "torch.device"
+
+
+def _is_current(index: ModuleIndex, device: ast.expr) -> bool:
+    """Whether a device is the current one: ``torch.cuda.current_device()``."""
+    values = index.assigned(device) if isinstance(device, ast.Name) else [device]
+    return bool(values) and all(
+        isinstance(each, ast.Call) and index.qualified_name(each.func) in _CURRENT for each in values
+    )
+
+
+def _names_device(index: ModuleIndex, device: ast.expr) -> bool:
+    """Whether an expression is a string or a torch.device, or is called one."""
+    if isinstance(device, (ast.Constant, ast.JoinedStr)):
+        return True
+    if isinstance(device, ast.BinOp):
+        return any(isinstance(part, ast.Constant) for part in (device.left, device.right))
+    if isinstance(device, ast.Call):
+        is_format = called_name(device) == "format" and isinstance(holder_of(device), ast.Constant)
+        return _is_device(index, device) or is_format
+    assigned = index.assigned(device) if isinstance(device, ast.Name) else []
+    return any(_is_device(index, each) for each in assigned) or bool(_DEVICE_NAME.search(bare_name(device)))
+
+
+def _is_torch(index: ModuleIndex, node: ast.AST, name: str) -> bool:
+    """Whether a name stands for the module torch where a node is."""
+    bound = index.scope_of(node).look_up(name)
+    return len(bound) == 1 and bound[0].kind == "import" and bound[0].name == "torch"
+
+
+def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.expr, value: Value) -> bool:
+    """Whether what has the method is, or may well be, of a class that has the method itself."""
+    index, lightning = context.index, context.project.offers.names(LIGHTNING)
+    packages = _packages(context, options)
+    if not packages and not lightning:
+        return False
+    made = _class_name(context, holder, value)
+    if made:
+        last = made.rpartition(".")[2]
+        if made in options.own or last in lightning:
+            return True
+        owner = next((each for each in index.classes if each.name == last), None)
+        if owner is not None:
+            index.expand(owner)
+            return any(index.qualified_name(base) in options.own for base in owner.bases)
+        if "." in made and not made.startswith("."):
+            return False
+    # What a library with such classes gives, as the batches of its loaders.
+    return value.kind == UNKNOWN and not context.project.classes and bool(packages - {"torch"})
+
+
+def _packages(context: FileContext, options: MethodOptions) -> frozenset[str]:
+    """The packages with such classes that the file imports; torch where it names one of its own."""
+
+    def find() -> frozenset[str]:
+        own = {name.partition(".")[0] for name in options.own} - {"torch"}
+        named = (name for name in options.own if name.startswith("torch."))
+        of_torch = any(name.rpartition(".")[2] in context.index.text for name in named)
+        imported = {each for each in own if imports_package(context.index, each)}
+        return frozenset(imported | ({"torch"} if of_torch else set()))
+
+    return context.index.once((_("packages with a cuda() of their own"),), find)
+
+
+def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int = 0) -> str:
+    """The name of the class of an expression: of what makes it, or of a class method that does."""
+    index = context.index
+
+    def asked(node: ast.expr) -> str:
+        return _class_name(context, node, context.value(node), depth + 1)
+
+    if value.kind == CLASS:
+        return value.name
+    if isinstance(holder, ast.Call):
+        name, maker = index.qualified_name(holder.func), holder_of(holder)
+        parent, _, last = name.rpartition(".")
+        if last[:1].islower() and parent.rpartition(".")[2][:1].isupper():
+            return parent  # Net.load_from_checkpoint(path)
+        if name or maker is None:
+            return name or bare_name(holder.func)
+        if isinstance(maker, ast.Name) and maker.id[:1].isupper():
+            return maker.id
+        return asked(maker) if depth < 3 else ""
+    assigned = index.assigned(holder) if isinstance(holder, ast.Name) and depth < 3 else []
+    if len(assigned) > _MOST_VALUES:
+        return ""
+    # Not what is made from the name itself: net = net.cuda().
+    names = {asked(each) for each in assigned if not _mentions(each, bare_name(holder))}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    """Whether an expression is made from the name itself: ``net = net.cuda()``."""
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

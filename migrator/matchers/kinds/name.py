@@ -12,10 +12,9 @@ from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.argument_edits import without_statement
-from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import fitting, pattern_fits, rank, rule_of
+from migrator.matchers.context import FileContext, Match, Said, found
 from migrator.matchers.moved_imports import import_form, move_names
-from migrator.matchers.packs import Options, Rule
+from migrator.matchers.packs import Options, Rule, fitting, pattern_fits, rank, rule_of
 from migrator.names.conditions import is_asked_for, is_guarded, needs_value, stops_without
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
@@ -77,48 +76,39 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
     root, base, written = rooted(index, ref)
     if not base.startswith("torch"):
         yield from _kept_module(context, rules, ref, base, written)
-    if not base:
+    if not base or (isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load)):
         return
-    if isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load):
-        return
-    parts = base.split(".") + [node.attr for node in written]
-    name, rule = _belonging(context, rules, parts, len(base.split(".")))
+    hidden = base.count(".") + 1
+    name, rule = _belonging(context, rules, [*base.split("."), *(node.attr for node in written)], hidden)
     if rule is None:
         return
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
-    used = len(name.split(".")) - len(base.split("."))
+    used = name.count(".") + 1 - hidden
     node: ast.expr = written[used - 1] if used > 0 else root
     if rule.options.unless_asked and is_guarded(index, node, [name.rpartition(".")[2]]):
         return
     target, advice = npu_form(context, rule, name)
+    is_imported = index.is_bound_by("import", root)
     if used <= 0 and isinstance(root, ast.Name):
         # A bare name: the import or the assignment that binds it is what changes.
-        if rule.replace != "api_db" or npu_names.look_up(name, context.version) is None:
+        known = npu_names.look_up(name, context.version) if rule.replace == "api_db" else None
+        if known is None or target or not is_imported:
             return
-        if not target and index.is_bound_by("import", root):
-            yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
-    elif not target:
+    if not target:
         yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
     elif target != name and (edits := _renaming(context, rules, root, base, written[:used], name, target)):
         if _has_other_arguments(index, rule, ref):
             message = _("{name} is {target} on NPUs, with other arguments", name=name, target=target)
             yield found(context, rule, node, api=name, message=message)
             return
+        message = rule.message.replace("{npu}", target)
+        message = message or _("use {target} instead of {name}", target=target, name=name)
         # Behind a name that an import brings from torch_npu, torch_npu is there already.
-        is_imported = index.is_bound_by("import", root)
-        yield found(
-            context,
-            rule,
-            node,
-            api=name,
-            edits=edits,
-            needs_npu=not (is_imported and _moved_by_import(context, rules, base)),
-            advice=advice,
-            message=rule.message.replace("{npu}", target)
-            or _("use {target} instead of {name}", target=target, name=name),
-            # It may be handed in by callers of which not all are known.
-            safety="unsafe" if index.is_bound_by("param", root) else "",
-        )
+        needs_npu = not (is_imported and _moved_by_import(context, rules, base))
+        # A parameter may be handed in by callers of which not all are known.
+        safety = "unsafe" if index.is_bound_by("param", root) else ""
+        about: Said = {"api": name, "advice": advice, "message": message, "safety": safety, "edits": edits}
+        yield found(context, rule, node, needs_npu=needs_npu, **about)
 
 
 def _kept_module(
@@ -170,34 +160,27 @@ def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: ast.expr) -> b
 
 def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advice: str) -> Match:
     """What is said of a name without an NPU equivalent, or of one that the database does not know."""
+    called, severity = context.index.call_of(node), ""
     if rule.replace != "api_db":
         foreseen = rule.status == "absent" and _is_asked_for(context, name)
-        foreseen = foreseen or (rule.options.if_called and context.index.call_of(node) is None)
-        severity = "info" if foreseen else ""
+        if foreseen or (rule.options.if_called and called is None):
+            severity = "info"
         if rule.options.may_be_none and isinstance(node, ast.expr):
             severity = _severity_of_none(context.index, node, name)
         return found(context, rule, node, api=name, advice=advice, severity=severity)
     known = npu_names.look_up(name, context.version)
     if known is None:
-        return found(
-            context,
-            rule,
-            node,
-            api=name,
-            status="unknown",
-            severity="warning",
-            message=_("{name} is not in the API database", name=name),
-            advice=_("See the torch_npu documents."),
-        )
-    harmless = known.unchanged in ("works", "no_effect")
-    stopping = "blocker" if context.index.call_of(node) else "error"  # torch has the name: the call fails
-    left = _("; left unchanged it does not raise") if harmless else ""
-    severity, torch = "info" if harmless else stopping, context.version.text
-    message = _(
-        "{name} has no NPU equivalent in torch_npu for torch {text}{left}", name=name, text=torch, left=left
-    )
+        status, severity, advice = "unknown", "warning", _("See the torch_npu documents.")
+        message = _("{name} is not in the API database", name=name)
+    else:
+        status, harmless = "absent", known.unchanged in ("works", "no_effect")
+        # Torch has the name: the call fails.
+        severity = "info" if harmless else "blocker" if called else "error"
+        left = _("; left unchanged it does not raise") if harmless else ""
+        about = {"name": name, "text": context.version.text, "left": left}
+        message = _("{name} has no NPU equivalent in torch_npu for torch {text}{left}", **about)
     return found(
-        context, rule, node, api=name, status="absent", severity=severity, advice=advice, message=message
+        context, rule, node, api=name, status=status, severity=severity, advice=advice, message=message
     )
 
 
@@ -209,17 +192,9 @@ def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> 
         return None
     message = "" if "{npu}" in rule.message else rule.message  # of a rule that has NPU names for others
     message = message or _("{name} has no NPU equivalent, and nothing is computed with it", name=name)
-    return found(
-        context,
-        rule,
-        statement,
-        api=name,
-        status="absent",
-        edits=[without_statement(context.index, statement)],
-        message=message,
-        safety="unsafe",
-        needs_npu=False,
-    )
+    about: Said = {"api": name, "message": message, "safety": "unsafe"}
+    about["edits"] = [without_statement(context.index, statement)]
+    return found(context, rule, statement, status="absent", needs_npu=False, **about)
 
 
 def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
@@ -258,15 +233,11 @@ def _belonging(
             fits.append((name, rule))
     first = min((rank(rule, name) for name, rule in fits), default=None)
     unknown: tuple[str, NameRule | None] = ("", None)
-    for name, rule in fits:
-        if rank(rule, name) != first:
-            continue
-        if rule.replace != "api_db":
-            return name, rule
-        known = npu_names.look_up(name, context.version)
-        if known is None:
+    for name, rule in (each for each in fits if rank(each[1], each[0]) == first):
+        known = npu_names.look_up(name, context.version) if rule.replace == "api_db" else None
+        if rule.replace == "api_db" and known is None:
             unknown = (name, rule)
-        elif known.kind == "module" and unknown[1] is not None:
+        elif known is not None and known.kind == "module" and unknown[1] is not None:
             return unknown  # a name in this module that is not in the table
         else:
             return name, rule  # what follows is a member of a function or a value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from migrator.matchers.expressions import LONGEST
+from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_guarded

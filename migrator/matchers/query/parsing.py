@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple, Optional
 
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.expressions import check_expression
-from migrator.matchers.options import OptionError, did_you_mean, typed
+from migrator.matchers.options import OptionError, check_expression, did_you_mean, typed
 from migrator.matchers.packs import Rule
 from migrator.matchers.query import actions, conditions
 from migrator.matchers.query.shapes import letters_of

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from migrator.files.naming import LIGHTNING
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion
-from migrator.matchers.entry import is_entry
 from migrator.matchers.npu_import import import_at_top, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
 from migrator.names.tree import argument_of, called_name, holder_of, string_value
@@ -22,7 +21,7 @@ def find_outside_devices(context: FileContext, rule: Rule) -> Iterator[Match]:
     torch 2.5 on torch imports it by itself.
     """
     index = context.index
-    if not is_entry(context):
+    if not context.is_entry():
         return
     made = [call for call, _ in context.calls_of(rule) if call.args]
     # A function may be given it by a library that reads the command line.

@@ -19,8 +19,7 @@ from migrator.api_support.verdicts import judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import pattern_fits
-from migrator.matchers.packs import Options, Rule
+from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.conditions import annotated
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu

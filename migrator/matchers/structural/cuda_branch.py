@@ -9,7 +9,7 @@ from dataclasses import field
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.expressions import EXPRESSION
+from migrator.matchers.options import EXPRESSION
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import (
     IMPORT_ERRORS,

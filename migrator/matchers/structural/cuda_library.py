@@ -17,8 +17,8 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.expressions import EXPRESSION, LONGEST
 from migrator.matchers.npu_import import npu_module
+from migrator.matchers.options import EXPRESSION, LONGEST
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import is_for_cuda_builds
 from migrator.names.device_strings import is_docstring

@@ -15,8 +15,8 @@ from typing import Optional
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.expressions import EXPRESSION
 from migrator.matchers.kinds.setting import name_fits, new_value, taken_by_own
+from migrator.matchers.options import EXPRESSION
 from migrator.matchers.packs import Options, Rule
 from migrator.names import commands
 from migrator.names.commands import Command

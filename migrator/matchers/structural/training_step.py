@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.dotted import pattern_fits
-from migrator.matchers.packs import Options, Rule
+from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.index import ModuleIndex
 from migrator.names.training_loops import Region, every_step, losses, training_regions
 from migrator.names.tree import bare_name, called_name, chain, holder_of
