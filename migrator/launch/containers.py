@@ -12,8 +12,7 @@ import yaml
 from migrator.data_folders import reports_yaml
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import MessageError, _
-from migrator.launch.k8s.changes import Draft, Path, at
-from migrator.launch.k8s.yaml_text import changed_text, line_of
+from migrator.launch.k8s.yaml_text import Draft, Path, at, changed_text, line_of
 
 _MOST = 16  # NPUs of a machine
 _RESERVED: Path = ("deploy", "resources", "reservations", "devices")

@@ -14,10 +14,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrator.launch.k8s.changes import Draft
 from migrator.launch.k8s.cluster import ManifestError, cluster
 from migrator.launch.k8s.convert import convert
-from migrator.launch.k8s.yaml_text import changed_text
+from migrator.launch.k8s.yaml_text import Draft, changed_text
 
 GOLDEN = Path(__file__).parent / "manifests"
 

@@ -10,10 +10,9 @@ import yaml
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import N_, _
 from migrator.launch.k8s import commands
-from migrator.launch.k8s.changes import Draft, Path
 from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError, is_gpu
 from migrator.launch.k8s.pods import Pod, change_labels, change_pod
-from migrator.launch.k8s.yaml_text import changed_text, line_of
+from migrator.launch.k8s.yaml_text import Draft, Path, changed_text, line_of
 from migrator.launch.target import Launch
 
 PYTORCH_JOB = "PyTorchJob"

@@ -11,8 +11,8 @@ from typing import Any
 from migrator.api_support import env_vars
 from migrator.language import N_, _
 from migrator.launch.k8s import commands
-from migrator.launch.k8s.changes import Draft, Path
 from migrator.launch.k8s.cluster import Cluster, Mount, PlaceError, is_gpu, is_slice, tables
+from migrator.launch.k8s.yaml_text import Draft, Path
 from migrator.launch.target import variables
 
 _FOREIGN = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)

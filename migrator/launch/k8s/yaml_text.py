@@ -1,25 +1,164 @@
-"""Changes of a YAML file's text: what they do not touch stays the owner's, comments and layout too."""
+"""The one editor of YAML files: a draft says what changes, and what that does not touch keeps its text."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Callable, Union
 
 import yaml
 
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
-from migrator.launch.k8s.changes import GONE, Draft, Path
+from migrator.language import _
+from migrator.launch.k8s.cluster import PlaceError
 
+Path = tuple[Union[str, int], ...]
+_GONE = object()
 # First and last character, new text, rank of those that start at the same place.
 _Edit = tuple[int, int, str, int]
 
 
 class _CannotEditError(Exception):
     """The text has a form in which a change cannot be made in place."""
+
+
+def at(data: Any, path: Path) -> Any:
+    """What lies at ``path``. Raises KeyError, IndexError or TypeError where there is nothing."""
+    for step in path:
+        data = data[step]
+    return data
+
+
+class Draft:
+    """The data of a document, and what becomes of it.
+
+    Paths are those of ``data``, which stays as it is. Changes are kept by the ids of the collections that
+    they are in, so what is met twice through aliases of an anchor is changed once. ``rewrite`` has what makes
+    a text of another one that is written in several lines. ``notes`` are texts, each with the place that it
+    is about; ``spoken_of`` needs no other word.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self._changes: dict[int, dict[Any, tuple[Any, Any]]] = {}  # the new key and value of an old key
+        self._added: dict[int, Any] = {}
+        self._first: dict[int, dict[str, Any]] = {}  # what is added before the others
+        self._settled: set[Path] = set()
+        self.rewrite: dict[tuple[str, str], Callable[[str], str]] = {}
+        self.notes: list[tuple[Path, str]] = []
+        self.spoken_of: set[Path] = set()
+
+    def mapping(self, path: Path) -> dict[str, Any]:
+        """The mapping at ``path``. Raises PlaceError where there is none."""
+        value = self._get(path)
+        if not isinstance(value, dict):
+            name = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
+            raise PlaceError(path, "{name} is not a mapping", name=name)
+        return value
+
+    def listed(self, path: Path) -> list[Any]:
+        """The items of the list at ``path``, which may be missing. Raises PlaceError for anything else."""
+        value = self._get(path)
+        if not isinstance(value, (list, type(None))):
+            raise PlaceError(path, "{path} is not a list", path=path[-1])
+        return value or []
+
+    def _get(self, path: Path) -> Any:
+        try:
+            return at(self.data, path)
+        except LookupError:
+            return None
+
+    def entries_of(self, held: Any) -> dict[Any, tuple[Any, Any]]:
+        """What becomes of each entry or item: its new key, and its value or ``_GONE``."""
+        changes = self._changes.get(id(held), {})
+        steps = held.items() if isinstance(held, dict) else enumerate(held)
+        return {step: changes.get(step, (step, value)) for step, value in steps}
+
+    def result(self, value: Any = _GONE) -> Any:
+        """What the data, or a part of it, becomes."""
+        value = self.data if value is _GONE else value
+        if not isinstance(value, (dict, list)):
+            return value
+        kept = [each for each in self.entries_of(value).values() if each[1] is not _GONE]
+        added = self._added.get(id(value), ())
+        if isinstance(value, list):
+            return [self.result(item) for item in (*(item for _, item in kept), *added)]
+        entries = {**self._first.get(id(value), {}), **dict(kept), **dict(added)}
+        return {key: self.result(held) for key, held in entries.items()}
+
+    def _change(self, path: Path) -> tuple[dict[Any, tuple[Any, Any]], Any, Any]:
+        """The changes of what holds the place at ``path``, and the key and the value that it has by now."""
+        holder = at(self.data, path[:-1])
+        changes = self._changes.setdefault(id(holder), {})
+        return (changes, *changes.get(path[-1], (path[-1], holder[path[-1]])))
+
+    def put(self, path: Path, key: str, value: Any, first: bool = False) -> None:
+        """Add an entry to the mapping at ``path``, behind the others or before them."""
+        (self._first if first else self._added).setdefault(id(at(self.data, path)), {})[key] = value
+
+    def append(self, path: Path, value: Any) -> None:
+        """Add a last item to the list at ``path``, once."""
+        added = self._added.setdefault(id(at(self.data, path)), [])
+        if value not in added:
+            added.append(value)
+
+    def rename(self, path: Path, key: str) -> None:
+        """Give the entry at ``path`` another key."""
+        changes, _key, value = self._change(path)
+        changes[path[-1]] = key, value
+
+    def set(self, path: Path, value: Any) -> None:
+        """Write another value at ``path``."""
+        changes, key, _value = self._change(path)
+        changes[path[-1]] = key, value
+        self._settled.add(path)
+
+    def delete(self, path: Path) -> None:
+        """Take the entry or item at ``path`` away."""
+        self.set(path, _GONE)
+
+    def entries(self, path: Path, added: Any, removed: Collection[Any] = ()) -> None:
+        """Add entries to the list or mapping at ``path``, and remove some by their numbers or keys.
+
+        It is made where it is missing, and goes when it is empty. What a mapping has stays as it is.
+        """
+        holder = at(self.data, path[:-1])
+        present = holder.get(path[-1])
+        if not isinstance(present, type(added)):
+            if added and path[-1] in holder:
+                self.set(path, added)
+            elif added:
+                self.put(path[:-1], str(path[-1]), added)
+            return
+        new = [each for each in added if isinstance(added, list) or each not in present]
+        if removed and len(removed) == len(present) and not new:
+            self.delete(path)
+            return
+        for step in removed:
+            self.delete((*path, step))
+        for each in new:
+            if isinstance(added, dict):
+                self.put(path, each, added[each])
+            else:
+                self.append(path, each)
+
+    def note(self, path: Path, text: str, /, **values: object) -> None:
+        """Say what becomes of a place and all that is below it."""
+        self.remark(path, text, **values)
+        self.spoken_of.add(path)
+
+    def remark(self, path: Path, text: str, /, **values: object) -> None:
+        """Say something else of a place."""
+        self.notes.append((path, _(text, **values)))
+
+    def settled(self, path: Path) -> bool:
+        """Whether a place is changed, removed or spoken of already."""
+        places = self._settled | self.spoken_of
+        return any(path[:length] in places for length in range(1, len(path) + 1))
 
 
 def changed_text(text: str, drafts: Sequence[Draft]) -> tuple[str, list[int]]:
@@ -68,8 +207,7 @@ def _document_ends(text: str) -> list[int]:
 def _in_place(text: str, node: Any, draft: Draft) -> list[_Edit] | None:
     try:
         # An anchor may be met through its aliases, too.
-        new = draft.copy_of(draft.data)
-        return [] if draft.data == new else list(dict.fromkeys(_edits(text, node, draft, draft.data, new)))
+        return list(dict.fromkeys(_edits(text, node, draft, draft.data, draft.data)))
     except (_CannotEditError, LookupError):
         return None
 
@@ -97,11 +235,11 @@ def _applied(text: str, edits: Sequence[Sequence[_Edit] | None]) -> str:
 
 def _edits(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
     """The edits that make ``new`` of a node, which holds ``old``."""
-    if isinstance(old, (dict, list)) and type(old) is type(new):
-        yield from _edits_inside(text, node, draft, old, new)
-    elif not isinstance(node, yaml.ScalarNode):
-        raise _CannotEditError
-    elif isinstance(new, (dict, list)):
+    if draft.result(new) == old:
+        return
+    if new is old:
+        yield from _edits_inside(text, node, draft, old)
+    elif not isinstance(node, yaml.ScalarNode) or isinstance(new, (dict, list)):
         raise _CannotEditError
     else:
         start, end = node.start_mark.index, node.end_mark.index
@@ -114,28 +252,28 @@ def _edits(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_
             yield start, end, _scalar(new, node.style), 0
 
 
-def _edits_inside(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
-    is_list = isinstance(old, list)
-    renamed = draft.renamed.get(id(new), {})
-    kept = {step: renamed.get(step, step) for step in (range(len(old)) if is_list else old)}
-    gone = [step for step, to in kept.items() if (new[to] is GONE if is_list else to not in new)]
-    added = range(len(old), len(new)) if is_list else [key for key in new if key not in kept.values()]
+def _edits_inside(text: str, node: Any, draft: Draft, old: Any) -> Iterator[_Edit]:
+    """The edits of a list or a mapping, whose entries change."""
+    is_list, kept, new = isinstance(old, list), draft.entries_of(old), draft.result(old)
+    gone = [step for step, (_, value) in kept.items() if value is _GONE]
+    keys = {key for key, value in kept.values() if value is not _GONE}
+    added = range(len(kept) - len(gone), len(new)) if is_list else [key for key in new if key not in keys]
     if node.flow_style and (gone or added):
-        yield node.start_mark.index, node.end_mark.index, _flow(text, node, draft.final(new)), 0
+        yield node.start_mark.index, node.end_mark.index, _flow(text, node, new), 0
         return
-    for step, to in kept.items():
+    for step, (to, value) in kept.items():
         if step in gone:
             yield _deletion(text, node, step)
             continue
-        if to == step and (old[step] is new[to] or old[step] == new[to]):
+        if to == step and draft.result(value) == old[step]:
             continue
-        key, value = (None, node.value[step]) if is_list else _entry(node, str(step))
+        key, below = (None, node.value[step]) if is_list else _entry(node, str(step))
         if key is not None and to != step:
             yield key.start_mark.index, key.end_mark.index, _scalar(to, key.style), 0
-        if old[step] is None and isinstance(new[to], (dict, list)):
-            yield _filled(text, key, value, new[to])
-        elif old[step] != new[to]:
-            yield from _edits(text, value, draft, old[step], new[to])
+        if old[step] is None and isinstance(value, (dict, list)):
+            yield _filled(text, key, below, value)
+        else:
+            yield from _edits(text, below, draft, old[step], value)
     for step in added:
         yield _insertion(text, node, new, step)
 
