@@ -12,7 +12,7 @@ other files, empty ones, ``.git``      copied as they are
 excluded files                         copied as they are, ``Entry.excluded`` is set
 __pycache__, tool caches, virtual      not copied; one ``skipped`` entry each
 environments, the output folder
-symbolic links, loops, dangling ones   never followed, made again (see ``writing.add_link``)
+symbolic links, loops, dangling ones   never followed, made again (see ``output.add_link``)
 named pipes, sockets, devices          not copied; one ``special`` entry each
 files or folders without permission    not copied; ``Unreadable`` or an ``unreadable`` entry
 odd names                              kept byte for byte; ``errors.shown`` prints them on one line

@@ -1,9 +1,8 @@
-"""Where a result goes and what it is called on the way."""
+"""Where a result goes, and what is known by its name."""
 
 from __future__ import annotations
 
 import os
-import zlib
 from pathlib import Path
 
 SUFFIX = "_msft"
@@ -14,10 +13,7 @@ EQUIVALENTS = "ascend_function"
 LIGHTNING = "ascend_lightning"
 MADE = "Made by npumigrate"  # how both begin
 
-# Room for "-<pid>-<number>" after the prefix of a staging folder's name.
-_TAIL = 24
 _BEGINNING = 1000  # bytes that are looked at for a mark
-_LONGEST = 143  # bytes, as encrypted home folders allow; others allow 255
 
 
 def result_folder(source: Path, out: Path, suffix: str = SUFFIX) -> Path:
@@ -41,21 +37,6 @@ def inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str 
     if path == os.fspath(folder):
         return "."
     return path[len(prefix) :].replace(os.sep, "/") if path.startswith(prefix) else None
-
-
-def staging_prefix(result_name: str) -> str:
-    """How the folders beside a result are called in which runs build it: ``.<name>_msft.partial-``.
-
-    A name too long for that is cut, and told from others by a checksum.
-    """
-    prefix = f".{result_name}.partial-"
-    if len(os.fsencode(prefix)) + _TAIL <= _LONGEST:
-        return prefix
-    mark = f"~{zlib.crc32(os.fsencode(result_name)):08x}"
-    kept = result_name
-    while len(os.fsencode(f".{kept}{mark}.partial-")) + _TAIL > _LONGEST:
-        kept = kept[:-1]  # characters, not bytes: half a character is no valid name everywhere
-    return f".{kept}{mark}.partial-"
 
 
 def is_made(path: str | Path, file: str, mark: str) -> bool:

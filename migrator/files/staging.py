@@ -12,28 +12,81 @@ import errno
 import os
 import stat
 import sys
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Callable
 
 from migrator.files.errors import cannot_write
-from migrator.files.naming import staging_prefix
+
+# Room for "-<pid>-<number>" after the prefix of a staging folder's name.
+_TAIL = 24
+_LONGEST = 143  # bytes, as encrypted home folders allow; others allow 255
 
 
-@dataclass(frozen=True)
-class Staging:
-    """``lock`` is the open file that holds the lock, None where the file system has no locks."""
+@contextmanager
+def staged(result: Path, check: Callable[[], object] = lambda: None) -> Iterator[Path]:
+    """The staging folder of this run, which goes when the block ends; ``put_in_place`` moves the result out.
 
-    folder: Path
-    lock: int | None
+    What killed runs have left is cleared before that, and then ``check`` is called. Raises CannotWrite.
+    """
+    _recover(result)
+    check()
+    folder, lock = _claim(result)
+    try:
+        yield folder
+    finally:
+        _discard(folder, lock, result)
 
-    @property
-    def old(self) -> Path:
-        """Where the result that is being replaced waits."""
-        return self.folder / "old"
+
+def put_in_place(folder: Path, result: Path) -> None:
+    """Make ``new`` of the staging folder the result; what lies there waits as ``old``. Raises OSError."""
+    new, old = folder / "new", folder / "old"
+    try:
+        mode = os.stat(result).st_mode
+    except FileNotFoundError:
+        os.rename(new, result)
+        return
+    try:
+        if mode & stat.S_IRWXU != stat.S_IRWXU:  # else it could not be moved into another folder
+            os.chmod(result, stat.S_IRWXU)
+        os.rename(result, old)
+        os.rename(new, result)
+    except BaseException:
+        if not os.path.lexists(result):
+            os.rename(old, result)
+        if not os.path.lexists(old):
+            set_mode(result, mode)
+        raise
 
 
-def claim(result: Path) -> Staging:
-    """Make the staging folder of this run. Raises CannotWrite."""
+def set_mode(path: str | Path, mode: int) -> None:
+    """Give ``path`` the bits of ``mode``. Raises OSError, but not where the file system has none."""
+    try:
+        os.chmod(path, stat.S_IMODE(mode))
+    except OSError as error:  # FAT and network file systems have no modes, and the content is what counts
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+
+
+def staging_prefix(result_name: str) -> str:
+    """How the folders beside a result are called in which runs build it: ``.<name>_msft.partial-``.
+
+    A name too long for that is cut, and told from others by a checksum.
+    """
+    prefix = f".{result_name}.partial-"
+    if len(os.fsencode(prefix)) + _TAIL <= _LONGEST:
+        return prefix
+    mark = f"~{zlib.crc32(os.fsencode(result_name)):08x}"
+    kept = result_name
+    while len(os.fsencode(f".{kept}{mark}.partial-")) + _TAIL > _LONGEST:
+        kept = kept[:-1]  # characters, not bytes: half a character is no valid name everywhere
+    return f".{kept}{mark}.partial-"
+
+
+def _claim(result: Path) -> tuple[Path, int | None]:
+    """Make the staging folder; the file that holds its lock, None where the file system has no locks."""
     number = 0
     while True:
         folder = result.parent / f"{staging_prefix(result.name)}{os.getpid()}{f'-{number}' if number else ''}"
@@ -47,11 +100,11 @@ def claim(result: Path) -> Staging:
         held, lock = _lock(folder)
         # Another run may have taken the folder for a leftover before it was locked.
         if not held and os.path.isdir(folder):
-            return Staging(folder, lock)
+            return folder, lock
         _close(lock)
 
 
-def recover(result: Path) -> None:
+def _recover(result: Path) -> None:
     """Clear the staging folders that killed runs have left.
 
     One that was killed while it replaced the result gives back the old one. What
@@ -68,7 +121,7 @@ def recover(result: Path) -> None:
             continue
         _, lock = _lock(folder)
         if lock is not None:  # without a lock nobody knows whether its run lives
-            discard(Staging(folder, lock), result)
+            _discard(folder, lock, result)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -79,16 +132,16 @@ def _is_ours(folder: Path) -> bool:
         return False
 
 
-def discard(staging: Staging, result: Path) -> None:
+def _discard(folder: Path, lock: int | None, result: Path) -> None:
     """Remove the staging folder. A result that it replaced and that has no successor goes back first."""
     try:
-        if os.path.lexists(staging.old) and not os.path.lexists(result):
-            os.rename(staging.old, result)
-        remove(staging.folder)
+        if os.path.lexists(folder / "old") and not os.path.lexists(result):
+            os.rename(folder / "old", result)
+        remove(folder)
     except OSError:
         pass  # the next run tries again
     finally:
-        _close(staging.lock)
+        _close(lock)
 
 
 def remove(folder: Path) -> None:

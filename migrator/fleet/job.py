@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Optional
 
 from migrator.files.replacing import replace_file
-from migrator.files.staging import claim, discard, recover
+from migrator.files.staging import put_in_place, staged
 from migrator.findings.finding import SEVERITIES
 from migrator.fleet.obtain import NotObtainedError, obtain
 from migrator.fleet.repositories import Repository
@@ -89,15 +89,10 @@ def examine(repository: Repository, task: Task) -> Outcome:
 @contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder for one job. Those that killed jobs have left on this machine go first."""
-    place = Path(tempfile.gettempdir()) / "npumigrate-fleet"
-    recover(place)
-    staging = claim(place)
-    try:
-        folder = staging.folder / "new"
+    with staged(Path(tempfile.gettempdir()) / "npumigrate-fleet") as staging:
+        folder = staging / "new"
         folder.mkdir()
         yield folder
-    finally:
-        discard(staging, place)
 
 
 def _key(task: Task, *content: str) -> str:
@@ -201,13 +196,7 @@ def _keep(result: Path, target: Path, kept: Path, key: str) -> None:
     for folder in (target.parent, kept.parent):
         folder.mkdir(parents=True, exist_ok=True)
     kept.unlink(missing_ok=True)
-    recover(target)
-    staging = claim(target)
-    try:
-        shutil.copytree(result, staging.folder / "new", symlinks=True)
-        if os.path.lexists(target):
-            target.rename(staging.old)
-        (staging.folder / "new").rename(target)
-    finally:
-        discard(staging, target)
+    with staged(target) as staging:
+        shutil.copytree(result, staging / "new", symlinks=True)
+        put_in_place(staging, target)
     replace_file(kept, key.encode())

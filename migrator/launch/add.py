@@ -10,8 +10,8 @@ from pathlib import Path
 from migrator.api_support.versions import TorchVersion
 from migrator.files.document import is_notebook
 from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.output import OutputTree, add
 from migrator.files.source import read
-from migrator.files.writing import OutputTree, add
 from migrator.language import N_, _
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of

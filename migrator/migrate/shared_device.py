@@ -11,7 +11,7 @@ from migrator.data_folders import data_folder
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite
 from migrator.files.naming import is_made
-from migrator.files.writing import OutputTree, add
+from migrator.files.output import OutputTree, add
 
 _WITH_ACCELERATOR = (2, 6)
 _OURS = "npumigrate --keep-cuda"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from migrator.files import discover as discover_module
 from migrator.files.discover import Entry, discover, names_python
 from migrator.files.errors import SourceError, Unreadable
-from migrator.files.naming import result_folder, staging_prefix
+from migrator.files.naming import result_folder
 from migrator.files.patterns import matcher
-from migrator.files.staging import remove
+from migrator.files.staging import remove, staging_prefix
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.files.naming import staging_prefix
+from migrator.files.staging import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.job import Task, examine
 from migrator.fleet.repositories import Repository
@@ -23,7 +23,7 @@ from tests.faults.killing import marked
 # A worker whose job never ends; the job writes its process number.
 WORKER = """
 import sys
-from migrator.files.naming import staging_prefix
+from migrator.files.staging import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.repositories import Repository
 job._START = "import os; print(os.getpid(), file=open('.started', 'w'), flush=True)\\n" "while 1: 1"
