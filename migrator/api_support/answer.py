@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
 from migrator.api_support import env_vars, npu_names, sentences, support, tables, torch_names, verdicts
 from migrator.api_support.env_vars import EnvVar, NpuVariable
@@ -19,7 +19,6 @@ _SHORT = {"F.": "torch.nn.functional.", "dist.": "torch.distributed.", "th.": "t
 _OPERATORS = ("aten::", "torch.ops.aten.")
 
 Value = TypeVar("Value")
-Held = TypeVar("Held", bound="Range")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,9 @@ def look_up(asked: str) -> Optional[Answer]:
         return None
     for operator in _OPERATORS:
         if asked.startswith(operator):
-            return _operator(asked, asked[len(operator) :].partition(".")[0])
+            base = asked[len(operator) :].partition(".")[0]
+            registered = _registered(base)
+            return Answer(asked, "operator", operator=base, registered=registered) if registered else None
     for name in _readings(asked):
         found = _environment(name) or _torch(name) or _npu(name)
         if found:
@@ -174,18 +175,30 @@ def _torch(name: str) -> Optional[Answer]:
         return None
     operator = next((row.aten for row in rows if row.aten), "")
     module = "" if rows else _module_of(name)
+    start = f"{module}."
+    members = [each.removeprefix(start) for each in _names() if each.startswith(start)] if module else []
+    similar = difflib.get_close_matches(name.removeprefix(start), members, cutoff=0.75)
     judged = known() if forms or rows or in_torch else ()
     words = {version.text: verdicts.word(name, version) for version in judged}
+    documented = [version.text for version in known() if "docs" in version.evidence]
     return Answer(
         name=name,
         kind="cuda" if forms else "own" if own and not rows else "api",
         alias_of=alias,
         member_of=module,
-        nearest=_in_module(module, name) if module else (),
-        verdicts=tuple(Judged(first, last, word) for first, last, word in _folded(words)),
+        nearest=tuple(start + each for each in similar),
+        verdicts=tuple(Judged(*row) for row in _folded(words)),
         in_torch=in_torch,
         forms=forms,
-        documents=tuple(map(_documented, rows)),
+        documents=tuple(
+            # An open end means the oldest or the newest documents.
+            Documented(
+                row.first or documented[0],
+                row.last or documented[-1],
+                *(row.status, row.hardware, row.dtypes, row.limits, row.npu, row.source),
+            )
+            for row in rows
+        ),
         operator=operator,
         registered=_registered(operator),
         own=own,
@@ -203,14 +216,6 @@ def _module_of(name: str) -> str:
     owner = npu_names.entry(name)
     found = npu_names.look_up(owner, known()[-1]) if owner and owner != name else None
     return owner if found and found.kind == "module" else ""
-
-
-def _in_module(module: str, asked: str) -> tuple[str, ...]:
-    """The names of a module that are similar to one that it lacks."""
-    start = f"{module}."
-    members = [name.removeprefix(start) for name in _names() if name.startswith(start)]
-    found = difflib.get_close_matches(asked.removeprefix(start), members, cutoff=0.75)
-    return tuple(start + name for name in found)
 
 
 def _rows(name: str, alias: str) -> list[support.Support]:
@@ -241,32 +246,17 @@ def _npu(name: str) -> Optional[Answer]:
     return Answer(name, "npu", own=own, stands_for=cuda_names) if cuda_names or own else None
 
 
-def _operator(asked: str, base: str) -> Optional[Answer]:
-    registered = _registered(base)
-    return Answer(asked, "operator", operator=base, registered=registered) if registered else None
-
-
 def _environment(name: str) -> Optional[Answer]:
     found, own = env_vars.look_up(name), env_vars.of_npu(name)
-    others = (other.name for other in env_vars.known().values() if other.npu == name != other.name)
-    stands_for = tuple(sorted(others))
+    stands_for = tuple(sorted(o.name for o in env_vars.known().values() if o.npu == name != o.name))
     if not (found or own or stands_for):
         return None
     return Answer(name, "environment", environment=found, variable=own, stands_for=stands_for)
 
 
-def _documented(row: support.Support) -> Documented:
-    # An open end means the oldest or the newest documents.
-    documented = [version.text for version in known() if "docs" in version.evidence]
-    first, last = row.first or documented[0], row.last or documented[-1]
-    return Documented(first, last, row.status, row.hardware, row.dtypes, row.limits, row.npu, row.source)
-
-
 def _forms(name: str) -> tuple[Form, ...]:
-    found = {version.text: npu_names.look_up(name, version) for version in known()}
-    values = {
-        text: (form.npu, form.unchanged, form.advice, form.source) for text, form in found.items() if form
-    }
+    found = ((version.text, npu_names.look_up(name, version)) for version in known())
+    values = {text: (form.npu, form.unchanged, form.advice, form.source) for text, form in found if form}
     return tuple(Form(first, last, *value) for first, last, value in _folded(values))
 
 
@@ -275,11 +265,8 @@ def _registered(operator: str) -> tuple[Registered, ...]:
     for version in known():
         kind = support.registered(operator, version)
         if kind:
-            covering = [
-                row
-                for row in support.kernels(operator)
-                if tables.covers(row.first, row.last, version.tuple) and row.kind == kind
-            ]
+            every = tables.at(support.kernels(operator), version.tuple)
+            covering = [row for row in every if row.kind == kind]
             ops = sorted(row.op for row in covering if not row.op.endswith(".*"))
             values[version.text] = kind, tuple(ops), "; ".join(sorted({row.source for row in covering}))
     return tuple(Registered(first, last, *value) for first, last, value in _folded(values))
@@ -321,85 +308,46 @@ def _names() -> list[str]:
     return sorted(found - {""})
 
 
-@dataclass(frozen=True)
-class AtVersion:
-    """What holds of a name at one torch version; fields are empty where nothing is known.
+def at_version(answer: Answer, version: TorchVersion) -> dict[str, Any]:
+    """What holds of a name at one torch version, as the JSON has it; empty where nothing is known.
 
-    ``absence`` says of a name that this torch lacks which one has it. ``neighbour`` names the versions whose
-    documents were used in place of the version's own. ``exists`` is about torch_npu's own APIs.
+    ``sentence`` is the verdict in words, ``basis`` is as ``verdicts.basis`` has it. ``certain`` is seen,
+    documented or registered, and not merely read in sources. Operators without an NPU kernel that it comes
+    to are ``lacking``, those for some arguments ``sometimes``. ``product_lines`` are those of which the
+    documents say something else, and what. ``absence`` says of a name that this torch lacks which one has it,
+    ``neighbour`` which versions' documents were used in place of its own. ``exists`` is about torch_npu's.
     """
-
-    verdict: str
-    sentence: str  # the verdict in words
-    basis: str  # documents, operators, executed, source, core, value, area, names, or '' of nothing
-    certain: bool  # seen, documented or registered, and not merely read in sources
-    lacking: tuple[str, ...]  # operators without an NPU kernel that it comes to: always,
-    sometimes: tuple[str, ...]  # for some arguments,
-    backward: tuple[str, ...]  # and in its backward pass
-    product_lines: tuple[tuple[str, str], ...]  # those of which the documents say something else, and what
-    absence: str
-    is_cuda: bool
-    npu_name: str
-    unchanged: str
-    advice: str
-    status: str
-    neighbour: str
-    hardware: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    limits: tuple[str, ...]
-    registered: str
-    overloads: tuple[str, ...]
-    exists: bool
-    own: Optional[Own]
-
-
-def at_version(answer: Answer, version: TorchVersion) -> AtVersion:
-    """Narrow an answer to one version."""
-    form = npu_names.look_up(answer.name, version)
-    judged = verdicts.judge(answer.name, version)
-    known_by = judged.evidence
-    listed = support.look_up(answer.name, version) if answer.documents else None
-    row, held = _held(answer.registered, version), _held(answer.own, version)
-    kind, exists = row.kind if row else "", held is not None or bool(answer.stands_for and not answer.own)
-    return AtVersion(
-        verdict=verdicts.word(answer.name, version) if answer.verdicts else "",
-        sentence=sentences.sentence(answer.name, version)
-        if answer.verdicts
-        else _of_other(answer, kind, exists, version),
-        basis=verdicts.basis(answer.name, version),
-        certain=known_by is None or known_by.certain,
-        lacking=known_by.lacking if known_by else (),
-        sometimes=known_by.sometimes if known_by else (),
-        backward=known_by.backward if known_by else (),
-        product_lines=tuple(sentences.by_product_line(answer.name, version)) if listed else (),
-        absence=torch_names.of_version(version.text).absence(answer.name),
-        is_cuda=bool(answer.forms),
-        npu_name=form.npu if form else listed.npu if listed else "",
-        unchanged=form.unchanged if form else "",
-        advice=form.advice if form else "",
-        status=listed.status if listed else "",
-        neighbour=listed.neighbour if listed else "",
-        hardware=listed.hardware if listed else (),
-        dtypes=listed.dtypes if listed else (),
-        limits=listed.limits if listed else (),
-        registered=kind,
-        overloads=row.overloads if row else (),
-        exists=exists,
-        own=held or (answer.own[0] if answer.own else None),
-    )
-
-
-def _of_other(answer: Answer, registered: str, exists: bool, version: TorchVersion) -> str:
-    """The sentence on what is not a name of torch: an operator, a variable, a name of torch_npu."""
-    if answer.kind == "environment":
-        return sentences.of_variable(answer.environment)
-    if answer.kind == "operator":
-        return sentences.of_operator(registered, version)
-    if answer.kind in ("own", "npu"):
-        release = f"torch_npu {version.torch_npu}"
-        return f"Works: {release} has it." if exists else f"Not in {release}."
-    return ""
-
-
-def _held(ranges: Iterable[Held], version: TorchVersion) -> Optional[Held]:
-    return next((row for row in ranges if tables.covers(row.first, row.last, version.tuple)), None)
+    name = answer.name
+    form = npu_names.look_up(name, version)
+    evidence = verdicts.judge(name, version).evidence
+    listed = support.look_up(name, version) if answer.documents else None
+    row = tables.first_at(answer.registered, version.tuple)
+    own = tables.first_at(answer.own, version.tuple)
+    kind, exists = row.kind if row else "", own is not None or bool(answer.stands_for and not answer.own)
+    sentence, release = "", f"torch_npu {version.torch_npu}"
+    if answer.verdicts:
+        sentence = sentences.sentence(name, version)
+    elif answer.kind == "environment":
+        sentence = sentences.of_variable(answer.environment)
+    elif answer.kind == "operator":
+        sentence = sentences.of_operator(kind, version)
+    elif answer.kind in ("own", "npu"):
+        sentence = f"Works: {release} has it." if exists else f"Not in {release}."
+    return {
+        "verdict": verdicts.word(name, version) if answer.verdicts else "",
+        "sentence": sentence,
+        "basis": verdicts.basis(name, version),
+        "certain": evidence is None or evidence.certain,
+        **{key: getattr(evidence, key, ()) for key in ("lacking", "sometimes", "backward")},
+        "product_lines": tuple(sentences.by_product_line(name, version)) if listed else (),
+        "absence": torch_names.of_version(version.text).absence(name),
+        "is_cuda": bool(answer.forms),
+        "npu_name": form.npu if form else listed.npu if listed else "",
+        **{key: getattr(form, key, "") for key in ("unchanged", "advice")},
+        **{key: getattr(listed, key, "") for key in ("status", "neighbour")},
+        **{key: getattr(listed, key, ()) for key in ("hardware", "dtypes", "limits")},
+        "registered": kind,
+        "overloads": row.overloads if row else (),
+        "exists": exists,
+        "own": own or next(iter(answer.own), None),
+    }

@@ -63,8 +63,8 @@ def recommended(torch: str) -> ReleaseSet | None:
 
     None where none is known.
     """
-    known = [one for one in of_torch(torch) if "rc" not in one.torch_npu]
-    return next((one for one in reversed(known) if one.cann), known[-1] if known else None)
+    known = [one for one in of_torch(torch)[::-1] if "rc" not in one.torch_npu]
+    return next((one for one in [*(one for one in known if one.cann), *known]), None)
 
 
 def release_for(torch: str, cann: str) -> str:
@@ -72,9 +72,9 @@ def release_for(torch: str, cann: str) -> str:
 
     Empty where none is known.
     """
-    known = [one for one in of_torch(torch) if "rc" not in one.torch_npu]
+    known = [one for one in of_torch(torch)[::-1] if "rc" not in one.torch_npu]
     same = [one for one in known if cann_order(one.cann) == cann_order(cann) is not None]
-    return next((one.torch_npu for one in reversed(same or known)), "")
+    return next((one.torch_npu for one in same or known), "")
 
 
 def cann_order(version: str) -> tuple[int, int, int, int] | None:

@@ -28,7 +28,12 @@ class Change:
 def between(older: TorchVersion, newer: TorchVersion) -> list[Change]:
     """Every change from one version to another, by what it is about and by name."""
     return [
-        *_npu_names(older, newer),
+        *(
+            Change("name", name, before.npu, after.npu)
+            for name in sorted(npu_names.names())
+            for before, after in [(npu_names.look_up(name, older), npu_names.look_up(name, newer))]
+            if before and after and before.npu != after.npu
+        ),
         *_held("custom_ops", "own", "in torch_npu", older, newer),
         *_held("kernels", "kernel", "kernel", older, newer),
         *_documents(older, newer),
@@ -47,13 +52,6 @@ def caveats(older: TorchVersion, newer: TorchVersion) -> list[str]:
     if older.tuple < (2, 1) <= newer.tuple:
         lines.append("Before torch 2.1 the operator lists held composites, too: kernels lost may be those.")
     return lines
-
-
-def _npu_names(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
-    for name in sorted(npu_names.names()):
-        before, after = npu_names.look_up(name, older), npu_names.look_up(name, newer)
-        if before and after and before.npu != after.npu:
-            yield Change("name", name, before.npu, after.npu)
 
 
 def _held(table: str, about: str, word: str, older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
@@ -79,11 +77,8 @@ def _torch(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
 def _documents(older: TorchVersion, newer: TorchVersion) -> Iterator[Change]:
     if not ("docs" in older.evidence and "docs" in newer.evidence):
         return
-    sides: list[dict[str, support.Support]] = [{}, {}]
-    for row in map(support.parsed, tables.lines("api_support")):
-        for side, version in zip(sides, (older, newer)):
-            if tables.covers(row.first, row.last, version.tuple):
-                side[row.api] = row
+    rows = [support.parsed(line) for line in tables.lines("api_support")]
+    sides = [{row.api: row for row in tables.at(rows, version.tuple)} for version in (older, newer)]
     same_edition = older.documents == newer.documents
     for api in sorted(sides[0].keys() | sides[1].keys()):
         before, after = sides[0].get(api), sides[1].get(api)

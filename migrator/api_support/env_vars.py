@@ -63,9 +63,10 @@ class NpuVariable(NamedTuple):
 @cache
 def of_npu(name: str) -> Optional[NpuVariable]:
     """The variable of that name that an NPU's software reads, or None where it is not known."""
-    for found, default, values, meaning, hardware, note, source in tables.rows("npu_variables"):
-        if found == name:
-            return NpuVariable(name, default, values, _(meaning), tuple(hardware.split()), _(note), source)
+    for _name, default, values, meaning, hardware, note, source in tables.grouped("npu_variables").get(
+        name, ()
+    ):
+        return NpuVariable(name, default, values, _(meaning), tuple(hardware.split()), _(note), source)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Optional
 
@@ -25,8 +26,7 @@ def of_area(api: str) -> Optional[Evidence]:
         pattern = next((each for each in areas if each.endswith("_*") and api.startswith(each[:-1])), "")
     if not pattern:
         return None
-    _name, status, note, _source = areas[pattern][0]
-    return Evidence(status, "area", True, note=note)
+    return Evidence(areas[pattern][0][1], "area", True, note=areas[pattern][0][2])
 
 
 @cache
@@ -37,35 +37,30 @@ def executed(api: str, version: TorchVersion) -> Optional[Evidence]:
         return None
     always, sometimes, backward = (tuple(cell.split()) for cell in line.split(",")[1:4])
     lacking = support.lacking(always, version)
-    status = "fallback" if lacking else "supported"
-    if "none" in lacking.values():
-        status = "unsupported"
-    return Evidence(
-        status,
-        "executed",
-        True,
-        operators=always,
-        lacking=tuple(lacking),
-        sometimes=tuple(support.lacking(sometimes, version)),
-        backward=tuple(support.lacking(backward, version)),
-    )
+    perhaps, back = (tuple(support.lacking(each, version)) for each in (sometimes, backward))
+    return Evidence(_status(lacking), "executed", True, always, tuple(lacking), perhaps, back)
+
+
+def _status(lacking: Mapping[str, str]) -> str:
+    """The status of what comes to operators without a kernel, with what becomes of each: fallback or none."""
+    return "unsupported" if "none" in lacking.values() else "fallback" if lacking else "supported"
 
 
 @cache
 def read(api: str, version: TorchVersion) -> Optional[Evidence]:
     """What the Python source of an API says (reached.csv), of the nearest version that was read."""
-    row = _nearest(tables.starting("reached", f"{api},"), version)
-    if row is None:
+    rows = [line.split(",") for line in tables.starting("reached", f"{api},")]
+    here = [row for row in rows if tables.covers(row[1], row[2], version.tuple)][:1]
+    older = [row for row in rows if row[2] and tables.as_tuple(row[2]) < version.tuple][-1:]
+    if not rows:
         return None
-    how, always, sometimes = row[3:]
+    how, always, sometimes = (here or older or rows)[0][3:]
     if how == "compiled":
         return Evidence("supported", "core", False)
     reached = always.split()
     operators = tuple(name for name in reached if "." not in name and ":" not in name)
     lacking = _without_kernel(operators, version)
-    status, note = ("fallback" if lacking else "supported"), ""
-    if "none" in lacking.values():
-        status = "unsupported"
+    status, note = _status(lacking), ""
     for name in reached:
         stops = _stops(name, version)
         if stops:
@@ -76,15 +71,7 @@ def read(api: str, version: TorchVersion) -> Optional[Evidence]:
     return Evidence(status, "source", False, operators, tuple(lacking), tuple(perhaps), note=note)
 
 
-def _nearest(lines: list[str], version: TorchVersion) -> Optional[list[str]]:
-    """The line that holds at a version, or else of the nearest version: the older one first."""
-    rows = [line.split(",") for line in lines]
-    here = next((row for row in rows if tables.covers(row[1], row[2], version.tuple)), None)
-    older = [row for row in rows if row[2] and tables.as_tuple(row[2]) < version.tuple]
-    return here or (older[-1] if older else rows[0] if rows else None)
-
-
-def _without_kernel(operators: tuple[str, ...] | list[str], version: TorchVersion) -> dict[str, str]:
+def _without_kernel(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:
     """The operators, by the names of the functions that call them, that come to one without a kernel."""
     found = {}
     for name in operators:

@@ -45,11 +45,9 @@ class LibraryDefault(NamedTuple):
             return tables.covers(self.since, self.until, pin)
         lowest = max((number for sign, number in limits or () if sign in (">=", ">")), default=())
         highest = min((number for sign, number in limits or () if sign in ("<=", "<")), default=None)
-        if (self.until and lowest > tables.as_tuple(self.until)) or (
-            self.since and highest is not None and highest <= tables.as_tuple(self.since)
-        ):
-            return False
-        return None
+        behind = self.until and lowest > tables.as_tuple(self.until)
+        before = self.since and highest is not None and highest <= tables.as_tuple(self.since)
+        return False if behind or before else None
 
     @property
     def versions(self) -> str:

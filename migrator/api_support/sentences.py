@@ -19,9 +19,6 @@ _UNCHANGED = {
     "no_effect": N_("Has no effect on NPUs and does no harm."),
     "raises": N_("Raises: it has no NPU equivalent."),
 }
-# Of what a document leaves out, what programs use; the documents' words for it, and torch's.
-_USED = {"fp64": "float64", "int64": "int64", "bool": "bool"}
-_COMPLEX = {"complex64", "complex128"}
 _RUNS = {
     "kernel": N_("though torch_npu has a kernel"),
     "composite": N_("though the operators that it uses have kernels"),
@@ -37,14 +34,21 @@ def sentence(name: str, version: TorchVersion) -> str:
     if absence:
         return _("Not in torch {text}: {absence}.", text=short(version.text), absence=absence)
     form = npu_names.look_up(name, version)
-    if form is not None and not form.npu:
-        return _(_UNCHANGED.get(form.unchanged, N_("Has no NPU equivalent.")))
     if form is not None:
-        return f"Use {form.npu}."
+        unchanged = _(_UNCHANGED.get(form.unchanged, N_("Has no NPU equivalent.")))
+        return f"Use {form.npu}." if form.npu else unchanged
     verdict = judge(name, version)
-    if word(name, version) == "partial":
-        return _in_part(verdict)
-    return of_verdict(verdict, version)
+    if word(name, version) != "partial":
+        return of_verdict(verdict, version)
+    if verdict.evidence is not None and verdict.evidence.note:
+        return verdict.evidence.note
+    words = limit_words(verdict.limits, ("no limit", "only the listed"))
+    lacking = _left_out(verdict)
+    dtypes = [_("not with {lacking}", lacking=_listed(lacking))] if lacking else []
+    if verdict.untried:
+        dtypes.append(_("{untried} not listed", untried=_listed(verdict.untried)))
+    what = _("; ").join([*dtypes, *words[:2]]) or _("only the listed dtypes")
+    return _("Works in part: {what}.", what=what)
 
 
 def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
@@ -54,11 +58,17 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         return found.note
     if verdict.status == "supported":
         lacking = _left_out(verdict)
-        if not lacking:
-            return _works(verdict)
         if len(lacking) == 1 and lacking != ["complex"]:
             return _("Works. {lacking} does not.", lacking=_listed(lacking))
-        return _("Works. {lacking} do not.", lacking=_listed(lacking))
+        if lacking:
+            return _("Works. {lacking} do not.", lacking=_listed(lacking))
+        if found is None or found.kind == "executed":
+            return "Works."
+        if found.kind == "value":
+            return _("A module.") if found.note == "module" else _("A value: the same on every device.")
+        if found.kind == "core":
+            return _("Should work: a part of torch itself, without operators.")
+        return _("Should work: its source uses nothing that NPUs lack.")
     if verdict.status == "fallback":
         of = f" for {found.lacking[0]}" if found is not None and found.lacking else ""
         if verdict.kernel != "none":
@@ -87,26 +97,14 @@ def of_variable(variable: Optional[EnvVar]) -> str:
     """The sentence on an environment variable; None is one that only an NPU's software has."""
     if variable is None or variable.npu == variable.name:
         return _("Works: it is read on NPUs.")
-    if variable.npu:
-        if variable.same_values:
-            return _("Use {npu}; its values can stay.", npu=variable.npu)
-        return _("Use {npu}; its values need a look.", npu=variable.npu)
-    return _("No NPU variable means the same.")
+    if not variable.npu:
+        return _("No NPU variable means the same.")
+    stay, look = N_("Use {npu}; its values can stay."), N_("Use {npu}; its values need a look.")
+    return _(stay if variable.same_values else look, npu=variable.npu)
 
 
 def _line(version: TorchVersion) -> str:
     return ".".join(version.torch_npu.split(".")[:2])
-
-
-def _works(verdict: Verdict) -> str:
-    found = verdict.evidence
-    if found is None or found.kind == "executed":
-        return "Works."
-    if found.kind == "value":
-        return _("A module.") if found.note == "module" else _("A value: the same on every device.")
-    if found.kind == "core":
-        return _("Should work: a part of torch itself, without operators.")
-    return _("Should work: its source uses nothing that NPUs lack.")
 
 
 def _unsupported(verdict: Verdict, version: TorchVersion) -> str:
@@ -126,32 +124,14 @@ def _unsupported(verdict: Verdict, version: TorchVersion) -> str:
     return _("Unsupported according to the documents.")
 
 
-def _in_part(verdict: Verdict) -> str:
-    if verdict.evidence is not None and verdict.evidence.note:
-        return verdict.evidence.note
-    words = limit_words(verdict.limits, ("no limit", "only the listed"))
-    lacking = _left_out(verdict)
-    dtypes = [_("not with {lacking}", lacking=_listed(lacking))] if lacking else []
-    if verdict.untried:
-        dtypes.append(_("{untried} not listed", untried=_listed(verdict.untried)))
-    what = _("; ").join([*dtypes, *words[:2]]) or _("only the listed dtypes")
-    return _("Works in part: {what}.", what=what)
-
-
 def _left_out(verdict: Verdict) -> list[str]:
-    """The dtypes that programs use and the document does not list for the main input."""
+    """Those of the dtypes that programs use which the document does not list for the main input."""
     listed = verdict.dtypes
     if "fp32" not in listed:
         return []
-    integers = "int32" in listed
-    words = [
-        name
-        for key, name in _USED.items()
-        if key not in listed and (integers or key not in ("int64", "bool"))
-    ]
-    if not listed & _COMPLEX:
-        words.insert(words.index("float64") + 1 if "float64" in words else 0, "complex")
-    return words
+    words = [] if "fp64" in listed else ["float64"]
+    words += [] if listed & {"complex64", "complex128"} else ["complex"]
+    return words + [name for name in ("int64", "bool") if "int32" in listed and name not in listed]
 
 
 def _listed(words: list[str]) -> str:

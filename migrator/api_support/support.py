@@ -61,44 +61,27 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
 
 
 def _at(api: str, version: TorchVersion) -> Optional[Support]:
-    known_rows = rows(api)
-    if not known_rows:
-        return None
-    here = next((row for row in known_rows if tables.covers(row.first, row.last, version.tuple)), None)
-    if here and ("docs" in version.evidence or here.first == here.last == version.text):
-        return here._replace(kernel=kernel(here.aten, version))
-    as_tuple = tables.as_tuple
-    below = here or next(
-        (row for row in reversed(known_rows) if row.last and as_tuple(row.last) < version.tuple), None
-    )
-    above = here or next(
-        (row for row in known_rows if row.first and as_tuple(row.first) > version.tuple), None
-    )
-    if below and above:
-        found = _between(below, above, version)
-    elif below:
-        found = below._replace(neighbour=below.last)
-    else:
-        assert above, "a row that neither covers a version nor lies on a side of it"
-        found = above._replace(neighbour=above.first)
-    return found._replace(kernel=kernel(found.aten, version))
-
-
-def _between(below: Support, above: Support, version: TorchVersion) -> Support:
-    """What the documented versions on both sides say of one between them."""
-    sides = [below.last, above.first]
-    if below is above:
+    found = tables.first_at(rows(api), version.tuple)
+    if found and ("docs" in version.evidence or found.first == found.last == version.text):
+        return found._replace(kernel=kernel(found.aten, version))
+    if found:
         # One row around it; newer than every document, there is one side only.
         documented = [other for other in known() if "docs" in other.evidence]
-        before = [other.text for other in documented if other.tuple < version.tuple]
-        sides = before[-1:] + [other.text for other in documented if other.tuple > version.tuple][:1]
-    status = above.status
-    if below.status != above.status:
-        # Supported on one side and with limits on the other: assume the limits.
-        status = "unknown" if "unsupported" in (below.status, above.status) else "partial"
-    # The newer document is the more exact one, unless only the older has the limits.
-    row = below if status == below.status != above.status else above
-    return row._replace(status=status, neighbour=_(" and ").join(sides))
+        sides = [other.text for other in documented if other.tuple < version.tuple][-1:]
+        sides += [other.text for other in documented if other.tuple > version.tuple][:1]
+    else:
+        older = [row for row in rows(api) if row.last and tables.as_tuple(row.last) < version.tuple]
+        newer = [row for row in rows(api) if row.first and tables.as_tuple(row.first) > version.tuple]
+        if not (older or newer):
+            return None
+        below, above = (older or newer)[-1 if older else 0], newer[0] if newer else older[-1]
+        sides, status = [row.last for row in older[-1:]] + [row.first for row in newer[:1]], above.status
+        if below.status != above.status:
+            # Supported on one side and with limits on the other: assume the limits.
+            status = "unknown" if "unsupported" in (below.status, above.status) else "partial"
+        # The newer document is the more exact one, unless only the older has the limits.
+        found = (below if status == below.status != above.status else above)._replace(status=status)
+    return found._replace(kernel=kernel(found.aten, version), neighbour=_(" and ").join(sides))
 
 
 def kernel(aten: str, version: TorchVersion) -> str:
@@ -124,35 +107,25 @@ def registered(aten: str, version: TorchVersion) -> str:
             if row.kind == "kernel":
                 return row.kind
             otherwise = otherwise or row.kind
-    return otherwise or _natively(aten, version)
+    held = {} if otherwise else _natives(aten, version)
+    return _of_native(held.get(aten) or next(iter(held.values())), version) if held else otherwise
 
 
 def overload_registered(operator: str, version: TorchVersion) -> str:
     """What becomes of one overload (``add.Tensor``, or ``sum`` without a name), as ``registered`` has it."""
     base = operator.partition(".")[0]
-    for row in kernels(base):
-        if row.op == operator and tables.covers(row.first, row.last, version.tuple):
+    here = tables.at(kernels(base), version.tuple)
+    for row in here:
+        if row.op == operator:
             return row.kind
     held = _natives(base, version)
     if operator not in held:
         return registered(base, version)  # this version spells its overloads otherwise
     # A kernel for `inverse` serves where torch would come to `inverse.out` without it.
-    for other, kind in held.items():
-        if kind == operator and _has_kernel(other, version):
-            return "kernel"
+    with_kernel = {row.op for row in here if row.kind == "kernel"}
+    if any(kind == operator and other in with_kernel for other, kind in held.items()):
+        return "kernel"
     return _of_native(held[operator], version)
-
-
-def _has_kernel(operator: str, version: TorchVersion) -> bool:
-    rows = kernels(operator.partition(".")[0])
-    here = (row for row in rows if row.op == operator and row.kind == "kernel")
-    return any(tables.covers(row.first, row.last, version.tuple) for row in here)
-
-
-def _natively(base: str, version: TorchVersion) -> str:
-    """What torch does for an operator without a kernel of torch_npu; '' where that is not known."""
-    held = _natives(base, version)
-    return _of_native(held.get(base) or next(iter(held.values())), version) if held else ""
 
 
 def _of_native(kind: str, version: TorchVersion) -> str:
@@ -199,12 +172,10 @@ def spelled(name: str) -> str:
     """The name under which the documents list an API that goes by an alias, or ''."""
     parent, _, member = name.rpartition(".")
     # torch.nn.modules.module.Module.to: a member of a class that goes by an alias.
-    return _aliased(name) or (_aliased(parent) and f"{_aliased(parent)}.{member}")
-
-
-def _aliased(name: str) -> str:
-    """The API that a name is another spelling of, or ''."""
-    return next((line.partition(",")[2] for line in tables.starting("aliases", f"{name},")), "")
+    for aliased, rest in ((name, ""), (parent, f".{member}")):
+        for line in tables.starting("aliases", f"{aliased},"):
+            return line.partition(",")[2] + rest
+    return ""
 
 
 def limit_words(limits: Iterable[str], but: tuple[str, ...] = ()) -> list[str]:
@@ -216,12 +187,7 @@ def limit_words(limits: Iterable[str], but: tuple[str, ...] = ()) -> list[str]:
     for limit in limits:
         code, colon, parameter = limit.partition(":")
         parameters.setdefault(code + colon, []).append(parameter)
-    meanings = _meanings()
+    meanings = {code: rows[0][1] for code, rows in tables.grouped("limits").items()}
     words = [(meanings.get(code, code), ", ".join(names)) for code, names in parameters.items()]
     words.sort(key=lambda word: word[0].startswith("no limit"))
     return [_(text).replace("{}", names) for text, names in words if not text.startswith(but)]
-
-
-@cache
-def _meanings() -> dict[str, str]:
-    return dict(tables.rows("limits"))

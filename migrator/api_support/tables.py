@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Optional, TypeVar
+from typing import Optional, Protocol, TypeVar
 
 from migrator.data_folders import NoFolderError, data_folder
 from migrator.language import N_
@@ -17,6 +17,17 @@ Version = tuple[int, ...]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
+
+class _Ranged(Protocol):
+    """What holds from one torch version to another; an end that is '' is open."""
+
+    @property
+    def first(self) -> str: ...
+    @property
+    def last(self) -> str: ...
+
+
+Ranged = TypeVar("Ranged", bound=_Ranged)
 VARIABLE = "NPUMIGRATE_API_DB"
 _PART = 8192  # bytes
 
@@ -36,6 +47,16 @@ def holds_at(span: str, version: Version) -> bool:
     """Whether a range written as ``from-to`` holds a version; '' does."""
     first, _, last = span.partition("-")
     return covers(first, last, version)
+
+
+def at(rows: Iterable[Ranged], version: Version) -> list[Ranged]:
+    """The rows whose range holds a version."""
+    return [row for row in rows if covers(row.first, row.last, version)]
+
+
+def first_at(rows: Iterable[Ranged], version: Version) -> Optional[Ranged]:
+    """The first row whose range holds a version; None where there is none."""
+    return next((row for row in rows if covers(row.first, row.last, version)), None)
 
 
 @cache

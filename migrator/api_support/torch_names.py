@@ -84,8 +84,8 @@ class TorchNames(NamedTuple):
 
     def lacking(self, name: str) -> frozenset[str]:
         """The keyword parameters that a callable takes at another version and certainly not at this one."""
-        here = _keywords(name, self.version) if _varies(name) else None
-        if here is None:
+        here = _words(name, self.version) if _varies(name) else (_UNKNOWN,)
+        if _OPEN in here or _UNKNOWN in here:  # there may be others
             return frozenset()
         every = (_named(name, tables.as_tuple(version)) for version in versions())
         return frozenset().union(*every).difference(here)
@@ -99,19 +99,15 @@ def of_version(version: str) -> TorchNames:
 @cache
 def versions() -> tuple[str, ...]:
     """The torch versions that the table is about, oldest first."""
-    return tuple(row[0] for row in _wheels())
-
-
-@cache
-def _wheels() -> tuple[list[str], ...]:
-    return tuple(tables.rows("torch_wheels"))
+    return tuple(tables.grouped("torch_wheels"))
 
 
 @cache
 def _is_read(package: str, version: tables.Version) -> bool:
     """Whether the release of a package for a torch version was read; one behind the newest is like that."""
     column = {"torch": 1, "torchvision": 2, "torchaudio": 3}.get(package)
-    read = [tables.as_tuple(row[0]) for row in _wheels() if column and row[column]]
+    wheels = tables.grouped("torch_wheels").items()
+    read = [tables.as_tuple(torch) for torch, rows in wheels if column and rows[0][column]]
     return version in read or (bool(read) and version > read[-1])
 
 
@@ -125,7 +121,7 @@ def _rows(name: str) -> tuple[_Row, ...]:
 
 
 def _row(name: str, version: tables.Version) -> Optional[_Row]:
-    return next((row for row in _rows(name) if tables.covers(row.first, row.last, version)), None)
+    return tables.first_at(_rows(name), version)
 
 
 @cache
@@ -140,29 +136,19 @@ def _seen(name: str, version: tables.Version) -> Optional[bool]:
     holds = _row(owner, version)
     if holds is None:
         seen = _seen(owner, version)
-        # What lies in an absent module or class is absent with it.
-        return _inherited(owner, member, version) if seen else seen
+        if not seen:
+            return seen  # What lies in an absent module or class is absent with it.
+        outer, _, last = owner.rpartition(".")
+        holds, member = _row(outer, version), f"{last}.{member}"
+        return _seen(f"{holds.of[0]}.{member}", version) if holds and holds.kind == "alias" else None
     if holds.kind == "alias":
         return _seen(f"{holds.of[0]}.{member}", version)
     if holds.kind == "class":
-        return _of_bases(holds, member, version)
+        found = [None if base == _UNKNOWN else _seen(f"{base}.{member}", version) for base in holds.of]
+        return True if True in found else None if None in found else False
     # Not in the table: members of values and functions; of private modules all but bases of public classes.
     is_read = holds.kind == "module" and not holds.of and "._" not in owner
     return False if is_read else None
-
-
-def _inherited(owner: str, member: str, version: tables.Version) -> Optional[bool]:
-    """A member of what has no row of its own: a member of another name's."""
-    outer, _, last = owner.rpartition(".")
-    holds = _row(outer, version)
-    if holds is not None and holds.kind == "alias":
-        return _seen(f"{holds.of[0]}.{last}.{member}", version)
-    return None
-
-
-def _of_bases(holds: _Row, member: str, version: tables.Version) -> Optional[bool]:
-    found = [None if base == _UNKNOWN else _seen(f"{base}.{member}", version) for base in holds.of]
-    return True if True in found else None if None in found else False
 
 
 def _name_in_base(holds: _Row, member: str, version: tables.Version) -> str:
@@ -185,13 +171,12 @@ def listed() -> Iterator[str]:
 @cache
 def spans(name: str, parameter: str = "") -> tuple[tuple[str, str], ...]:
     """The ranges of versions that are seen to have a name, or a parameter of it; an open end is empty."""
-    numbers = [(version, tables.as_tuple(version)) for version in versions()]
-    there = [
-        version
-        for version, number in numbers
-        if (parameter in _named(name, number) if parameter else _seen(name, number))
-    ]
-    return tuple((first, last) for first, last, _ in tables.ranges(dict.fromkeys(there, ()), versions()))
+    there: dict[str, tuple[()]] = {}
+    for version in versions():
+        number = tables.as_tuple(version)
+        if parameter in _named(name, number) if parameter else _seen(name, number):
+            there[version] = ()
+    return tuple((first, last) for first, last, _ in tables.ranges(there, versions()))
 
 
 def _later(there: tuple[tuple[str, str], ...], version: tables.Version) -> str:
@@ -222,12 +207,6 @@ def _varies(name: str) -> bool:
         return True
     follows = rows[0].kind == "alias" or _BASE in rows[0].parameters
     return follows and any(base == _UNKNOWN or _varies(base) for base in rows[0].of)
-
-
-def _keywords(name: str, version: tables.Version) -> Optional[tuple[str, ...]]:
-    """The keywords that a callable takes at a version; None where there may be others."""
-    words = _words(name, version)
-    return None if _OPEN in words or _UNKNOWN in words else words
 
 
 def _named(name: str, version: tables.Version) -> tuple[str, ...]:

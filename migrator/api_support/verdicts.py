@@ -42,7 +42,13 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         return Verdict(api, "absent")
     found = support.look_up(api, version)
     if found is None:
-        return _undocumented(api, version)
+        # No document lists it: executed, then its operators, then its source.
+        composed, kernel = compose(api, version), _kernel("", api, version)
+        if composed is not None and (not kernel or composed.kind in ("area", "executed")):
+            return Verdict(api, composed.status, kernel=composed.kernel, evidence=composed)
+        raises = any(support.registered(operator, version) == "none" for operator in _operators(api))
+        status = "unsupported" if kernel == "none" and raises else _BY_KERNEL.get(kernel, "unknown")
+        return Verdict(api, status, kernel=kernel)
     kernel = _kernel(found.kernel, found.api, version)
     main = [group for group in found.dtypes if ":" not in group]
     status = _status(found, kernel, version)
@@ -52,8 +58,10 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         status, kernel = evidence.status, kernel or evidence.kernel
     left_out = differing = False
     if status in ("supported", "partial"):
-        left_out = _is_left_out(hardware, found.hardware)
-        differing = _differs(hardware, found.limits)
+        # A document ticks it for other product lines and not for this one; a limit is about this one.
+        left_out = bool(found.hardware) and hardware in _TICKED and hardware not in found.hardware
+        own = (limit.split("_")[1:] for limit in found.limits if limit.startswith("hw_"))  # hw_A1_A2
+        differing = any(hardware in lines for lines in own)
     return Verdict(
         api=found.api,
         status="unsupported" if left_out else "partial" if differing else status,
@@ -69,16 +77,6 @@ def judge(api: str, version: TorchVersion, hardware: str = "") -> Verdict:
         left_out=_left_out_dtypes(hardware, found.dtypes) if hardware else frozenset(),
         evidence=evidence,
     )
-
-
-def _undocumented(api: str, version: TorchVersion) -> Verdict:
-    """The verdict on a name that no document lists: executed, then its operators, then its source."""
-    found, kernel = compose(api, version), _kernel("", api, version)
-    if found is None or (kernel and found.kind not in ("area", "executed")):
-        raises = any(support.registered(operator, version) == "none" for operator in _operators(api))
-        status = "unsupported" if kernel == "none" and raises else _BY_KERNEL.get(kernel, "unknown")
-        return Verdict(api, status, kernel=kernel)
-    return Verdict(api, found.status, kernel=found.kernel, evidence=found)
 
 
 def word(name: str, version: TorchVersion) -> str:
@@ -190,34 +188,19 @@ def tensor_methods() -> frozenset[str]:
     return frozenset(line[len(prefix) : line.index(",")] for line in lines)
 
 
-def _is_left_out(hardware: str, ticked: Iterable[str]) -> bool:
-    """Whether a document ticks an API for other product lines and not for this one."""
-    lines = set(ticked)
-    return bool(lines) and hardware in _TICKED and hardware not in lines
-
-
 def _left_out_dtypes(hardware: str, groups: Iterable[str]) -> frozenset[str]:
     """The dtypes that a document takes from one product line: excluded there, or listed for others only.
 
     ``groups`` is as in api_support.csv: ``@950DT!:fp64`` excludes, ``@A1:fp16+fp32`` lists.
     """
-    excluded: set[str] = set()
-    here: set[str] = set()
-    elsewhere: set[str] = set()
+    excluded, here, elsewhere = set[str](), set[str](), set[str]()
     for group in groups:
         where, colon, dtypes = group.partition(":")
         if not colon or not where.startswith("@") or where.endswith("+"):
             continue
-        named = where.strip("@!").split("+")
-        if where.endswith("!"):
-            excluded.update(dtypes.split("+") if hardware in named else ())
-        elif hardware in named:
-            here.update(dtypes.split("+"))
-        else:
-            elsewhere.update(dtypes.split("+"))
+        is_named = hardware in where.strip("@!").split("+")
+        if not where.endswith("!"):
+            (here if is_named else elsewhere).update(dtypes.split("+"))
+        elif is_named:
+            excluded.update(dtypes.split("+"))
     return frozenset(excluded | (elsewhere - here if here else set()))
-
-
-def _differs(hardware: str, limits: Iterable[str]) -> bool:
-    """Whether one of the limits (``hw_950DT``, ``hw_A1_A2``) is about this product line."""
-    return any(limit.startswith("hw_") and hardware in limit.split("_")[1:] for limit in limits)

@@ -53,7 +53,12 @@ class TorchVersion(NamedTuple):
 @cache
 def known() -> tuple[TorchVersion, ...]:
     """Every known version, oldest first."""
-    return tuple(_version(row) for row in tables.rows("versions"))
+    found = []
+    for torch, torch_npu, evidence, _torch_wheel, _npu_wheel, *switches, source in tables.rows("versions"):
+        does, documents = (word == "yes" for word in switches), source.partition("documents ")[2]
+        row = (torch, tables.as_tuple(torch), torch_npu, evidence, *does, documents)
+        found.append(TorchVersion._make(row))
+    return tuple(found)
 
 
 def newest() -> TorchVersion:
@@ -87,28 +92,13 @@ def resolve(text: str) -> TorchVersion:
                     return version
         for row in tables.rows("torch_wheels"):
             if tables.as_tuple(row[0])[:2] == given[:2]:
-                raise UnknownVersion(_without_torch_npu(given))
+                older = [version.text for version in known() if version.tuple < given]
+                newer = [version.text for version in known() if version.tuple > given]
+                why = N_("torch_npu has no release for torch {short}: choose the nearest, {nearest}")
+                nearest = _(" and ").join([*older[-1:], *newer[:1]])
+                raise UnknownVersion(why, short=".".join(map(str, given)), nearest=nearest)
     names = ", ".join(version.text for version in known())
-    raise UnknownVersion(
-        "torch {text!r} is not known: choose one of {names}",
-        text=text,
-        names=names,
-    )
-
-
-def _without_torch_npu(given: tuple[int, ...]) -> str:
-    older = [version.text for version in known() if version.tuple < given]
-    newer = [version.text for version in known() if version.tuple > given]
-    nearest = _(" and ").join([*older[-1:], *newer[:1]])
-    said = N_("torch_npu has no release for torch {short}: choose the nearest, {nearest}")
-    return _(said, short=".".join(map(str, given)), nearest=nearest)
-
-
-def _version(row: list[str]) -> TorchVersion:
-    torch, torch_npu, evidence, _, _, *switches, source = row
-    documents = source.partition("documents ")[2]
-    does = (word == "yes" for word in switches)
-    return TorchVersion._make((torch, tables.as_tuple(torch), torch_npu, evidence, *does, documents))
+    raise UnknownVersion("torch {text!r} is not known: choose one of {names}", text=text, names=names)
 
 
 def in_range(conditions: str, version: tuple[int, ...]) -> bool:

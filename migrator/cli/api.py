@@ -79,6 +79,7 @@ def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> 
     found = [asdict(answer) for answer in answers]
     if at is not None:
         for record, answer in zip(found, answers):
-            record["at"] = asdict(at_version(answer, at))
+            here = at_version(answer, at)
+            record["at"] = {**here, "own": here["own"] and asdict(here["own"])}
     content = {"asked": asked, "torch": at.text if at else None, "answers": found, "nearest": nearest}
     print_json(content)

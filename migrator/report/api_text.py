@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Optional
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Optional
 
-from migrator.api_support.answer import Answer, AtVersion, Form, Own, Range, Registered, at_version
+from migrator.api_support.answer import Answer, Own, Range, at_version
 from migrator.api_support.support import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
@@ -57,9 +57,8 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         near = _("; is it {nearest}?", nearest=" or ".join(answer.nearest[:3])) if answer.nearest else ""
         said = N_("not known by itself; what follows holds of all in {member_of}{near}")
         lines += _wrapped(_(said, member_of=answer.member_of, near=near))
-    lines += _wrapped(at_version(answer, version or newest()).sentence)
-    lines.append("")
-    lines += _at(at_version(answer, version)) if version else _history(answer)
+    here = at_version(answer, version or newest())
+    lines += [*_wrapped(here["sentence"]), "", *(_at(here) if version else _history(answer))]
     perhaps = [_("{name} (its name suggests it)", name=name) for name in answer.perhaps]
     lines += _entry(_("Stands for"), ", ".join(answer.stands_for))
     lines += _entry(_("Suits NPUs"), ", ".join([*answer.affine, *perhaps]))
@@ -84,15 +83,15 @@ def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[st
     lines = []
     for answer in listed:
         found = at_version(answer, version)
-        words = [found.verdict, *found.hardware]
+        words = [found["verdict"], *found["hardware"]]
         if answer.kind == "cuda":
-            words = [found.npu_name or _("no NPU equivalent")]
-            words += [found.verdict] if found.npu_name and found.verdict != "supported" else []
+            words = [found["npu_name"] or _("no NPU equivalent")]
+            words += [found["verdict"]] if found["npu_name"] and found["verdict"] != "supported" else []
         elif answer.kind == "environment":
             own = answer.environment
             words = [own.npu or _("no NPU equivalent") if own else _("of an NPU")]
         elif answer.kind in ("own", "npu"):
-            words = [_("in torch_npu") if found.exists else _("not in torch_npu")]
+            words = [_("in torch_npu") if found["exists"] else _("not in torch_npu")]
         shown = [_colored(word) for word in words if word] or ["-"]
         lines.append(f"{answer.name:<{width}}  {'  '.join(shown)}")
     count = ngettext("{n} name", "{n} names", len(listed))
@@ -112,14 +111,20 @@ def _history(answer: Answer) -> Iterator[str]:
     blocks: dict[str, list[tuple[Range, str, str, list[str]]]] = {
         _("In torch"): [(row, "", "", []) for row in answer.in_torch if partly],
         _("Verdict"): [(row, row.verdict, "", []) for row in answer.verdicts],
-        _("On NPUs"): [(row, row.npu_name or without, "", _on_an_npu(row)) for row in answer.forms],
+        _("On NPUs"): [(row, row.npu_name or without, "", _on_an_npu(vars(row))) for row in answer.forms],
         _("In torch_npu"): [(row, "", "", _about(row)) for row in answer.own],
         _("Documents"): [
             (row, row.status, " ".join(row.hardware), _limits(row.dtypes, row.limits, row.npu_name))
             for row in answer.documents
         ],
-        _("Registered"): [(row, row.kind, "", [_registered(row, answer)]) for row in answer.registered],
+        _("Registered"): [],
     }
+    for held in answer.registered:
+        meaning = _(_REGISTERED[held.kind])
+        if held.last and as_tuple(held.last) < _KERNELS_ONLY:
+            meaning = _("torch_npu lists it, as a kernel or a composite")
+        notes = [f"{meaning} ({', '.join(held.overloads) or answer.operator})"]
+        blocks[_("Registered")].append((held, held.kind, "", notes))
     for label, rows in blocks.items():
         for row, word, rest, notes in rows:
             padding = " " * max(_WORD - columns(_(word)), 1) if rest else ""
@@ -133,48 +138,42 @@ def _history(answer: Answer) -> Iterator[str]:
             label = ""
 
 
-def _registered(row: Registered, answer: Answer) -> str:
-    meaning = _(_REGISTERED[row.kind])
-    if row.last and as_tuple(row.last) < _KERNELS_ONLY:
-        meaning = _("torch_npu lists it, as a kernel or a composite")
-    return f"{meaning} ({', '.join(row.overloads) or answer.operator})"
-
-
-def _at(found: AtVersion) -> Iterator[str]:
-    yield from _entry(_("Verdict"), _colored(found.verdict) + (f": {found.absence}" if found.absence else ""))
-    if found.absence:
+def _at(found: Mapping[str, Any]) -> Iterator[str]:
+    """What holds at one version, as ``at_version`` has it."""
+    absence, basis, is_cuda = found["absence"], found["basis"], found["is_cuda"]
+    yield from _entry(_("Verdict"), _colored(found["verdict"]) + (f": {absence}" if absence else ""))
+    if absence:
         return
-    basis = _(_BASIS[found.basis]) if found.basis else ""
-    likely = "" if found.certain or not basis else _(" (likely: it was read, not run)")
+    likely = "" if found["certain"] or not basis else _(" (likely: it was read, not run)")
     lacking = [
-        _("no kernel{when}: {operators}", when=when, operators=", ".join(operators))
-        for when, operators in (
-            ("", found.lacking),
-            (_(" for some arguments"), found.sometimes),
-            (_(" in the backward pass"), found.backward),
+        _("no kernel{when}: {operators}", when=when, operators=", ".join(found[key]))
+        for key, when in (
+            ("lacking", ""),
+            ("sometimes", _(" for some arguments")),
+            ("backward", _(" in the backward pass")),
         )
-        if operators
+        if found[key]
     ]
-    yield from _entry(_("Known from"), basis + likely, lacking)
-    if found.is_cuda:
-        name = _colored(found.npu_name or _("no NPU equivalent"))
+    yield from _entry(_("Known from"), (_(_BASIS[basis]) if basis else "") + likely, lacking)
+    if is_cuda:
+        name = _colored(found["npu_name"] or _("no NPU equivalent"))
         yield from _entry(_("On NPUs"), name, _on_an_npu(found))
-    if found.own:
-        yield from _entry(_("In torch_npu"), _("yes") if found.exists else _("no"), _about(found.own))
-    if found.status:
-        words = _colored(found.status) + ("  " + " ".join(found.hardware) if found.hardware else "")
-        if found.neighbour:
-            words += _("  (the documents of torch {neighbour})", neighbour=found.neighbour)
-        notes = _limits(found.dtypes, found.limits, "" if found.is_cuda else found.npu_name)
-        notes += [f"{line}: {limit}" for line, limit in found.product_lines]
+    if found["own"]:
+        yield from _entry(_("In torch_npu"), _("yes") if found["exists"] else _("no"), _about(found["own"]))
+    if found["status"]:
+        words = "  ".join(filter(None, (_colored(found["status"]), " ".join(found["hardware"]))))
+        if found["neighbour"]:
+            words += _("  (the documents of torch {neighbour})", neighbour=found["neighbour"])
+        notes = _limits(found["dtypes"], found["limits"], "" if is_cuda else found["npu_name"])
+        notes += [f"{line}: {limit}" for line, limit in found["product_lines"]]
         yield from _entry(_("Documents"), words, notes)
-    if found.registered:
-        meaning = f"{_colored(found.registered)}  {_(_REGISTERED[found.registered])}"
-        yield from _entry(_("Registered"), meaning, [", ".join(found.overloads)])
+    if registered := found["registered"]:
+        meaning = f"{_colored(registered)}  {_(_REGISTERED[registered])}"
+        yield from _entry(_("Registered"), meaning, [", ".join(found["overloads"])])
 
 
-def _on_an_npu(form: Form | AtVersion) -> list[str]:
-    return [form.advice, "" if form.npu_name else _(_UNCHANGED.get(form.unchanged, ""))]
+def _on_an_npu(form: Mapping[str, Any]) -> list[str]:
+    return [form["advice"], "" if form["npu_name"] else _(_UNCHANGED.get(form["unchanged"], ""))]
 
 
 def _limits(dtypes: Iterable[str], limits: Sequence[str], npu_name: str) -> list[str]:

@@ -232,7 +232,7 @@ def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
     return said, tone
 
 
-def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
+def groups_of(run: Run, rules: Mapping[str, Rule]) -> list[Group]:
     """What is left to a person, by rule and severity: what has the most effect first."""
     groups = []
     for (severity, code), rows in run.findings.groupby(["severity", "code"], sort=False):
@@ -240,18 +240,13 @@ def groups_of(run: Run, rules: Mapping[str, Rule]) -> tuple[Group, ...]:
         for (message, advice), same in rows.groupby(["message", "advice"], sort=False):
             places = tuple(zip(same["file"], same["line"]))
             said.append(Said(message, advice, places[:_PLACES], max(len(places) - _PLACES, 0)))
-        title, minutes = (
-            rules[code].summary if code in rules else said[0].message,
-            minutes_for(code, severity),
-        )
-        first = rows["api"].nunique()
+        title = rules[code].summary if code in rules else said[0].message
+        minutes, first = minutes_for(code, severity), rows["api"].nunique()
         effort = first * minutes["first"] + (len(rows) - first) * minutes["again"]
         shown = sorted(said, key=lambda each: -len(each.places) - each.more)[:_SAID]
         more = max(len(said) - _SAID, 0)
         groups.append(Group(severity, code, title, len(rows), effort, tuple(shown), more))
-    return tuple(
-        sorted(groups, key=lambda one: (_GRAVEST.index(one.severity), -one.minutes, -one.count, one.code))
-    )
+    return sorted(groups, key=lambda one: (_GRAVEST.index(one.severity), -one.minutes, -one.count, one.code))
 
 
 def _files(run: Run) -> list[FileView]:

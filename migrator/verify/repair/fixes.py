@@ -40,45 +40,38 @@ class Options:
 # -- names and arguments of CUDA -------------------------------------------------------
 
 
-def _renamed(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _renamed(site: Site, options: Options) -> Iterator[Proposal]:
     """A string, a device or a module of CUDA: in the place where it was made, or where it is used."""
-    for site in seen.sites():
-        for node, value in site.values("str", "device", "namespace"):
-            if isinstance(getattr(node, "ctx", None), ast.Store):
-                continue
-            kind, made = value["kind"], site.origin(node)
-            known = options.namespaces if kind == "namespace" else options.values
-            fitting = (
-                (old, new)
-                for old, new in known.items()
-                if (old == value["value"] if kind == "namespace" else old in value["value"])
-            )
-            for old, new in [*fitting][:1]:
-                for code, where in dict.fromkeys((made, (site.code, node))):
-                    text = code.segment(where)
-                    if not isinstance(where, ast.Constant):
-                        text = new if kind == "namespace" else _with(f"str({text})", [(old, new)])
-                        text = f"torch.device({text})" if kind == "device" else text
-                    elif kind != "namespace":
-                        text = text.replace(old, new)
-                    yield Proposal(code, where, [code.replaced(where, text)], _was(node, value), made.line)
-        for there in ast.walk(site.expression):  # a string that is written there itself
-            text = string_value(there) or ""
-            for old, new in options.values.items():
-                if isinstance(there, ast.Constant) and re.match(rf"(?:torch\.)?{old}\b", text):
-                    edit = site.code.replaced(there, site.code.segment(there).replace(old, new))
-                    yield site.proposal(there, [edit], _("it is {value!r}", value=text))
-        # What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA.
-        seen_there = {id(node) for node, _ in site.values()}
-        for call in site.calls(*options.calls) if options.calls else ():
-            given = [*call.args[:1], *(k.value for k in call.keywords if k.arg in ("device", "backend"))]
-            for node in given:
-                if id(node) not in seen_there and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
-                    edit = site.code.replaced(
-                        node, _with(f"str({site.code.segment(node)})", options.values.items())
-                    )
-                    said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
-                    yield site.proposal(node, [edit], said)
+    for node, value in site.values("str", "device", "namespace"):
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            continue
+        kind, made = value["kind"], site.origin(node)
+        is_module = kind == "namespace"
+        known = options.namespaces if is_module else options.values
+        fits = {old: old == value["value"] if is_module else old in value["value"] for old in known}
+        old = next((old for old in known if fits[old]), "")
+        for code, where in dict.fromkeys((made, (site.code, node))) if old else ():
+            text, new = code.segment(where), known[old]
+            if not isinstance(where, ast.Constant):
+                text = new if is_module else _with(f"str({text})", [(old, new)])
+                text = f"torch.device({text})" if kind == "device" else text
+            elif not is_module:
+                text = text.replace(old, new)
+            yield Proposal(code, where, [code.replaced(where, text)], _was(node, value), made.line)
+    for there in ast.walk(site.expression):  # a string that is written there itself
+        text = string_value(there) or ""
+        for old, new in options.values.items():
+            if isinstance(there, ast.Constant) and re.match(rf"(?:torch\.)?{old}\b", text):
+                edit = site.code.replaced(there, site.code.segment(there).replace(old, new))
+                yield site.proposal(there, [edit], _("it is {value!r}", value=text))
+    # What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA.
+    seen_there = {id(node) for node, _ in site.values()}
+    for call in site.calls(*options.calls) if options.calls else ():
+        for node in (*call.args[:1], *(k.value for k in call.keywords if k.arg in ("device", "backend"))):
+            if id(node) not in seen_there and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
+                source = _with(f"str({site.code.segment(node)})", options.values.items())
+                said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
+                yield site.proposal(node, [site.code.replaced(node, source)], said)
 
 
 def _with(source: str, pairs: Iterable[tuple[str, str]]) -> str:
@@ -89,71 +82,64 @@ def _was(node: ast.expr, value: Mapping[str, Any]) -> str:
     return f"{ast.unparse(node)} was {value.get('value', value['kind'])!r}"
 
 
-def _without_argument(seen: Seen, options: Options) -> Iterator[Proposal]:
-    for site in seen.sites():
-        for call in site.calls(*options.calls):
-            keyword = next((one for one in call.keywords if one.arg == options.name), None)
-            if keyword is None:
-                continue
-            edits = without_arguments(site.code, call, [keyword])
-            if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
-                edits = [site.code.replaced(call, site.code.segment(call.func.value))]
-            said = [_was(node, value) for node, value in site.values() if node is keyword.value]
-            said += [_("{name} is given", name=options.name)]
-            if edits:
-                yield site.proposal(call, edits, said[0], keyword.value)
+def _without_argument(site: Site, options: Options) -> Iterator[Proposal]:
+    for call in site.calls(*options.calls):
+        keyword = next((one for one in call.keywords if one.arg == options.name), None)
+        if keyword is None:
+            continue
+        edits = without_arguments(site.code, call, [keyword])
+        if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
+            edits = [site.code.replaced(call, site.code.segment(call.func.value))]
+        said = [_was(node, value) for node, value in site.values() if node is keyword.value]
+        said += [_("{name} is given", name=options.name)]
+        if edits:
+            yield site.proposal(call, edits, said[0], keyword.value)
 
 
-def _with_argument(seen: Seen, options: Options) -> Iterator[Proposal]:
-    for site in seen.sites():
-        for call in site.calls(*options.calls):
-            given = {one.arg for one in call.keywords}
-            if (given or call.args) and options.name not in given:
-                said = _("{call} is not given {name}", call=called_name(call), name=options.name)
-                yield site.proposal(call, added_argument(site.code, call, options.name, options.value), said)
-        # torch.load under another name, such as that of a partial: its value was seen.
-        for call in site.calls():
-            if isinstance(call.func, ast.Name) and call.args:
-                code, node = site.origin(call.func)
-                if node is not call.func and any(name in code.segment(node) for name in options.calls):
-                    edits = added_argument(site.code, call, options.name, options.value)
-                    yield site.proposal(call, edits, _("{id} loads", id=call.func.id), call.func)
+def _with_argument(site: Site, options: Options) -> Iterator[Proposal]:
+    for call in site.calls(*options.calls):
+        given = {one.arg for one in call.keywords}
+        if (given or call.args) and options.name not in given:
+            said = _("{call} is not given {name}", call=called_name(call), name=options.name)
+            yield site.proposal(call, added_argument(site.code, call, options.name, options.value), said)
+    # torch.load under another name, such as that of a partial: its value was seen.
+    for call in site.calls():
+        if isinstance(call.func, ast.Name) and call.args:
+            code, node = site.origin(call.func)
+            if node is not call.func and any(name in code.segment(node) for name in options.calls):
+                edits = added_argument(site.code, call, options.name, options.value)
+                yield site.proposal(call, edits, _("{id} loads", id=call.func.id), call.func)
 
 
-def _instead_of_none(seen: Seen, options: Options) -> Iterator[Proposal]:
-    for site in seen.sites():
-        nodes = [node for node, _ in site.values("NoneType") if not isinstance(node, ast.Constant)]
-        nodes += site.calls()
-        if isinstance(site.statement, ast.Assign):  # what it unpacks
-            nodes.append(site.statement.value)
-        for node in dict.fromkeys(nodes):
-            if isinstance(node, ast.BoolOp):
-                continue
-            source, made = site.code.segment(node), site.origin(node)
-            bodies = (code.segment(each) for code, each in seen.functions(node, made.node))
-            texts = [source, made.code.segment(made.node), *bodies]
-            fitting = (
-                v for pattern, v in options.values.items() if any(re.search(pattern, t) for t in texts)
-            )
-            for value in [*fitting][:1]:
-                edit, said = (
-                    site.code.replaced(node, f"({source} or {value})"),
-                    _("{node} was None", node=ast.unparse(node)),
-                )
-                yield site.proposal(node, [edit], said, node)
+def _instead_of_none(site: Site, options: Options) -> Iterator[Proposal]:
+    nodes = [node for node, _ in site.values("NoneType") if not isinstance(node, ast.Constant)]
+    nodes += site.calls()
+    if isinstance(site.statement, ast.Assign):  # what it unpacks
+        nodes.append(site.statement.value)
+    for node in dict.fromkeys(nodes):
+        if isinstance(node, ast.BoolOp):
+            continue
+        source, made = site.code.segment(node), site.origin(node)
+        bodies = (code.segment(each) for code, each in site.seen.functions(node, made.node))
+        texts = [source, made.code.segment(made.node), *bodies]
+        fitting = (v for pattern, v in options.values.items() if any(re.search(pattern, t) for t in texts))
+        for value in [*fitting][:1]:
+            edit = site.code.replaced(node, f"({source} or {value})")
+            yield site.proposal(node, [edit], _("{node} was None", node=ast.unparse(node)), node)
 
 
-def _other_name(seen: Seen, options: Options) -> Iterator[Proposal]:
-    match = re.search(r"has no attribute '(\w+)'", seen.failure.text if seen.failure else "")
-    name = match[1] if match else ""
-    new = options.names.get(name, options.otherwise)
-    for site in seen.sites()[:1] if match else ():
-        for node in ast.walk(site.expression):
-            if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
-                yield site.proposal(node, [site.code.replaced(node, new)], _("there is no {name}", name=name))
-            if isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2 and new:
-                said = _("getattr asks for {name!r}", name=name)
-                yield site.proposal(node, [site.code.added(node.args[1], f", {new}")], said, node.args[1])
+def _other_name(site: Site, options: Options) -> Iterator[Proposal]:
+    failure = site.seen.failure
+    match = re.search(r"has no attribute '(\w+)'", failure.text if failure else "")
+    if match is None or site.frame is not site.seen.sites()[0].frame:
+        return
+    name, new = match[1], options.names.get(match[1], options.otherwise)
+    for node in ast.walk(site.expression):
+        if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
+            yield site.proposal(node, [site.code.replaced(node, new)], _("there is no {name}", name=name))
+        if isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2 and new:
+            said = _("getattr asks for {name!r}", name=name)
+            yield site.proposal(node, [site.code.added(node.args[1], f", {new}")], said, node.args[1])
 
 
 # -- values on the wrong device --------------------------------------------------------
@@ -161,26 +147,24 @@ def _other_name(seen: Seen, options: Options) -> Iterator[Proposal]:
 _Operands = list[tuple[ast.expr, Mapping[str, Any]]]
 
 
-def _same_device(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _same_device(site: Site, options: Options) -> Iterator[Proposal]:
     """The operands on the CPU go to the device of one on an NPU; what is changed in place stays."""
-    for site in seen.sites():
-        cpu, npu = _operands(site)
-        staying = [node for node, _ in cpu if npu and _is_changed(site.code, node)]
-        home, moving = [node for node, _ in npu][:1], cpu
-        if staying:
-            home, moving = staying, [each for each in npu if not _is_changed(site.code, each[0])]
-        device = f"{site.code.segment(home[0])}.device" if home else '"npu"'
-        edits = [_moved(site.code, node, value, device) for node, value in moving]
-        if cpu and edits:
-            yield _on_the_cpu(site, staying[0] if staying else cpu[0][0], cpu[0][1], edits)
+    cpu, npu = _operands(site)
+    staying = [node for node, _ in cpu if npu and _is_changed(site.code, node)]
+    home, moving = [node for node, _ in npu][:1], cpu
+    if staying:
+        home, moving = staying, [each for each in npu if not _is_changed(site.code, each[0])]
+    device = f"{site.code.segment(home[0])}.device" if home else '"npu"'
+    edits = [_moved(site.code, node, value, device) for node, value in moving]
+    if cpu and edits:
+        yield _on_the_cpu(site, staying[0] if staying else cpu[0][0], cpu[0][1], edits)
 
 
 def _on_the_cpu(site: Site, node: ast.expr, value: Mapping[str, Any], edits: list[Edit]) -> Proposal:
     shape = "×".join(map(str, value.get("shape", ()))) or value.get("class", value["kind"])
     what = f"{value.get('dtype', '')} {shape}".strip()
-    return site.proposal(
-        node, edits, _("{node} is on the CPU ({what})", node=ast.unparse(node), what=what), node
-    )
+    said = _("{node} is on the CPU ({what})", node=ast.unparse(node), what=what)
+    return site.proposal(node, edits, said, node)
 
 
 def _operands(site: Site) -> tuple[_Operands, _Operands]:
@@ -227,42 +211,39 @@ def _moved(code: Code, node: ast.expr, value: Mapping[str, Any], device: str) ->
     return code.added(node, f".to({device})")
 
 
-def _to_host(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _to_host(site: Site, options: Options) -> Iterator[Proposal]:
     """What NumPy is given comes from the host."""
-    for site in seen.sites():
-        for node, value in site.values("tensor"):
-            if value["device"] == "npu" and not _is_part(site, node):
-                said = _("{node} is on an NPU", node=ast.unparse(node))
-                yield site.proposal(node, [site.code.added(node, ".detach().cpu()")], said, node)
+    for node, value in site.values("tensor"):
+        if value["device"] == "npu" and not _is_part(site, node):
+            said = _("{node} is on an NPU", node=ast.unparse(node))
+            yield site.proposal(node, [site.code.added(node, ".detach().cpu()")], said, node)
 
 
-def _module_to_npu(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _module_to_npu(site: Site, options: Options) -> Iterator[Proposal]:
     """A module on the CPU goes to the NPU where it is called."""
-    for site in seen.sites():
-        for node, value in site.values("module"):
-            if "cpu" in value["devices"] and not _is_part(site, node):
-                yield _on_the_cpu(site, node, value, [_moved(site.code, node, value, '"npu"')])
+    for node, value in site.values("module"):
+        if "cpu" in value["devices"] and not _is_part(site, node):
+            yield _on_the_cpu(site, node, value, [_moved(site.code, node, value, '"npu"')])
 
 
-def _on_cpu(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _on_cpu(site: Site, options: Options) -> Iterator[Proposal]:
     """An operator that there is none of on NPUs, computed on the CPU, and its result brought back."""
-    for site in seen.sites():
-        tensors = [node for node, value in site.values("tensor") if value["device"] == "npu"]
-        outer = next(iter(site.calls()), site.expression)
-        if isinstance(outer, ast.expr) and tensors:
-            inside = {id(child) for node in tensors for child in ast.walk(node) if child is not node}
-            edits = [site.code.added(node, ".cpu()") for node in tensors if id(node) not in inside]
-            opening, closing = ("", "") if isinstance(outer, ast.Call) else ("(", ")")
-            edits.append(site.code.added(outer, f"{closing}.to({site.code.segment(tensors[0])}.device)"))
-            edits += [Edit(site.code.start(outer), site.code.start(outer), opening)] if opening else []
-            yield site.proposal(outer, edits, _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0])))
+    tensors = [node for node, value in site.values("tensor") if value["device"] == "npu"]
+    outer = next(iter(site.calls()), site.expression)
+    if isinstance(outer, ast.expr) and tensors:
+        inside = {id(child) for node in tensors for child in ast.walk(node) if child is not node}
+        edits = [site.code.added(node, ".cpu()") for node in tensors if id(node) not in inside]
+        opening, closing = ("", "") if isinstance(outer, ast.Call) else ("(", ")")
+        edits.append(site.code.added(outer, f"{closing}.to({site.code.segment(tensors[0])}.device)"))
+        edits += [Edit(site.code.start(outer), site.code.start(outer), opening)] if opening else []
+        yield site.proposal(outer, edits, _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0])))
 
 
 def _npu_condition(seen: Seen, options: Options) -> Iterator[Proposal]:
     """What decides between an NPU and the CPU, and is no question for NPUs."""
     for code in seen.every():
         for node in ast.walk(code.tree):
-            decides = isinstance(node, ast.IfExp) and _is_npu(node.body) and _names(node.orelse, "cpu")
+            decides = isinstance(node, ast.IfExp) and _is_npu(node.body) and "cpu" in _constants(node.orelse)
             if decides or (isinstance(node, ast.If) and any(map(_moves_to_npu, node.body))):
                 for asked, line in _questions(code, node.test, seen):  # type: ignore[attr-defined]
                     said = _("{asked} decides, and is false on an NPU", asked=code.segment(asked))
@@ -270,12 +251,12 @@ def _npu_condition(seen: Seen, options: Options) -> Iterator[Proposal]:
                     yield Proposal(code, asked, edits, said, line)
 
 
-def _names(node: ast.AST, *devices: str) -> bool:
-    return any(isinstance(one, ast.Constant) and one.value in devices for one in ast.walk(node))
+def _constants(node: ast.AST) -> list[str]:
+    return [str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant)]
 
 
 def _is_npu(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Constant) and str(one.value).startswith("npu") for one in ast.walk(node))
+    return any(value.startswith("npu") for value in _constants(node))
 
 
 def _moves_to_npu(statement: ast.stmt) -> bool:
@@ -283,10 +264,11 @@ def _moves_to_npu(statement: ast.stmt) -> bool:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "npu" or (node.func.attr == "to" and any(map(_is_npu, node.args))):
                 return True
-        if isinstance(node, (ast.Assign, ast.Return)) and node.value is not None and _is_npu(node.value):
+        value = node.value if isinstance(node, (ast.Assign, ast.Return)) else None
+        if value is not None and _is_npu(value):
             if (
-                isinstance(node.value, ast.Constant)
-                or getattr(getattr(node.value, "func", None), "attr", "") == "device"
+                isinstance(value, ast.Constant)
+                or getattr(getattr(value, "func", None), "attr", "") == "device"
             ):
                 return True
     return False
@@ -298,9 +280,9 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
     for part in (part for part in parts if "npu" not in code.segment(part)):
         if any(isinstance(node, ast.Call) for node in ast.walk(part)) or isinstance(part, ast.Compare):
             line = ""
-            for asked, function in seen.functions(part):
+            for asked, function in [*seen.functions(part)][:1]:
                 returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
-                line = line or asked.place(returned[-1] if returned else function)
+                line = asked.place(returned[-1] if returned else function)
             yield part, line
         elif isinstance(part, (ast.Name, ast.Attribute)):
             name = bare_name(part)
@@ -315,22 +297,21 @@ def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.exp
 # -- several ranks ---------------------------------------------------------------------
 
 
-def _copied_collective(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _copied_collective(site: Site, options: Options) -> Iterator[Proposal]:
     """A collective on a copy of another type, the result of which is copied back: the tensor stays itself."""
-    for site in seen.sites():
-        code, statement = site.code, site.statement
-        call = next((each for each in site.calls(*options.calls) if each.args), None)
-        if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
-            continue
-        dtype = next((value["dtype"] for node, value in site.values("tensor") if node is call.args[0]), "")
-        if dtype in options.dtypes and code.stands_alone(statement):
-            begin, indent, tensor = code.start(statement), code.indent(statement), code.segment(call.args[0])
-            edits = [
-                Edit(begin, begin, f"reduced = {tensor}.{options.dtypes[dtype]}()\n{indent}"),
-                code.replaced(call.args[0], "reduced"),
-                code.added(statement, f"\n{indent}{tensor}.copy_(reduced)"),
-            ]
-            yield site.proposal(statement, edits, f"{tensor} is {dtype}", call.args[0])
+    code, statement = site.code, site.statement
+    call = next((each for each in site.calls(*options.calls) if each.args), None)
+    if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+        return
+    dtype = next((value["dtype"] for node, value in site.values("tensor") if node is call.args[0]), "")
+    if dtype in options.dtypes and code.stands_alone(statement):
+        begin, indent, tensor = code.start(statement), code.indent(statement), code.segment(call.args[0])
+        edits = [
+            Edit(begin, begin, f"reduced = {tensor}.{options.dtypes[dtype]}()\n{indent}"),
+            code.replaced(call.args[0], "reduced"),
+            code.added(statement, f"\n{indent}{tensor}.copy_(reduced)"),
+        ]
+        yield site.proposal(statement, edits, f"{tensor} is {dtype}", call.args[0])
 
 
 def _npu_of_rank(seen: Seen, options: Options) -> Iterator[Proposal]:
@@ -366,19 +347,25 @@ def _all_ranks(seen: Seen, options: Options) -> Iterator[Proposal]:
                 yield Proposal(code, last, [edit], said, code.place(node))
 
 
+def _at_each_site(fix: Callable[[Site, Options], Iterator[Proposal]]) -> Fix:
+    """A fix that looks at one call on the way to the failure, for all of them, the innermost first."""
+    return lambda seen, options: (each for site in seen.sites() for each in fix(site, options))
+
+
+Fix = Callable[[Seen, Options], Iterator[Proposal]]
 # By its name in rules/runtime: the fix, and the options that it takes.
-FIXES: dict[str, tuple[Callable[[Seen, Options], Iterator[Proposal]], tuple[str, ...]]] = {
-    "rename": (_renamed, ("values", "namespaces", "calls")),
-    "without-argument": (_without_argument, ("name", "calls")),
-    "with-argument": (_with_argument, ("name", "value", "calls")),
-    "instead-of-none": (_instead_of_none, ("values",)),
-    "other-name": (_other_name, ("names", "otherwise")),
-    "on-cpu": (_on_cpu, ()),
-    "same-device": (_same_device, ()),
-    "to-host": (_to_host, ()),
-    "to-npu": (_module_to_npu, ()),
+FIXES: dict[str, tuple[Fix, tuple[str, ...]]] = {
+    "rename": (_at_each_site(_renamed), ("values", "namespaces", "calls")),
+    "without-argument": (_at_each_site(_without_argument), ("name", "calls")),
+    "with-argument": (_at_each_site(_with_argument), ("name", "value", "calls")),
+    "instead-of-none": (_at_each_site(_instead_of_none), ("values",)),
+    "other-name": (_at_each_site(_other_name), ("names", "otherwise")),
+    "on-cpu": (_at_each_site(_on_cpu), ()),
+    "same-device": (_at_each_site(_same_device), ()),
+    "to-host": (_at_each_site(_to_host), ()),
+    "to-npu": (_at_each_site(_module_to_npu), ()),
     "npu-condition": (_npu_condition, ("test",)),
-    "copied-collective": (_copied_collective, ("calls", "dtypes")),
+    "copied-collective": (_at_each_site(_copied_collective), ("calls", "dtypes")),
     "npu-of-rank": (_npu_of_rank, ()),
     "all-ranks": (_all_ranks, ()),
 }
