@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional, TypeVar, Union
 
-from migrator.names import scopes
+from migrator.names import outline
 from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name, defaults
 from migrator.names.whole_file import WholeFile
 from migrator.project.definitions import Definitions
@@ -384,7 +384,7 @@ def _defined(program: Program, func: Named) -> Definition | None:
 
 
 def _named(
-    program: Program, file: WholeFile, name: str, scope: scopes.Scope | None = None
+    program: Program, file: WholeFile, name: str, scope: outline.Scope | None = None
 ) -> Definition | None:
     """The definition that a name has in a scope of a file, or in the files from which it is imported."""
     for _ in range(_DEPTH):

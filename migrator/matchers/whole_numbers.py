@@ -10,7 +10,7 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of, put_around
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import given_by_each, parameter_of
-from migrator.names.scopes import Binding
+from migrator.names.outline import Binding
 from migrator.names.tree import argument_of, bare_name, elements
 from migrator.names.what_is import options_like
 from migrator.project.parser_options import WORDS, options

@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 from typing import NamedTuple
 
 from migrator.names.index import ModuleIndex
-from migrator.names.scopes import Binding
+from migrator.names.outline import Binding
 from migrator.names.tree import (
     FUNCTIONS,
     LEAVING,

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Optional
 
 _GAP = re.compile(r"(?:\s|\\\r?\n|#[^\r\n]*)*")
 _OPENING = re.compile(r"([A-Za-z]{0,2})(\"\"\"|'''|\"|')")
-_CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
+# What may end the expression of a field: a brace, a conversion, a format, or the ``=`` that shows it.
+_END = re.compile(r"[}:]|!(?!=)|(?<![=<>!])=(?!=)")
+# The expression of a field, or None for literal text; where it begins, and where it ends.
+_Piece = tuple[Optional[ast.expr], int, int]
 
 
 @dataclass(frozen=True)
@@ -40,33 +44,31 @@ def place_fstring(source: str, start: int) -> list[Part] | None:
     """
     parts: list[Part] = []
     try:
-        for is_field, first, last in _pieces(source):
-            begin = start + len(source[:first].encode("utf-8"))
+        for tree, first, last in _pieces(source):
             text = source[first:last]
+            begin = start + len(source[:first].encode("utf-8"))
             end = begin + len(text.encode("utf-8"))
-            if not is_field:
-                parts.append(Part(begin, end, raw=text))
-                continue
-            tree = ast.parse(f"({text})", mode="eval").body
             opening = _OPENING.match(text)
-            if opening and isinstance(tree, ast.Constant) and text.endswith(opening.group(2)):
+            if tree is None:
+                parts.append(Part(begin, end, raw=text))
+            elif opening and isinstance(tree, ast.Constant) and text.endswith(opening.group(2)):
                 # A text in a field reads as if it were written outside of it.
                 raw = text[opening.end() : -len(opening.group(2))]
                 parts.append(Part(begin + opening.end(), end - len(opening.group(2)), raw=raw))
             else:
                 parts.append(Part(begin, end, expression=tree, spans=_spans(tree, text, begin)))
-    except (SyntaxError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return parts
 
 
-def _pieces(source: str) -> Iterator[tuple[bool, int, int]]:
-    """Whether it is a field's expression, start and end, for each piece of the texts in a row."""
+def _pieces(source: str) -> list[_Piece]:
+    """The pieces of the texts in a row."""
+    found: list[_Piece] = []
     position = _skip_gap(source, 0)
     while position < len(source):
-        found: list[tuple[bool, int, int]] = []
         position = _skip_gap(source, _read_text(source, position, found))
-        yield from found
+    return found
 
 
 def _skip_gap(source: str, position: int) -> int:
@@ -74,7 +76,7 @@ def _skip_gap(source: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _read_text(source: str, position: int, found: list[tuple[bool, int, int]]) -> int:
+def _read_text(source: str, position: int, found: list[_Piece]) -> int:
     """Read the literal that starts at ``position``, note its pieces, and give the place behind it."""
     opening = _OPENING.match(source, position)
     if opening is None:
@@ -85,7 +87,7 @@ def _read_text(source: str, position: int, found: list[tuple[bool, int, int]]) -
     while True:
         if source.startswith(quote, position):
             if begin < position or not formatted:
-                found.append((False, begin, position))
+                found.append((None, begin, position))
             return position + len(quote)
         char = source[position : position + 1]
         if not char or (char in "\r\n" and len(quote) == 1):
@@ -97,20 +99,19 @@ def _read_text(source: str, position: int, found: list[tuple[bool, int, int]]) -
                 position += 1 if formatted and source[position + 1 : position + 2] in ("{", "}") else 2
         elif formatted and char == "{" and not source.startswith("{{", position):
             if begin < position:
-                found.append((False, begin, position))
+                found.append((None, begin, position))
             position = begin = _read_field(source, position + 1, found, quote)
         else:
             position += 2 if formatted and source[position : position + 2] in ("{{", "}}") else 1
 
 
-def _read_field(source: str, position: int, found: list[tuple[bool, int, int]], quote: str) -> int:
+def _read_field(source: str, position: int, found: list[_Piece], quote: str) -> int:
     """Read the field whose brace is before ``position``, and give the place behind its other brace."""
     first = _skip_gap(source, position)
-    position = _end_of_expression(source, first)
-    last = position
+    tree, position = _expression(source, first)
+    found.append((tree, first, first + len(source[first:position].rstrip())))
     if source.startswith("=", position):  # f"{x = }"
         position = _skip_gap(source, position + 1)
-    found.append((True, first, first + len(source[first:last].rstrip())))
     if source.startswith("!", position):
         while source[position : position + 1] not in ("}", ":", ""):
             position += 1
@@ -128,30 +129,14 @@ def _read_field(source: str, position: int, found: list[tuple[bool, int, int]], 
     return position + 1
 
 
-def _end_of_expression(source: str, position: int) -> int:
-    """The place of the brace, the colon, the ``!`` or the ``=`` that ends an expression."""
-    waiting: list[str] = []
-    while position < len(source):
-        char = source[position]
-        opening = _OPENING.match(source, position)
-        if opening is not None and not source[position - 1].isidentifier():
-            position = _read_text(source, position, [])
+def _expression(source: str, first: int) -> tuple[ast.expr, int]:
+    """The expression that begins at ``first``, and the place behind it: no shorter text can be parsed."""
+    for end in _END.finditer(source, first):
+        try:
+            return ast.parse(f"({source[first : end.start()]})", mode="eval").body, end.start()
+        except SyntaxError:  # it stands in a string or in brackets
             continue
-        if char in _CLOSED_BY:
-            waiting.append(_CLOSED_BY[char])
-        elif waiting:
-            if char == waiting[-1]:
-                waiting.pop()
-            elif char == "#":
-                position = _skip_gap(source, position) - 1
-        elif char in "}:" or (char == "!" and source[position + 1 : position + 2] != "="):
-            return position
-        elif (
-            char == "=" and source[position + 1 : position + 2] != "=" and source[position - 1] not in "=<>!"
-        ):
-            return position
-        position += 1
-    raise ValueError("no string that can be read")
+    raise ValueError("no expression that can be read")
 
 
 def _spans(tree: ast.expr, code: str, begin: int) -> dict[ast.AST, tuple[int, int]]:

@@ -14,14 +14,13 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, islice, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.files.lines import Lines
 from migrator.names.fstrings import Part, place_fstring
-from migrator.names.outline import Outline, outline
+from migrator.names.outline import Binding, Outline, Scope, outline
 from migrator.names.qualified import Neighbours, full_name
-from migrator.names.scopes import Binding, Scope
 from migrator.names.tree import (
     FUNCTIONS,
     STATEMENTS,
@@ -110,7 +109,6 @@ class ModuleIndex:
         self._cut = _DEEPEST  # the depth of the outermost question without whose answer another one was given
         self._last: tuple[object, tuple[int, int]] = object(), (0, 0)
         self._known: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
-        self._stored: dict[ast.ClassDef, dict[str, list[ast.expr]]] = {}
         words = set(words)
         self._expand_on(self._lines_with(words | self._aliases(words)), self.statements)
 
@@ -189,26 +187,17 @@ class ModuleIndex:
         last = lines[-1]
         for statement in statements:
             first, end = head_lines(statement)
-            if first > last or lines[bisect_left(lines, first)] > end:
-                continue
-            if not body_fields(statement.__class__):
-                self._expand_once(statement, children(statement))
-                continue
-            for child in heads(statement):
-                if touches(child, lines):
-                    self._expand_once(statement, [child])
+            if first <= last and lines[bisect_left(lines, first)] <= end:
+                self.expand(statement, lines)
 
-    def expand(self, statement: ast.AST) -> None:
-        """Walk all expressions of a statement, wherever they are."""
-        if not body_fields(statement.__class__):
-            self._expand_once(statement, children(statement))
-            return
-        for child in heads(statement):
-            self._expand_once(statement, [child])
-
-    def _expand_once(self, statement: ast.AST, nodes: list[ast.AST]) -> None:
-        if nodes and nodes[0] not in self._parents:
-            self._expand(statement, nodes)
+    def expand(self, statement: ast.AST, lines: list[int] | None = None) -> None:
+        """Walk the expressions of a statement; of one with a body those that lie on some lines, if given."""
+        nodes = heads(statement)
+        if lines is not None and body_fields(statement.__class__):
+            nodes = (child for child in nodes if touches(child, lines))
+        fresh = [child for child in nodes if child not in self._parents]
+        if fresh:
+            self._expand(statement, fresh)
 
     def _expand(self, statement: ast.AST, nodes: list[ast.AST]) -> None:
         parents = self._parents
@@ -290,11 +279,7 @@ class ModuleIndex:
     def block(self, statement: ast.AST) -> Sequence[ast.stmt]:
         """The statements in a row, of which this is one; empty for the part of another statement."""
         around = self._parents.get(statement)
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(around, field, None)
-            if isinstance(block, list) and _holds(block, statement):
-                return block
-        return ()
+        return self.once(("blocks", around), lambda: _blocks(around)).get(statement, ())
 
     def before(self, statement: ast.AST) -> Iterator[ast.stmt]:
         """The statements of the same block before one, in order."""
@@ -315,26 +300,27 @@ class ModuleIndex:
             found = self._parents.get(found) or self._statement_around(found)
         return found
 
-    def _statement_around(self, node: Any) -> Statement:
+    def _statement_around(self, node: Any) -> Any:
         """The statement of a node that was not walked, because no word led to it; walks it."""
         place = (node.lineno, node.col_offset)
         starts, statements = self.once(("places of statements",), self._places_of_statements)
-        before = statements[: bisect_right(starts, place)]
+        before = reversed(statements[: bisect_right(starts, place)])
         # An inner one comes behind its outer one.
-        around = next((each for each in reversed(before) if place < _end(each)), statements[0])
+        around = next((a for a in before if place < (a.end_lineno, a.end_col_offset)), statements[0])
         self.expand(around)
         return around
 
-    def _places_of_statements(self) -> tuple[list[tuple[int, int]], list[ast.stmt | ast.ExceptHandler]]:
+    def _places_of_statements(self) -> tuple[list[tuple[int, int]], list[Any]]:
         statements = [each for each in self.statements if isinstance(each, (ast.stmt, ast.ExceptHandler))]
         heads = ([each, *getattr(each, "decorator_list", ())] for each in statements)
         return [min((head.lineno, head.col_offset) for head in every) for every in heads], statements
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
-        if isinstance(node, ast.Module):  # no statement holds it
-            return self._opened[node]
-        return self._scope_around(self.statement_of(node))
+        # No statement holds a module.
+        return (
+            self.module_scope if isinstance(node, ast.Module) else self._scope_around(self.statement_of(node))
+        )
 
     def _scope_around(self, statement: ast.AST) -> Scope:
         around = self._parents[statement]
@@ -379,16 +365,17 @@ class ModuleIndex:
 
     def stored_on_self(self, owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
         """The values that a class's methods store as ``self.name``, or register as buffers or parameters."""
-        stored = self._stored.get(owner)
-        if stored is None:
-            stored = self._stored[owner] = {}
-            for method in owner.body:
-                if isinstance(method, FUNCTIONS):
-                    for statement in self.statements_in(method):
-                        for name, value in _on_self(statement):
-                            self.expand(statement)
-                            stored.setdefault(name, []).append(value)
-        return stored
+
+        def find() -> dict[str, list[ast.expr]]:
+            stored: dict[str, list[ast.expr]] = {}
+            methods = (method for method in owner.body if isinstance(method, FUNCTIONS))
+            for statement in chain.from_iterable(map(self.statements_in, methods)):
+                for name, value in _on_self(statement):
+                    self.expand(statement)
+                    stored.setdefault(name, []).append(value)
+            return stored
+
+        return self.once(("stored", owner), find)
 
     # -- what a name means -------------------------------------------------
 
@@ -534,17 +521,10 @@ def _each(known: ast.Name | list[ast.Name] | None) -> list[ast.Name]:
     return known if isinstance(known, list) else [known]
 
 
-def _holds(block: list[ast.stmt], statement: Any) -> bool:
-    """Whether a block, whose statements are in order, has this one; there may be thousands."""
-    place = getattr(statement, "lineno", 0), getattr(statement, "col_offset", 0)
-    low, high = 0, len(block)
-    while low < high:
-        middle = (low + high) // 2
-        if (block[middle].lineno, block[middle].col_offset) < place:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(block) and block[low] is statement
+def _blocks(around: ast.AST | None) -> dict[ast.AST, list[ast.stmt]]:
+    """The blocks of a statement by the statements in them, of which there may be thousands."""
+    blocks = (getattr(around, field, None) for field in ("body", "orelse", "finalbody"))
+    return {each: block for block in blocks if isinstance(block, list) for each in block}
 
 
 def _named_last(value: ast.expr | None) -> list[str]:
@@ -553,10 +533,6 @@ def _named_last(value: ast.expr | None) -> list[str]:
         return [value.attr]
     named = value.args if isinstance(value, ast.Call) else [getattr(value, "slice", None)]
     return [text for text in map(string_value, named) if text]
-
-
-def _end(statement: ast.stmt | ast.ExceptHandler) -> tuple[int, int]:
-    return statement.end_lineno or 0, statement.end_col_offset or 0
 
 
 def _on_self(statement: Statement) -> Iterator[tuple[str, ast.expr]]:

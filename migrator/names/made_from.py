@@ -22,7 +22,7 @@ from migrator.names.tree import (
 
 if TYPE_CHECKING:
     from migrator.names.index import ModuleIndex
-    from migrator.names.scopes import Binding
+    from migrator.names.outline import Binding
 
 # Functions that give what they are given, as far as its dtype goes.
 _KEEPING = frozenset(

@@ -1,13 +1,77 @@
-"""The statements and scopes of a text: what its indexes share, as it depends on no word."""
+"""The statements and scopes of a text, and what binds a name in each: what its indexes share."""
 
 from __future__ import annotations
 
 import ast
-from typing import Any, Optional
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Optional, Union
 
 from migrator.files.lines import Lines
-from migrator.names.scopes import Binding, Scope, bind_import, bound_names
-from migrator.names.tree import Function, Import, Statement, body_fields, parse
+from migrator.names.tree import Function, Import, Statement, body_fields, defaults, parse
+
+# Packages with a module named torch.
+_OWN_TORCH = frozenset({"horovod", "safetensors", "smdistributed"})
+Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
+
+
+class Binding(NamedTuple):
+    """One thing that gives a name its meaning.
+
+    ``kind`` is import, assign, param, def, class or other. ``name`` is the
+    qualified name of an import, ``value`` the expression of an assignment to
+    the bare name, or a parameter's default; ``annotation`` a parameter's.
+    """
+
+    kind: str
+    node: Binder
+    name: str = ""
+    value: ast.expr | None = None
+    annotation: ast.expr | None = None
+
+
+class Scope:
+    """A module, class or function, with the names that it binds."""
+
+    __slots__ = ("bindings", "node", "outer", "parent", "statements")
+
+    def __init__(self, node: ast.Module | ast.ClassDef | Function, parent: Scope | None) -> None:
+        self.node = node
+        self.parent = parent
+        self.bindings: dict[str, list[Binding]] = {}
+        self.statements: list[Statement] = []  # of this scope, not of those inside it
+        self.outer: frozenset[str] = frozenset()  # declared global or nonlocal
+
+    def bind(self, name: str, binding: Binding) -> None:
+        """Record what gives a name its meaning."""
+        if name in self.bindings:
+            self.bindings[name].append(binding)
+        else:  # most names are bound once: a list of one takes less than one that has grown
+            self.bindings[name] = [binding]
+
+    def and_outer(self) -> Iterator[Scope]:
+        """This scope and those around it, the innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def owner(self, name: str) -> Scope | None:
+        """The scope that binds a name read in this one; None for built-in names."""
+        for scope in self.and_outer():
+            if name in scope.bindings and name not in scope.outer:
+                # A class's names are not seen from its methods.
+                if scope is self or not isinstance(scope.node, ast.ClassDef):
+                    return scope
+        return None
+
+    def look_up(self, name: str) -> list[Binding]:
+        """What binds a name that is read in this scope; empty for built-in names."""
+        scope = self.owner(name)
+        return scope.bindings[name] if scope else []
+
+    def inside(self, other: Scope) -> bool:
+        """Whether this is ``other`` or a scope within it."""
+        return any(scope is other for scope in self.and_outer())
 
 
 class Outline:
@@ -29,41 +93,86 @@ class Outline:
         self.stars: list[str] = []
         self.parents: dict[object, ast.AST] = {}
         self.opened: dict[object, Scope] = {self.tree: self.module_scope}
-        self._walk()
-
-    def _walk(self) -> None:
-        statements, parents = self.statements, self.parents
         stack: list[tuple[Any, ast.AST, Scope]] = [
             (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
         ]
         while stack:
             node, parent, scope = stack.pop()
-            parents[node] = parent
-            inner = scope
+            self.parents[node] = parent
             cls = node.__class__
-            statements.append(node)
+            self.statements.append(node)
             scope.statements.append(node)
-            if cls is ast.Import or cls is ast.ImportFrom:
-                self.imports.append(node)
-                if cls is ast.ImportFrom and node.names[0].name == "*":
-                    self.stars.append("." * node.level + (node.module or ""))
-                bind_import(scope, node)
-            elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
-                self.functions.append(node)
-                scope.bind(node.name, Binding("def", node))
-                inner = self.opened[node] = Scope(node, scope)
-                inner.bind_arguments(node.args)
-            elif cls is ast.ClassDef:
-                self.classes.append(node)
-                scope.bind(node.name, Binding("class", node))
-                inner = self.opened[node] = Scope(node, scope)
-            elif cls is ast.Global or cls is ast.Nonlocal:
-                scope.outer = scope.outer.union(node.names)
-            else:
-                for name, value in bound_names(node):
-                    scope.bind(name, Binding("assign", node, value=value))
+            inner = self._bind(node, cls, scope)
             for field in reversed(body_fields(cls)):
                 stack += [(child, node, inner) for child in reversed(getattr(node, field))]
+
+    def _bind(self, node: Any, cls: type, scope: Scope) -> Scope:
+        """Note what a statement binds, and give the scope of its body."""
+        if cls is ast.Import or cls is ast.ImportFrom:
+            self.imports.append(node)
+            if node.names[0].name == "*":
+                self.stars.append("." * node.level + (node.module or ""))
+            _bind_import(scope, node)
+        elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
+            self.functions.append(node)
+            scope.bind(node.name, Binding("def", node))
+            scope = self.opened[node] = Scope(node, scope)
+            for argument, default in defaults(node.args):
+                binding = Binding("param", argument, value=default, annotation=argument.annotation)
+                scope.bind(argument.arg, binding)
+        elif cls is ast.ClassDef:
+            self.classes.append(node)
+            scope.bind(node.name, Binding("class", node))
+            scope = self.opened[node] = Scope(node, scope)
+        elif cls is ast.Global or cls is ast.Nonlocal:
+            scope.outer = scope.outer.union(node.names)
+        else:
+            for name, value in _bound_names(node):
+                scope.bind(name, Binding("assign", node, value=value))
+        return scope
+
+
+def _bind_import(scope: Scope, node: Import) -> None:
+    """Bind what an import statement binds, at module level where the name is declared global."""
+    module = ""
+    if isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (f"{node.module}." if node.module else "")
+    for alias in node.names:
+        if alias.name != "*":
+            bound = alias.asname or alias.name.split(".")[0]
+            qualified = module + (alias.name if alias.asname else bound)
+            if module and alias.name == "torch" and module.partition(".")[0] not in _OWN_TORCH:
+                qualified = "torch"  # handed on by a module that imports it
+            home = next(each for each in scope.and_outer() if bound not in each.outer or each.parent is None)
+            home.bind(bound, Binding("import", node, name=qualified))
+
+
+def _bound_names(node: Statement) -> Iterable[tuple[str, ast.expr | None]]:
+    """The bare names that a statement assigns, each with its value where that is plain."""
+    if isinstance(node, ast.Assign):
+        return (pair for target in node.targets for pair in _targets(target, node.value))
+    if isinstance(node, ast.AnnAssign):
+        return _targets(node.target, node.value)
+    if isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
+        return _targets(node.target, None)
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return (pair for item in node.items for pair in _targets(item.optional_vars, None))
+    if isinstance(node, ast.ExceptHandler) and node.name:
+        return [(node.name, None)]
+    return ()
+
+
+def _targets(target: ast.expr | None, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        values: list[ast.expr | None] = [None] * len(target.elts)
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            values = [*value.elts]
+        for element, element_value in zip(target.elts, values):
+            yield from _targets(element, element_value)
+    elif isinstance(target, ast.Starred):
+        yield from _targets(target.value, None)
 
 
 _RECENT = 8

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.names.made_from import given_by_each, parameter_of
-from migrator.names.scopes import Binding
+from migrator.names.outline import Binding
 from migrator.names.tree import FUNCTIONS, attributes, bare_name, elements, is_none, string_value
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Optional, Union
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import bound, last_assigned, returned_values
-from migrator.names.scopes import Binding
+from migrator.names.outline import Binding
 from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name
 
 TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"

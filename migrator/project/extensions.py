@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
-from migrator.names.scopes import Scope
+from migrator.names.outline import Scope
 from migrator.names.tree import bare_name, called_name, string_value
 from migrator.native.files import is_cuda, is_native
 from migrator.native.model import NativeFile

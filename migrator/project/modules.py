@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from migrator.names.index import ModuleIndex
-from migrator.names.scopes import Scope
+from migrator.names.outline import Scope
 from migrator.project.module_names import absolute_name, module_name
 
 _CONTAINERS = ("ModuleList()", "Sequential()", "ModuleDict()")

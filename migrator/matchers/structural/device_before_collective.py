@@ -11,7 +11,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.scopes import Scope
+from migrator.names.outline import Scope
 from migrator.names.tree import Statement, argument_of, bare_name, last_name, string_value, walk
 from migrator.project.offers import CHOOSES, WAITER, WAITS
 
