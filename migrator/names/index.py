@@ -30,7 +30,6 @@ from migrator.names.tree import (
     bare_name,
     body_fields,
     called_name,
-    children,
     fields_of,
     head_lines,
     heads,
