@@ -90,7 +90,7 @@ KINDS = {
     "string": Finder("kinds.string", replaces="may"),
     "env": _neither("kinds.env", words_from="env_vars"),
     "pattern": Finder("kinds.pattern", replaces="may"),
-    "variable": _other("kinds.setting", "find_variables", words_from="env_vars"),
+    "variable": _other("kinds.env", "find_variables", words_from="env_vars"),
     "setting": Finder("kinds.setting", other=True),
     "program-option": _other("kinds.setting", "find_program_options", words_from="program_options"),
     "manifest": _other("kinds.container", "find_manifests"),

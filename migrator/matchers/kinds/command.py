@@ -12,7 +12,7 @@ from typing import Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import Match, TextContext, found_in_text
+from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Command, Program, Span, TextIndex
 from migrator.project.frameworks import TORCH
@@ -56,14 +56,12 @@ def _instead(
         known = rule.options.pipelines.get(" | ".join(" ".join(part.split()) for part in written))
         if known and rule.fix != "none":
             return command.pipeline, known
-    words = command.words[program.place :]
+    words, table = command.words[program.place :], rule.options.commands
     if command.programs[0].name in _ASKING:
-        span, new = words[0].span, rule.options.commands.get(program.name, "").split(" ")[0]
+        span, new = words[0].span, table.get(program.name, "").split(" ")[0]
     else:
         span = words[0].span[0], words[-1].span[1]
-        new = rule.options.commands.get(
-            " ".join([program.name, *(word.text or "" for word in words[1:])]), ""
-        )
+        new = table.get(" ".join([program.name, *(word.text or "" for word in words[1:])]), "")
     return span, None if command.captured else new
 
 
@@ -111,15 +109,9 @@ def find_mpi_lines(context: TextContext, rules: list[Rule[LineOptions]]) -> Iter
                 new = ""
         if not in_shell and not _QUOTES.isdisjoint(new):
             new, advice = "", _("Write {new}.", new=new)  # the file's own quotes may be around it
-        yield found_in_text(
-            context,
-            rule,
-            command.span,
-            api=launcher,
-            edits=[Edit(*command.span, new)] if new else (),
-            message=message_for(launcher),
-            advice="" if new else advice,
-        )
+        about: Said = {"api": launcher, "message": message_for(launcher), "advice": "" if new else advice}
+        about["edits"] = [Edit(*command.span, new)] if new else []
+        yield found_in_text(context, rule, command.span, **about)
 
 
 def _is_in_one_piece(index: TextIndex, command: Command) -> bool:

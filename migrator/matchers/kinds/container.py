@@ -18,7 +18,7 @@ from migrator.language import N_, _
 from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
 from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, ManifestError, cluster, is_gpu, tables
 from migrator.launch.k8s.convert import convert, job_kind
-from migrator.matchers.context import Match, TextContext, found_in_text
+from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Setting
 
@@ -44,16 +44,16 @@ def find(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
 
 
 def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
-    lines = context.index.lines
+    lines, name = context.index.lines, service.name
     first = lines.span(service.line, service.line)[0]
     place = first + len(lines.data[first:]) - len(lines.data[first:].lstrip())
-    edits = [] if service.text is None else line_edits(lines.data, service.text.encode("utf-8"))
-    advice = _EVERY if service.every else ""
+    about: Said = {"api": name, "message": _("the service {name} uses GPUs", name=name)}
     if service.text is None:
-        advice = f"{service.reason}. {_(_LINES)}{' '.join(run_options([0]))}."
-    span, name = (place, lines.content_end(service.line)), service.name
-    message = _("the service {name} uses GPUs", name=name)
-    return found_in_text(context, rule, span, api=name, edits=edits, message=message, advice=advice)
+        about["advice"] = f"{service.reason}. {_(_LINES)}{' '.join(run_options([0]))}."
+    else:
+        about["advice"] = _EVERY if service.every else ""
+        about["edits"] = line_edits(lines.data, service.text.encode("utf-8"))
+    return found_in_text(context, rule, (place, lines.content_end(service.line)), **about)
 
 
 def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
@@ -76,7 +76,7 @@ def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
     if not asked:
         return
     main = next((one for one in asked if one[2]), asked[0])
-    advice, edits = "", []
+    about: Said = {"message": _("the container uses GPUs")}
     try:
         numbers = numbers_of(main[2] or "all")
         line = data[data.rfind(b"\n", 0, main[0]) + 1 : main[0]].decode("utf-8")
@@ -89,13 +89,11 @@ def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
                 if data[slice(*gap)].strip(b", \t\r\n"):
                     raise ContainerError("a comment stands among the arguments")
                 edits.append(Edit(min(one[0], gap[0]), max(one[1], gap[1]), ""))
-        advice = "" if numbers else _(_EVERY)
+        about["edits"], about["advice"] = sorted(edits), "" if numbers else _(_EVERY)
     except ContainerError as error:
-        advice, edits = _("{error}. Write {value}.", error=error, value=" ".join(run_options([0]))), []
-    api = next(str(item.value) for item, span in zip(arguments, spans) if span[0] == main[0] + 1)
-    message = _("the container uses GPUs")
-    edits.sort(key=lambda edit: edit.start)
-    yield found_in_text(context, rule, main[:2], api=api, edits=edits, message=message, advice=advice)
+        about["advice"] = _("{error}. Write {value}.", error=error, value=" ".join(run_options([0])))
+    about["api"] = next(str(item.value) for item, span in zip(arguments, spans) if span[0] == main[0] + 1)
+    yield found_in_text(context, rule, main[:2], **about)
 
 
 def find_manifests(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
@@ -112,18 +110,12 @@ def find_manifests(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
             is_job = bool(what and job_kind(document))
             if what and not (is_job and were_jobs):  # all jobs of a file are converted together
                 were_jobs = were_jobs or is_job
-                edits, advice = _converted(context) if is_job else ([], _for_cluster(context))
-                message = _("this {kind} requests {what}", kind=document.get("kind") or "manifest", what=what)
-                yield found_in_text(
-                    context,
-                    rules[0],
-                    setting.name_span,
-                    api=what,
-                    edits=edits,
-                    message=message,
-                    advice=advice,
-                    safety="unsafe",
-                )
+                about: Said = {"api": what, "safety": "unsafe"}
+                of_job = _converted(context) if is_job else ([], _for_cluster(context))
+                about["edits"], about["advice"] = of_job
+                kind = document.get("kind") or "manifest"
+                about["message"] = _("this {kind} requests {what}", kind=kind, what=what)
+                yield found_in_text(context, rules[0], setting.name_span, **about)
 
 
 def _requested(context: TextContext, setting: Setting) -> str:
@@ -151,19 +143,15 @@ def _converted(context: TextContext) -> tuple[list[Edit], str]:
             problem = f"{error}. "
     command = f"npumigrate launch k8s --from {index.name} --hw {hardware or 'HW'}"
     if edits:
-        return edits, _(
-            "It is converted for {about}; for another cluster: {command} --platform PLATFORM.",
-            about=cluster(hardware=hardware).about,
-            command=command,
-        )
+        said = N_("It is converted for {about}; for another cluster: {command} --platform PLATFORM.")
+        return edits, _(said, about=cluster(hardware=hardware).about, command=command)
     if by_hardware and not problem:
         return [], _("Left unchanged: decide whether the job needs it.")
-    return [], _(
+    said = N_(
         "{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the "
-        "names of resources, labels and nodes.",
-        command=command,
-        problem=problem,
+        "names of resources, labels and nodes."
     )
+    return [], _(said, command=command, problem=problem)
 
 
 def _for_cluster(context: TextContext) -> str:
@@ -173,11 +161,8 @@ def _for_cluster(context: TextContext) -> str:
         for name, entry in tables()["platforms"].items()
         if hardware in entry["hw"]
     )
-    return _(
-        "Name the cluster's NPU resource, such as {names} on {hardware}, and nodes that have it.",
-        names=names,
-        hardware=hardware,
-    )
+    said = N_("Name the cluster's NPU resource, such as {names} on {hardware}, and nodes that have it.")
+    return _(said, names=names, hardware=hardware)
 
 
 class ImageOptions(Options):
@@ -232,13 +217,10 @@ def _of_image(
                 edits = _of_base(context, span, image, release if holds == "torch" else None)
             elif setting.kind == "variable":
                 edits = [Edit(*span, image)]
+    said = N_("Use an image with the CANN that matches torch_npu for torch {version}.")
     if image:
-        advice = _(
-            "Use an image with CANN, such as {image}, with torch and torch_npu installed.", image=image
-        )
-    else:
-        advice = _("Use an image with the CANN that matches torch_npu for torch {version}.", version=version)
-    advice = "" if edits else rule.advice or advice
+        said = N_("Use an image with CANN, such as {image}, with torch and torch_npu installed.")
+    advice = "" if edits else rule.advice or _(said, image=image, version=version)
     return found_in_text(context, rule, span, api=str(setting.value), edits=edits, advice=advice)
 
 

@@ -1,20 +1,23 @@
-"""Kind ``env``: environment variables of CUDA and NCCL, by name, in Python code."""
+"""Kinds ``env`` and ``variable``: environment variables of CUDA and NCCL, in Python and in other files."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, Said, TextContext, found, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name, string_value
+
+if TYPE_CHECKING:  # a hook does without
+    from migrator.other_files.index import Setting
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
 _CALLS = frozenset({"getenv", "putenv", "unsetenv", "setenv", "delenv", "get_env", "env"})
@@ -87,20 +90,16 @@ def _named(
 
 def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call) -> Iterator[Match]:
     """``os.environ.update(CUDA_VISIBLE_DEVICES="0")``, ``dict(os.environ, CUDA_VISIBLE_DEVICES="0")``."""
-    holder = getattr(call.func, "value", None)
-    texts = [a.value for a in call.args if isinstance(a, ast.Constant)]
-    certain = (
-        _is_environment(context, holder)
-        or any(_is_environment(context, argument) for argument in call.args)
-        or "os.environ" in texts
-    )
+    holders = [getattr(call.func, "value", None), *call.args]
+    is_patch = any(isinstance(each, ast.Constant) and each.value == "os.environ" for each in call.args)
+    certain = is_patch or any(_is_environment(context, each) for each in holders)
+    # A function of the program's own reads its arguments by the names that it knows.
+    given = certain or called_name(call) in ("dict", "update")
     for keyword in call.keywords:
         variable = env_vars.look_up(keyword.arg) if keyword.arg else None
         if variable is None or variable.npu == variable.name:
             continue
         bad = _foreign_value(variable, keyword.value)
-        # A function of the program's own reads its arguments by the names that it knows.
-        given = certain or called_name(call) in ("dict", "update")
         rename = bool(variable.npu) and variable.keeps_values and not bad and given
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
@@ -152,9 +151,8 @@ def _is_own_name(context: FileContext, table: ast.Dict, key: ast.expr) -> bool:
     name = string_value(key) or ""
     variable = env_vars.look_up(name)
     names = {name, variable.npu if variable is not None else ""}
-    return isinstance(value, (ast.Lambda, ast.Call)) and any(
-        string_value(part) in names for part in ast.walk(value)
-    )
+    reads = isinstance(value, (ast.Lambda, ast.Call))
+    return reads and any(string_value(part) in names for part in ast.walk(value))
 
 
 def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
@@ -199,11 +197,7 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
         return
     if isinstance(holder, (ast.Expr, ast.JoinedStr, ast.Raise, ast.Assert)):
         return  # it is only shown, or stands in a longer text
-    if (
-        holder.arg in _MESSAGE_KEYWORDS
-        if isinstance(holder, ast.keyword)
-        else _MESSAGE.search(called_name(holder))
-    ):
+    if getattr(holder, "arg", "") in _MESSAGE_KEYWORDS or _MESSAGE.search(called_name(holder)):
         return
     for name in _SETTING.findall(text):
         variable = env_vars.look_up(name)
@@ -213,3 +207,41 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
             advice = _("If this is a command that runs: {other}", other=other)
             yield found(context, rule, node, api=name, message=message, advice=advice)
             return
+
+
+class VariableOptions(Options):
+    """``rename`` for variables that an NPU has with the value that is set; ``report`` for the others."""
+
+    verdict: Literal["rename", "report"] = "rename"
+
+
+def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[Match]:
+    """The variables of CUDA and NCCL that are set or asked for."""
+    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
+    settings = (each for each in context.index.content.settings if each.kind == "variable")
+    variables = [(each, known) for each in settings if (known := env_vars.look_up(each.name)) is not None]
+    # What keeps its old name where it is set, is asked for by it.
+    kept = {each.name for each, known in variables if not each.reads and not _renames(known, each)}
+    for setting, known in variables:
+        rename = _renames(known, setting) and not (setting.reads and setting.name in kept)
+        rule = by_verdict.get("rename" if rename else "report")
+        if rule is None or known.npu == known.name:
+            continue
+        if rename or not known.npu:
+            message = known.on_npus()
+        elif known.same_values:
+            message = known.refuses(setting.value)
+        else:
+            message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
+        about: Said = {"api": known.name, "message": message, "severity": "" if known.npu else "info"}
+        about["edits"] = [Edit(*setting.name_span, known.npu)] if rename else []
+        about["advice"] = "" if rename else known.advice
+        yield found_in_text(context, rule, setting.name_span, **about)
+
+
+def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
+    """Whether the NPU's variable takes what stands there; what only a shell knows is taken to be right."""
+    if not known.npu:
+        return False
+    value = setting.begins or ("" if setting.reads else setting.value)
+    return env_vars.carries_over(known, value) if value else known.keeps_values

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Literal, Optional
+from typing import Literal
 
 from migrator.findings.finding import Severity
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule, rule_of
 from migrator.names.conditions import (
@@ -64,8 +64,10 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Every import of the rules' modules; see find."""
+    project = context.project
     for node in context.index.imports:
-        names = [(rule_of(rules, name), name) for name in imported(node) if not _is_own(context, name)]
+        others = (name for name in imported(node) if not project.owns(name, context.name))
+        names = [(rule_of(rules, name), name) for name in others]
         for rule in rules:
             belonging = [name for owner, name in names if owner is rule]
             if belonging:
@@ -76,16 +78,14 @@ def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             # Who asks first whether it is there, has an answer for the case that it is not.
             severity = "info" if name in ("find_spec", "importorskip") else ""
             owner = rule_of(rules, library)
-            if owner is not None and not _is_own(context, library):
+            if owner is not None and not project.owns(library, context.name):
                 yield _found(context, owner, call, [library], severity)
 
 
 def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:
     library = names[0].partition(".")[0]
     message = (rule.message or rule.summary).replace("{library}", library)
-    index = context.index
-    less = _LESS[rule.severity]
-    sure: Optional[ast.Name] = None  # what surely needs it
+    index, less, sure = context.index, _LESS[rule.severity], node  # what surely needs it
     guard = catching(index, node, IMPORT_ERRORS)
     if severity:
         pass
@@ -94,11 +94,10 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
         message += _("; only type checkers read this import")
     elif guard is not None and (needing := list(_unguarded(index, node, guard))):
         lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
-        message += _(
-            "; the import may fail, but the imported name is still used in line {lines}", lines=lines
-        )
-        sure = next((use for use in needing if surely_runs(index, use)), None)
-        severity = "" if sure is not None else less
+        said = N_("; the import may fail, but the imported name is still used in line {lines}")
+        message += _(said, lines=lines)
+        sure = next((use for use in needing if surely_runs(index, use)), node)
+        severity = less if sure is node else ""
     elif guard is not None or is_caught(index, node, IMPORT_ERRORS):  # suppress(ImportError)
         severity = less
         message += _("; the program continues if the import fails")
@@ -106,7 +105,7 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
         severity = less
         message += _("; the program first checks whether it is installed")
     match = found(context, rule, node, api=", ".join(names), message=message, severity=severity)
-    return match if sure is None else match._replace(node=sure)
+    return match._replace(node=sure)
 
 
 def _unguarded(index: ModuleIndex, node: ast.AST, guard: ast.Try) -> Iterator[ast.Name]:
@@ -127,7 +126,3 @@ def _needs(index: ModuleIndex, use: ast.Name) -> bool:
     """Whether a use asks something of the name's value, beyond whether there is one."""
     parent = index.parent(use)
     return isinstance(parent, (ast.Attribute, ast.ClassDef)) or index.call_of(use) is not None
-
-
-def _is_own(context: FileContext, name: str) -> bool:
-    return context.project.owns(name, context.name)

@@ -12,7 +12,7 @@ from typing import Literal, Optional
 
 from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.findings.finding import Edit
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, TextContext, found_in_text
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
@@ -55,15 +55,9 @@ def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterato
 def find_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Iterator[Match]:
     """The same of the lists that ``setup()`` is given."""
     index = context.index
-    found = (
-        item
-        for call in index.calls
-        if called_name(call) == "setup"
-        for keyword in call.keywords
-        if keyword.arg in _SETUP_LISTS
-        for item in _in_value(index, keyword.value, keyword.arg)
-    )
-    every = tuple(dict.fromkeys(found))
+    keywords = (each for call in index.calls if called_name(call) == "setup" for each in call.keywords)
+    lists = ((each.value, each.arg) for each in keywords if each.arg in _SETUP_LISTS)
+    every = tuple(dict.fromkeys(item for value, group in lists for item in _in_value(index, value, group)))
     text = TextIndex(context.name, "setup", index.lines, Content(requirements=every))
     other = TextContext(text, context.version, context.project, context.hardware, context.vocabularies)
     yield from _found(other, [rule], every)
@@ -78,14 +72,13 @@ def _in_value(index: ModuleIndex, value: ast.expr, group: str) -> Iterator[Requi
     elif isinstance(value, ast.Dict):
         for part in value.values:
             yield from _in_value(index, part, f"{group} {index.start(part)}")
-    elif isinstance(value, (ast.List, ast.Tuple)):
-        for part in value.elts:
-            text, span = string_value(part), index.span(part)
-            if text is not None and index.segment(part)[1:-1] == text:
-                line = alone_on_line(index.lines, span)
-                item = requirement_at(text, span[0] + 1, span=span, group=group, line=line)
-                if item is not None:
-                    yield item
+    for part in value.elts if isinstance(value, (ast.List, ast.Tuple)) else ():
+        text, span = string_value(part), index.span(part)
+        if text is not None and index.segment(part)[1:-1] == text:
+            line = alone_on_line(index.lines, span)
+            item = requirement_at(text, span[0] + 1, span=span, group=group, line=line)
+            if item is not None:
+                yield item
 
 
 def _found(
@@ -105,17 +98,13 @@ def _found(
             if value is not None:
                 # conda does not take an empty list: it goes with its first item.
                 items = [one for one in every if one.group == item.group]
-                with_list = _list_of(context.index, rules, items) if items[0] is item else ()
+                with_list = _list_of(context.index, rules, items) if items[0] is item else []
                 yield _package(context, rule, item, value, with_list)
                 break
 
 
 def _package(
-    context: TextContext,
-    rule: Rule[RequirementOptions],
-    item: Requirement,
-    value: str,
-    with_list: Sequence[Edit],
+    context: TextContext, rule: Rule[RequirementOptions], item: Requirement, value: str, with_list: list[Edit]
 ) -> Match:
     action, edits, message = rule.options.action, list[Edit](), rule.message
     if action == "replace" and not item.address and item.by != "poetry":
@@ -126,31 +115,28 @@ def _package(
         end = item.specifier_span[1] if item.specifier else start + len(item.name)
         edits = [Edit(start, end, value)]
     elif action == "remove" and item.line is not None and not item.locked:
-        edits = list(with_list) or [Edit(*item.line, "")]
+        edits = with_list or [Edit(*item.line, "")]
     if action == "replace":
         message = _("{name} needs CUDA; use {value}", name=item.name, value=value)
         value = "" if edits else _("Write {value}.", value=value)
     return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
 
-def _list_of(
-    index: TextIndex, rules: list[Rule[RequirementOptions]], items: list[Requirement]
-) -> Sequence[Edit]:
+def _list_of(index: TextIndex, rules: list[Rule[RequirementOptions]], items: list[Requirement]) -> list[Edit]:
     """The edits that remove a list of pip's in an environment.yml, where none of its items stays."""
     settings, group = index.content.settings, items[0].group
-    if index.type != "yaml" or not group.endswith(".pip"):
-        return ()
+    holder = next((one for one in settings if one.name == group), None)
+    if index.type != "yaml" or not group.endswith(".pip") or holder is None:
+        return []
     removed = [one for rule in rules if rule.options.action == "remove" for one in rule.options.packages]
     written = [one for one in settings if one.name.rpartition(".")[0] == group]
     gone = [one.line for one in items if one.line and any(fnmatchcase(one.name, each) for each in removed)]
-    holder = next((one for one in settings if one.name == group), None)
     options = any(one.kind == "option" and one.command is None for one in settings)
-    if options or len(gone) < max(len(written), len(items)) or holder is None:
-        return ()
     line = index.lines.span(*[index.lines.line_of(holder.name_span[0])] * 2)
-    if index.text_of(line).split("#")[0].strip() != "- pip:":
-        return ()
-    return [Edit(*line, ""), *(Edit(*each, "") for each in gone)]
+    is_alone = index.text_of(line).split("#")[0].strip() == "- pip:"
+    if options or len(gone) < max(len(written), len(items)) or not is_alone:
+        return []
+    return [Edit(*each, "") for each in (line, *gone)]
 
 
 def _versions(
@@ -162,12 +148,7 @@ def _versions(
 ) -> Iterator[Match]:
     """Torch and what is built for it: the versions that belong together."""
     torch, name = context.version.text, item.name
-    own = {
-        "torchvision": release.torchvision,
-        "torchaudio": release.torchaudio,
-        _TORCH_NPU: release.torch_npu,
-    }
-    version = own.get(name, torch)
+    version = torch if name in _TORCH else getattr(release, name.replace("-", "_"))
     if not version or not _is_for_linux(item):
         return
     pin = _PIN_OF_POETRY if item.by == "poetry" else _PIN
@@ -214,15 +195,15 @@ def _torch_npu(
     first = next(one for one in every if one.name == "torch" and one.group == item.group)
     if first is not item or any(one.name == _TORCH_NPU for one in every):
         return []
-    of_machine = item.group.startswith("command") or context.index.name.endswith("Pipfile")
-    exact = of_machine or context.index.type in _INSTALLED
+    of_command, of_type = item.group.startswith("command"), context.index.type
+    exact = of_command or context.index.name.endswith("Pipfile") or of_type in _INSTALLED
     new = f"torch_npu=={version}" if exact else f"torch_npu=={'.'.join(version.split('.')[:3])}.*"
     if item.by == "poetry":
         new = new.replace("_", "-").replace("==", ' = "==', 1) + '"'
-    first_sign = context.index.text_of(item.span)[:1]
-    quote = first_sign if first_sign in ("'", '"') else ""
+    written = context.index.text_of(item.span)
+    quote = written[0] if written.startswith(("'", '"')) else ""
     if item.line is None:
-        return _in_command(context.index, item, quote, new) if item.group.startswith("command") else []
+        return _in_command(context.index, item, quote, new) if of_command else []
     start, end = item.line
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
@@ -230,16 +211,14 @@ def _torch_npu(
     before = context.index.text_of((start, item.span[0]))
     if item.by == "poetry":
         quote = before = ""
-    comma = "," if quote and context.index.type in ("toml", "setup") else ""
+    comma = "," if quote and of_type in ("toml", "setup") else ""
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
         return [Edit(end, end, f"\n{text}")]
     behind = context.index.data[item.span[1] : end].strip() if comma else b","
     if not behind:  # the last item of a list, without a comma
         return [Edit(item.span[1], item.span[1], f",{ending}{text.rstrip(',')}")]
-    if behind[:1] != b",":
-        return []
-    return [Edit(end, end, text + ending)]
+    return [Edit(end, end, text + ending)] if behind.startswith(b",") else []
 
 
 def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> list[Edit]:
@@ -271,20 +250,13 @@ def _is_for_linux(item: Requirement) -> bool:
         return True
     from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName  # as below
 
-    machine = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": ""}
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": ""}
+    machines = [{**linux, "platform_machine": processor} for processor in ("aarch64", "x86_64")]
+    pythons = [{"python_version": f"3.{n}", "python_full_version": f"3.{n}.9"} for n in range(8, 15)]
     try:
         marker = Marker(item.marker)
         return "extra" in item.marker or any(
-            marker.evaluate(
-                {
-                    **machine,
-                    "platform_machine": processor,
-                    "python_version": f"3.{minor}",
-                    "python_full_version": f"3.{minor}.9",
-                }
-            )
-            for processor in ("aarch64", "x86_64")
-            for minor in range(8, 15)
+            marker.evaluate({**machine, **python}) for machine in machines for python in pythons
         )
     except (InvalidMarker, UndefinedEnvironmentName):
         return True
@@ -312,9 +284,8 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
 def _why(item: Requirement, version: str) -> str:
     about = {"name": item.name, "version": version}
     if item.by == "conda":
-        return _(
-            "conda's {name} is built for CUDA or has no torch_npu: install {name} {version} with pip", **about
-        )
+        said = N_("conda's {name} is built for CUDA or has no torch_npu: install {name} {version} with pip")
+        return _(said, **about)
     where = _("from {address}", address=item.address) if item.address else item.specifier
     where = _("with its hashes") if item.locked else where
     return _("{name} {where}: install {version}", **about, where=where)

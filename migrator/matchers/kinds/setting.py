@@ -1,6 +1,6 @@
 """Kind ``setting``: what an option of a command, a variable, or a key of a configuration is set to.
 
-Kinds ``variable`` and ``program-option``: what ``api_db`` knows of variables, and of programs of others.
+Kind ``program-option``: what ``api_db`` knows of programs of others.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal, Optional
+from typing import TYPE_CHECKING, Optional
 
-from migrator.api_support import env_vars
 from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.files.file_types import is_of_ci
 from migrator.findings.finding import Edit
-from migrator.language import _
-from migrator.matchers.context import Match, TextContext, found_in_text
+from migrator.language import N_, _
+from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Content, Setting, TextIndex
 from migrator.project.offers import DEVICE_KEY
@@ -92,14 +91,11 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
     index, project, value = context.index, context.project, setting.value or setting.begins
     if setting.kind not in options.of or (options.types and index.type not in options.types):
         return False
-    if options.reported and new is None:
-        if not any(fnmatchcase(value, one) for one in options.reported):
-            return False
-    elif options.values and new is None:
+    is_reported = any(fnmatchcase(value, one) for one in options.reported)
+    if new is None and (options.reported or options.values) and not is_reported:
         return False
-    if setting.value in options.unless or (
-        options.holding and not any(one in value for one in options.holding)
-    ):
+    holds = not options.holding or any(one in value for one in options.holding)
+    if setting.value in options.unless or not holds:
         return False
     if (options.unless_adapted and project.lightning) or (options.only_ci and not is_of_ci(index.name)):
         return False
@@ -110,15 +106,12 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
         # All variables of other types of files are for the program that is started.
         given = setting.exported or index.type not in ("shell", "makefile", "markdown", "rst")
         return given and not setting.reads
-    if setting.kind == "key":
-        if "option" not in options.of and program is not None and program.kind == "command" and program.name:
-            return False  # make, cmake, docker build: whose device=cuda is another
-        chosen = setting.command is not None and project.programs is not None
-        return not (
-            _DEFAULTS.match(setting.name)
-            or (chosen and project.programs and project.programs.is_choice(setting.name, value))
-        )
-    return True
+    if setting.kind != "key":
+        return True
+    if "option" not in options.of and program is not None and program.kind == "command" and program.name:
+        return False  # make, cmake, docker build: whose device=cuda is another
+    programs = project.programs if setting.command is not None else None
+    return not (_DEFAULTS.match(setting.name) or (programs and programs.is_choice(setting.name, value)))
 
 
 def _found(
@@ -133,18 +126,15 @@ def _found(
     """A setting whose value stays (None), or is to be another one, or that is ``removed`` as a whole."""
     span, value = setting.value_span, setting.value or setting.begins
     fixed = span if new is not None and rule.fix != "none" else None
-    edits = [Edit(*fixed, new)] if fixed and new else []
-    message = "" if new is None else _("{name}: {value} is {new} on NPUs", name=name, value=value, new=new)
-    return found_in_text(
-        context,
-        rule,
-        span or setting.name_span,
-        api=value if new else name,
-        edits=_without(context.index, setting) if removed else edits,
-        message=rule.message or message,
-        advice="" if fixed or new is None else _("Write {new}.", new=new),
-        safety=safety,
-    )
+    about: Said = {"message": rule.message, "advice": "", "safety": safety, "api": value if new else name}
+    if new is not None:
+        changed = _("{name}: {value} is {new} on NPUs", name=name, value=value, new=new)
+        about["message"] = rule.message or changed
+        about["advice"] = "" if fixed else _("Write {new}.", new=new)
+    about["edits"] = [Edit(*fixed, new)] if fixed and new else []
+    if removed:
+        about["edits"] = _without(context.index, setting)
+    return found_in_text(context, rule, span or setting.name_span, **about)
 
 
 def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
@@ -255,18 +245,13 @@ def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Ma
     """The options of known programs that name CUDA."""
     index, programs, version = context.index, context.project.programs, context.version
     for setting in index.content.settings:
-        option = known_option(index, setting) if setting.value else None
-        program, value = index.content.program_of(setting), str(setting.value)
-        if (
-            option is None
-            or program is None
-            or (programs and programs.started(index.name, index.content, program))
-        ):
+        option, value = known_option(index, setting), setting.value
+        program = index.content.program_of(setting)
+        if not value or option is None or program is None:
             continue
         new, span = replaced(option.values, value), setting.value_span
-        if new is None or new == value:
+        if new in (None, value) or (programs and programs.started(index.name, index.content, program)):
             continue
-        known = bool(new) and (version.autoloads_backends or not option.needs_autoload)
         # What the sentences speak of; each takes what it names.
         about = {
             "name": program.name,
@@ -275,64 +260,16 @@ def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Ma
             "new": new,
             "text": version.text,
         }
-        advice = option.advice
-        if known:
+        advice, edits = option.advice, list[Edit]()
+        if not new:
+            message = _("{name}: {name2} {value} is not supported on NPUs", **about)
+        elif version.autoloads_backends or not option.needs_autoload:
             message = _("{name} takes {new} for {name2} on NPUs", **about)
             advice = "" if span else _("Write {new}.", new=new)
-        elif new:
-            message = _(
-                "{name} does not import torch_npu, and torch {text} does not load it automatically", **about
-            )
-            advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
+            edits = [Edit(*span, new)] if span else []
         else:
-            message = _("{name}: {name2} {value} is not supported on NPUs", **about)
-        edits = [Edit(*span, new)] if known and span else ()
+            said = N_("{name} does not import torch_npu, and torch {text} does not load it automatically")
+            message = _(said, **about)
+            advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
         where = span or setting.name_span
         yield found_in_text(context, rules[0], where, api=value, edits=edits, message=message, advice=advice)
-
-
-class VariableOptions(Options):
-    """``rename`` for variables that an NPU has with the value that is set; ``report`` for the others."""
-
-    verdict: Literal["rename", "report"] = "rename"
-
-
-def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[Match]:
-    """The variables of CUDA and NCCL that are set or asked for."""
-    by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
-    variables = [
-        (setting, known)
-        for setting in context.index.content.settings
-        if setting.kind == "variable" and (known := env_vars.look_up(setting.name)) is not None
-    ]
-    # What keeps its old name where it is set, is asked for by it.
-    kept = {each.name for each, known in variables if not each.reads and not _renames(known, each)}
-    for setting, known in variables:
-        rename = _renames(known, setting) and not (setting.reads and setting.name in kept)
-        rule = by_verdict.get("rename" if rename else "report")
-        if rule is None or known.npu == known.name:
-            continue
-        if rename or not known.npu:
-            message = known.on_npus()
-        elif known.same_values:
-            message = known.refuses(setting.value)
-        else:
-            message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
-        yield found_in_text(
-            context,
-            rule,
-            setting.name_span,
-            api=known.name,
-            edits=[Edit(*setting.name_span, known.npu)] if rename else (),
-            message=message,
-            advice="" if rename else known.advice,
-            severity="info" if not known.npu else "",
-        )
-
-
-def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
-    """Whether the NPU's variable takes what stands there; what only a shell knows is taken to be right."""
-    if not known.npu:
-        return False
-    value = setting.begins or ("" if setting.reads else setting.value)
-    return env_vars.carries_over(known, value) if value else known.keeps_values

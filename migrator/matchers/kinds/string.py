@@ -35,7 +35,7 @@ from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import String, called_name
+from migrator.names.tree import String, called_name, holder_of
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
@@ -80,18 +80,21 @@ Outcome = Union[Match, bool, None]
 def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceVocabulary]:
     """What the rule packs know of places: for device strings, and for backends."""
     known = [rule.options.places for rule in rules]
-    hints = [hint for places in known for hint in places.hints]
+
+    def listed(name: str) -> list[str]:
+        return [word for places in known for word in getattr(places, name)]
+
+    hints = listed("hints")
     device = DeviceVocabulary(
         apis={api: where for places in known for api, where in places.apis.items()},
-        keywords=frozenset(word for places in known for word in places.keywords),
-        never=frozenset(word for places in known for word in places.never),
-        option_calls=frozenset(word for places in known for word in places.option_calls),
+        keywords=frozenset(listed("keywords")),
+        never=frozenset(listed("never")),
+        option_calls=frozenset(listed("option_calls")),
         hint=_any_of(hints),
-        foreign=frozenset(word for places in known for word in places.foreign),
+        foreign=frozenset(listed("foreign")),
         foreign_words={word: owners for places in known for word, owners in places.foreign_words.items()},
     )
-    more = [hint for places in known for hint in places.backend_hints]
-    return device, replace(device, hint=_any_of(hints + more), noun=N_("backend"))
+    return device, replace(device, hint=_any_of(hints + listed("backend_hints")), noun=N_("backend"))
 
 
 def _any_of(patterns: list[str]) -> re.Pattern[str]:
@@ -113,16 +116,12 @@ def find(
         text = written(context.index, node)
         for shape, several in by_shape.items():
             chosen = [rule for rule in several if any(name in text for name in rule.match)]
-            if not chosen:
-                continue
             places = backend_data if shape == "backend" else data
-            outcome = _SHAPES[shape](context, chosen, places, node)
-            if outcome is None:
-                continue
-            if isinstance(outcome, Match):
-                result.append(outcome)
-            left_alone += not isinstance(outcome, Match) or outcome.finding.code in shown
-            break
+            outcome = _SHAPES[shape](context, chosen, places, node) if chosen else None
+            if outcome is not None:
+                result += [outcome] if isinstance(outcome, Match) else []
+                left_alone += not isinstance(outcome, Match) or outcome.finding.code in shown
+                break
     return result, left_alone
 
 
@@ -172,11 +171,11 @@ def _attribute_of(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
     Of ``attrgetter("cuda")``, which is told later, it is the call. None where the text is something else.
     """
     around = index.parent(node)
-    if isinstance(around, ast.Subscript) and around.slice is node:
-        owner = namespace_of(around.value)  # of other objects it holds settings, as often as not
-        return owner if owner is not None and _is_torch(index, owner) else None
+    held = around.value if isinstance(around, ast.Subscript) and around.slice is node else None
     if isinstance(around, ast.Call) and called_name(around) == "get" and around.args[:1] == [node]:
-        owner = namespace_of(around.func.value) if isinstance(around.func, ast.Attribute) else None
+        held = holder_of(around)
+    if held is not None:  # other objects hold settings, as often as not
+        owner = namespace_of(held)
         return owner if owner is not None and _is_torch(index, owner) else None
     if isinstance(around, ast.Call) and called_name(around) in _ATTRIBUTE_CALLS:
         if called_name(around) == "attrgetter":
@@ -245,8 +244,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
         call = context.index.parent(call)
     elif not isinstance(call, ast.Call) or node not in call.args:
         return None
-    called = called_name(call)
-    if called not in _IMPORTERS and called not in _PATCHERS:
+    if called_name(call) not in _IMPORTERS | _PATCHERS:
         return None
     rule = rules[0]
     prefix, api = match.groups()
@@ -276,22 +274,21 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     if is_certain and "." in value:
         known = npu_names.look_up(f"torch.{value}", context.version)
         new = known.npu.partition(".")[2] if known and known.npu.startswith("torch.") else ""
-    if not is_certain:
-        if qualified in ("torch.version", "torch.backends", "torch._C"):
-            return True
-        if qualified and not qualified.startswith("torch."):
-            return True
-        if options_like(holder) or project.stores(value) or project.defines_elsewhere(value):
-            return True
+    if not is_certain and (
+        qualified in ("torch.version", "torch.backends", "torch._C")
+        or (qualified and not qualified.startswith("torch."))
+        or options_like(holder)
+        or project.stores(value)
+        or project.defines_elsewhere(value)
+    ):
+        return True
     rule = _with_verdict(rules, CERTAIN if is_certain else LIKELY)
     if rule is None:
         return None
-    if not new:
-        return found(
-            context, rule, node, api=value, message=_("torch.{value} has no NPU equivalent", value=value)
-        )
-    edits = replace_text(index, node, value, new, 1)
-    message = _("attribute name in a string: {new!r} on NPUs", new=new)
+    edits, message = list[Edit](), _("torch.{value} has no NPU equivalent", value=value)
+    if new:
+        edits = replace_text(index, node, value, new, 1)
+        message = _("attribute name in a string: {new!r} on NPUs", new=new)
     return found(context, rule, node, api=value, edits=edits, message=message)
 
 

@@ -48,8 +48,7 @@ def _methods(context: FileContext, owner: ast.ClassDef) -> frozenset[str]:
     """The methods of a module that ``forward`` reaches; none of another class."""
 
     def find() -> frozenset[str]:
-        methods = {item.name: item for item in owner.body if isinstance(item, FUNCTIONS)}
-        return _reached(methods, ["forward"], own=True) if owner.bases else frozenset()
+        return _reached(_defined(owner), ["forward"], own=True) if owner.bases else frozenset()
 
     return context.index.once(("compiled", owner), find)
 
@@ -59,23 +58,23 @@ def _functions(context: FileContext) -> frozenset[str]:
     index = context.index
 
     def find() -> frozenset[str]:
-        functions = {item.name: item for item in index.tree.body if isinstance(item, FUNCTIONS)}
-        first = [
-            item.id
-            for call in index.calls
-            for item in call.args[:1]
-            if isinstance(item, ast.Name) and index.qualified_name(call.func) in _CALLS
-        ]
+        functions = _defined(index.tree)
+        calls = (call for call in index.calls if index.qualified_name(call.func) in _CALLS)
+        first = [item.id for call in calls for item in call.args[:1] if isinstance(item, ast.Name)]
         first += [name for name in functions if context.project.is_scripted(name, context.name)]
         first += [name for name, item in functions.items() if _decorators(context, item) & _COMPILERS]
         for owner in index.classes if context.project.offers.of(SCRIPTS_MODULES) else ():
             compiled = _methods(context, owner)
-            for item in owner.body:
-                if isinstance(item, FUNCTIONS) and item.name in compiled:
-                    first += _called(item, own=False)
+            for name, item in _defined(owner).items():
+                first += _called(item, own=False) if name in compiled else ()
         return _reached(functions, first, own=False)
 
     return index.once(("compiled",), find)
+
+
+def _defined(holder: ast.Module | ast.ClassDef) -> dict[str, Function]:
+    """The functions that stand in a body itself."""
+    return {item.name: item for item in holder.body if isinstance(item, FUNCTIONS)}
 
 
 def _reached(functions: Mapping[str, Function], first: Iterable[str], own: bool) -> frozenset[str]:
@@ -92,11 +91,8 @@ def _reached(functions: Mapping[str, Function], first: Iterable[str], own: bool)
 
 def _called(function: Function, own: bool) -> list[str]:
     """The names that a function calls: of its own object, or bare ones."""
-    found = []
-    for node in ast.walk(function):
-        called = node.func if isinstance(node, ast.Call) else None
-        if own and isinstance(called, ast.Attribute) and bare_name(called.value) == "self":
-            found.append(called.attr)
-        elif not own and isinstance(called, ast.Name):
-            found.append(called.id)
-    return found
+    called = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    if own:
+        members = (each for each in called if isinstance(each, ast.Attribute))
+        return [each.attr for each in members if bare_name(each.value) == "self"]
+    return [each.id for each in called if isinstance(each, ast.Name)]
