@@ -15,6 +15,7 @@ from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.matchers.packs import Rule, load_all
+from migrator.project.added_package import Place
 from migrator.project.facts import scan_file
 from migrator.project.programs import of_text
 from migrator.project.project import Project, merge_facts
@@ -106,7 +107,8 @@ def project_of(item: Document, program: str = "", requirements: str = "") -> Pro
     facts = [scan_file(_NAME, program)] if item.type else [scan_file(item.name, item.text)]
     return replace(
         merge_facts(facts),
-        equivalents={item.name: f"import {EQUIVALENTS}"},
+        added={EQUIVALENTS: EQUIVALENTS},
+        places={item.name: Place("")},
         requirements=tuple(requirements.splitlines()),
         programs=of_text(_NAME, program) if program else None,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -22,16 +22,15 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
 from migrator.files.file_types import document_type
-from migrator.files.naming import LIGHTNING, MULTI_SUFFIX, SUFFIX
+from migrator.files.naming import EQUIVALENTS, LIGHTNING, MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
-from migrator.migrate import lightning, shared_device
-from migrator.migrate.equivalents import add_equivalents, functions_called, places_of
-from migrator.project.added_package import Place, places
+from migrator.migrate.added_files import Wanted, helps_lightning, is_of_earlier_result, name_of_package
+from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.imports import Read
 from migrator.project.programs import Programs
@@ -132,25 +131,16 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 lambda count: progress("finding starts", count, 0),
             )
             told: set[tuple[str, int]] = set()
-            equivalents: list[tuple[str, str]] = []
-            copies: set[str] = set()  # the folders of files that import the module of --keep-cuda
-            with_lightning: set[str] = set()  # and that of Lightning
+            wanted = Wanted(survey.project, rules)
             for entry, done in chain(first, results):
                 result = _put(tree, entry, done) if entry.checked else done.result
-                if plan.settings.keep_cuda and shared_device.is_imported(done.data):
-                    copies.add(survey.places[entry.name].folder)
-                if survey.project.lightning and lightning.is_imported(done.data):
-                    with_lightning.add(survey.places[entry.name].folder)
+                wanted.note(entry.name, done.data, result)
                 if entry.kind == "text":
                     told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
                 _log_file(result, bool(done.data))
-                equivalents += functions_called(result, entry.name, rules.every)
                 tables.add(result)
                 tally.add(result, changed=bool(done.data) and result is done.result)
-            added = add_equivalents(tree, survey.places, equivalents)
-            _LOG.info("added: %s", ", ".join(added) or "no files of equivalents")
-            shared_device.add_copies(tree, copies, rules.version)
-            lightning.add_copies(tree, with_lightning)
+            _LOG.info("added: %s", ", ".join(wanted.written_to(tree)) or "no files of equivalents")
             # With --keep-cuda scripts stay, and what NPUs need there is told.
             after = _mismatches(survey, rules, tree, frozenset(told), progress)
             for result in () if plan.settings.keep_cuda else after:
@@ -201,8 +191,7 @@ class _Survey:
     """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
 
     ``converted``: what the files become, for many devices or because they use Horovod, before they are
-    migrated; ``text_of`` gives a Python file's text after that. ``places``: where the package of equivalents,
-    or the module of --keep-cuda, lies for each Python file.
+    migrated; ``text_of`` gives a Python file's text after that.
     """
 
     entries: tuple[Entry, ...]
@@ -213,7 +202,6 @@ class _Survey:
     text_of: Read
     conversion: Conversion | None
     converted: Mapping[str, Converted]
-    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Progress) -> _Survey:
@@ -229,8 +217,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
             continue
-        added = shared_device.is_ours(entry) or lightning.is_ours(entry)
-        if not entry.checked or entry.excluded or entry.name == LAUNCHER or added:
+        stays = not entry.checked or entry.excluded or entry.name == LAUNCHER
+        if stays or is_of_earlier_result(entry):
             aside[len(every)] = entry
             not_copied += entry.kind in ("skipped", "special")
         every.append(entry)
@@ -259,21 +247,17 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
         one = converted.get(name)
         return one.text if one is not None and one.edits else text_of(name)
 
-    found = _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
     python = [entry.name for entry in entries if entry.holds_python]
-    if plan.settings.keep_cuda:
-        shared = places(python, text_of, SHARED_DEVICE)
-        imports = {name: place.statement for name, place in shared.items()}
-        return replace(found, project=replace(project, shared_device=imports), places=shared)
-    where: Mapping[str, Place] = {}
-    if _LIGHTNING_RULE in rules.enabled and not plan.safe_only and not plan.settings.transfer:
-        if lightning.helps(project, python, text_of):
-            where = places(python, text_of, LIGHTNING)
-            project = replace(project, lightning={name: place.statement for name, place in where.items()})
-    if plan.replaces:
-        where = places_of(plan.source, python, text_of)
-        project = replace(project, equivalents={name: place.statement for name, place in where.items()})
-    return replace(found, project=project, places=where)
+    added = {SHARED_DEVICE: SHARED_DEVICE} if plan.settings.keep_cuda else {}
+    if _LIGHTNING_RULE in rules.enabled and not (plan.safe_only or plan.settings.transfer or added):
+        if helps_lightning(project, python, text_of):
+            added[LIGHTNING] = LIGHTNING
+    if added or plan.replaces:
+        where = places(python, text_of)
+        if plan.replaces and not plan.settings.keep_cuda:
+            added[EQUIVALENTS] = name_of_package(plan.source, where)
+        project = replace(project, added=added, places=where)
+    return _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)
 
 
 def _convert(

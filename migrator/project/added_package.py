@@ -8,58 +8,76 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Optional
 
 from migrator.project.imports import Read
 from migrator.project.module_names import folders_around
+from migrator.project.program_files import rows_of
 
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t(]*([\w, \t]*)|import[ \t]+([\w.]+))", re.M
-)
 _STARTED = re.compile(r"^if\s+__name__\s*==", re.M)
 _DOES = re.compile(r"^[ \t]*(?:from|import|def|class|if|for|while|with|try|async|print)\b", re.M)
+# The imports of a file: modules, and names in them.
+_Imports = Sequence[tuple[str, str]]
 
 
 class Place(NamedTuple):
-    """The folder in which the package lies for a file, empty for the project's, and the import statement.
+    """Where something of ours lies for a file, and ``home``: where the file imports it from.
 
-    That is empty for settings that no file imports: what reads them may take no import.
+    ``folder`` is empty for the project's own. ``home`` is a package, dots, or empty for a module beside what
+    is started; None for settings that no file imports: what reads them may take no import.
     """
 
     folder: str
-    statement: str
+    home: Optional[str] = ""
+
+    def statement(self, name: str) -> str:
+        """The import of ``name`` for the file; empty where it takes none."""
+        if self.home is None:
+            return ""
+        return f"from {self.home} import {name}" if self.home else f"import {name}"
+
+    def module(self, name: str) -> str:
+        """The full name of ``name``, as the file's imports have it."""
+        home = self.home or ""
+        return f"{home}.{name}" if home.strip(".") else f"{home}{name}"
 
 
-def places(files: Iterable[str], read: Read, package: str) -> Mapping[str, Place]:
+def places(files: Iterable[str], read: Read) -> Mapping[str, Place]:
     """The place for each of the Python files; ``read`` gives their texts."""
     every = list(files)
     texts = {name: text for name in every if (text := read(name)) is not None}
-    project = _Files(frozenset(texts), frozenset(filter(None, map(_library, texts, texts.values()))))
+    imports = {name: rows.imports if (rows := rows_of(text)) else () for name, text in texts.items()}
+    project = _Files(frozenset(texts), frozenset(filter(None, map(_library, texts, imports.values()))))
     roots: dict[str, str] = {}
     imported: set[str] = set()  # last parts of what is imported relatively
-    for name, text in texts.items():
-        imported.update(_relative(text))
-        for module in _absolute(text):
+    for name, own in imports.items():
+        imported.update(
+            last for module, each in own if module[0] == "." for last in (module.rpartition(".")[2], each)
+        )
+        for module in _absolute(own):
             found = project.find(name, module)
             if found is not None:
                 roots.setdefault(found[0], found[1])
     found_places = {}
     for name in every:
-        place = _place(project, roots, name, texts.get(name, ""), package)
+        place = _place(project, roots, name, texts.get(name, ""), imports.get(name, ()))
         plain = name in texts and name not in roots and not _DOES.search(texts[name])
         if plain and posixpath.basename(name)[: -len(".py")] not in (*imported, "__init__"):
-            place = place._replace(statement="")
+            place = place._replace(home=None)
         found_places[name] = place
     return found_places
 
 
-def _library(name: str, text: str) -> str:
+def _library(name: str, imports: _Imports) -> str:
     """The folder of a package whose ``__init__.py`` imports modules of its own; empty for another file."""
     folder, _, file = name.rpartition("/")
     own = posixpath.basename(folder)
-    named = ((source or module).partition(".")[0] for source, _, module in _IMPORT.findall(text))
-    return folder if file == "__init__.py" and any(each in ("", own) for each in named) else ""
+    return (
+        folder
+        if file == "__init__.py" and any(module.partition(".")[0] in ("", own) for module, _ in imports)
+        else ""
+    )
 
 
 class _Files:
@@ -92,52 +110,36 @@ class _Files:
         return None
 
 
-def _absolute(text: str) -> Iterator[str]:
-    """The modules that a text imports by absolute names, with what it takes from them: it may be modules."""
-    for source, names, module in _IMPORT.findall(text):
-        for each in (source, module):
-            if each and not each.startswith("."):
-                yield each
-        if source and not source.startswith("."):
-            yield from (f"{source}.{word}" for name in names.split(",") for word in name.split()[:1])
+def _absolute(imports: _Imports) -> Iterator[str]:
+    """The modules that imports name absolutely, with what they take from them: it may be modules."""
+    for module, name in imports:
+        if module[0] != ".":
+            yield from (module, f"{module}.{name}") if name else (module,)
 
 
-def _relative(text: str) -> Iterator[str]:
-    """The last parts of the modules that a text imports relatively, or may."""
-    for source, names, _ in _IMPORT.findall(text):
-        if source.startswith("."):
-            yield source.rpartition(".")[2]
-            yield from (word for each in names.split(",") for word in each.split()[:1])
-
-
-def _place(project: _Files, roots: Mapping[str, str], name: str, text: str, package: str) -> Place:
+def _place(project: _Files, roots: Mapping[str, str], name: str, text: str, imports: _Imports) -> Place:
     own = posixpath.dirname(name)
-    if any(source.startswith(".") for source, _, _ in _IMPORT.findall(text)):
+    if any(module[0] == "." for module, _ in imports):
         top, dots = own, "."
         while top and project.is_package(top) and project.is_package(posixpath.dirname(top)):
             top, dots = posixpath.dirname(top), f"{dots}."
-        return Place(top, f"from {dots} import {package}")
+        return Place(top, dots)
     root = roots.get(name)
     if root is None:
-        root = _root(project, name, text)
-    inside = own[len(root) :].strip("/")
-    first = inside.partition("/")[0]
-    if not first.isidentifier():
-        return Place(own, f"import {package}")
-    return Place(posixpath.join(root, first), f"from {first} import {package}")
+        root = _root(project, name, text, imports)
+    first = own[len(root) :].strip("/").partition("/")[0]
+    return Place(posixpath.join(root, first), first) if first.isidentifier() else Place(own)
 
 
-def _root(project: _Files, name: str, text: str) -> str:
+def _root(project: _Files, name: str, text: str, imports: _Imports) -> str:
     """The folder from which a file is found that nobody imports by an absolute name."""
-    own = posixpath.dirname(name)
+    own = top = posixpath.dirname(name)
     if not own or not project.is_package(own):
         return own
-    top = own
     while project.is_package(posixpath.dirname(top)) and posixpath.dirname(top):
         top = posixpath.dirname(top)
     outside = posixpath.dirname(top)
     if _STARTED.search(text):  # it is started: does it ask for its own package, or for what lies beside it?
-        found = (project.find(name, module) for module in _absolute(text))
-        asked = [root for each in found if each is not None for root in each[1:]]
+        asked = [found[1] for module in _absolute(imports) if (found := project.find(name, module))]
         return outside if outside in asked or (not asked and top in project.libraries) else own
     return outside

@@ -38,6 +38,7 @@ from migrator.project.operators import Catalog, catalog
 if TYPE_CHECKING:
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
+    from migrator.project.added_package import Place
     from migrator.project.definitions import Definitions
     from migrator.project.entry import StartFacts
     from migrator.project.facts import ClassFacts, FileFacts
@@ -65,11 +66,10 @@ class Project:
     files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
     what is told of them. ``offers`` is what its files offer to each other. ``requirements`` are the
     lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
-    looks there. ``equivalents``: the statement with which each file imports the package of equivalents that
-    the result gets, by the file's name; empty where it gets none. ``shared_device``: the same of the module
-    that it gets with --keep-cuda, and ``lightning`` of that by which Lightning finds NPUs. ``frameworks``:
-    how many of its files are of which, as far as they show it, and ``files`` how many Python files it has;
-    none where only a part of them was read.
+    looks there. ``added``: what the result gets (the package of equivalents, the module by which Lightning
+    finds NPUs), and its name there; ``places``: where such things lie for each file. ``frameworks``: how many
+    of its files are of which, as far as they show it, and ``files`` how many Python files it has; none where
+    only a part of them was read.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -83,11 +83,15 @@ class Project:
     offers: Offers = field(default_factory=Offers)
     requirements: tuple[str, ...] = ()
     programs: Programs | None = None
-    equivalents: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
     frameworks: Mapping[str, int] = field(default_factory=dict)
     files: int = 0
-    shared_device: Mapping[str, str] = field(default_factory=dict)
-    lightning: Mapping[str, str] = field(default_factory=dict)
+
+    def import_of(self, what: str, file: str) -> str:
+        """The statement with which a file imports what the result gets; empty where it gets it not."""
+        place, name = self.places.get(file), self.added.get(what)
+        return place.statement(name) if place is not None and name else ""
 
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""

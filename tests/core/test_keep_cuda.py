@@ -9,7 +9,6 @@ import pytest
 
 from migrator.core.check import check
 from migrator.core.examples import with_one_source
-from migrator.core.keep_cuda import NAME
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.document import document
@@ -43,8 +42,7 @@ def shared(files, name, version="2.6.0"):
     """What becomes of a file among others."""
     rules = rules_for(Settings(version, keep_cuda=True))
     project = merge_facts([scan_file(each, text) for each, text in files.items()], files=files)
-    statements = {each: place.statement for each, place in places(files, files.get, NAME).items()}
-    project = replace(project, shared_device=statements)
+    project = replace(project, places=places(files, files.get))
     return check(document(files[name].encode(), name), rules, project)
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from migrator.core.check import every_fix, no_fix
 from migrator.core.matching import _fitting, _in_order, _is_settled, choose_fixes_in_text
+from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Edit, Finding, Fix
 from migrator.matchers.context import Match
+from migrator.project.added_package import Place
 from migrator.project.project import Project
 from tests.checking import check_text, migrate_text
 from tests.matchers.migrating import engine, migrate
@@ -180,8 +182,9 @@ def test_a_report_is_moot_where_a_fix_settles_it(code: str, span: tuple[int, int
 def test_what_is_written_anew_is_not_reported_too() -> None:
     text = "import torch\nx = torch.mode(torch.ones(2))\n"
     rules = engine("2.6", select=("ALL", "NPU550"))
-    for equivalents, codes in (({}, ["NPU502", "NPU550"]), ({"a.py": "import own"}, ["NPU550"])):
-        found = migrate_text(rules, "a.py", text, Project(equivalents=equivalents)).findings
+    for added, codes in (({}, ["NPU502", "NPU550"]), ({EQUIVALENTS: "own"}, ["NPU550"])):
+        project = Project(added=added, places={"a.py": Place("")})
+        found = migrate_text(rules, "a.py", text, project).findings
         assert [each.code for each in found if each.api == "torch.mode"] == codes
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS
-from migrator.migrate.equivalents import sources
+from migrator.migrate.added_files import sources
 from tests.checking import every_rule
 from tests.emulator.conftest import HERE
 

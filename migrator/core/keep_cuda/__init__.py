@@ -14,6 +14,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.npu_import import torch_npu_imports
 from migrator.matchers.packs import Rule
+from migrator.project.added_package import Place
 
 NAME = "shared_device"
 FILE = f"{NAME}.py"
@@ -23,15 +24,9 @@ BACKEND, BACKEND_QUESTION = f"{NAME}.BACKEND", f"{NAME}.ACCELERATOR_BACKEND"
 ON_NPU = f"{NAME}.IS_NPU"
 
 
-def import_statement(context: FileContext) -> str:
-    """The import of the module for a file."""
-    return context.project.shared_device.get(context.name, f"import {NAME}")
-
-
-def module_of(context: FileContext) -> str:
-    """The module as a file's imports name it: ``shared_device``, ``.shared_device``, ``a.shared_device``."""
-    _, _, home = import_statement(context).removesuffix(f" import {NAME}").partition("from ")
-    return f"{home}{NAME}" if not home.strip(".") else f"{home}.{NAME}"
+def place_of(context: FileContext) -> Place:
+    """Where the module lies for a file."""
+    return context.project.places.get(context.name, Place(""))
 
 
 def module_imports(context: FileContext, rule: Rule, needing: Sequence[ast.AST]) -> list[Match]:
@@ -43,7 +38,7 @@ def module_imports(context: FileContext, rule: Rule, needing: Sequence[ast.AST])
 
 def _places(context: FileContext, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
     """Where the imports go: above the imports among the nodes that need them."""
-    index, statement = context.index, import_statement(context)
+    index, statement = context.index, place_of(context).statement(NAME)
     places = torch_npu_imports(index, needing, statement=statement)
     early = [node for node in needing if isinstance(node, (ast.Import, ast.ImportFrom))]
     first = min(early, key=index.start, default=None)

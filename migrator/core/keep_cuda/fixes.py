@@ -21,8 +21,7 @@ from migrator.core.keep_cuda import (
     NAME,
     PLACE,
     QUESTION,
-    import_statement,
-    module_of,
+    place_of,
 )
 from migrator.core.keep_cuda.guard import chosen_by_device, guarded_by_device
 from migrator.core.rules import SPECIFY_DEVICE
@@ -61,7 +60,7 @@ def shared(
     context: FileContext, matches: list[Match], rules: Mapping[str, Rule], knows_npus: bool
 ) -> list[Match]:
     """The matches, with fixes that serve every device; ``knows_npus`` is what ``guarded`` takes."""
-    if not import_statement(context):
+    if not place_of(context).statement(NAME):
         reason = _("a file of settings that no file imports takes no import of {name}", name=NAME)
         return [_left(item, reason) for item in matches]
     result = []
@@ -181,10 +180,10 @@ def _imported(context: FileContext, item: Match) -> Optional[list[Edit]]:
     """The edits for an import of names; None where the module does not have all of them."""
     if not all(_is_parallel(context, api) for api in item.finding.api.split(", ")):
         return None
-    edits = []
+    edits, place = [], place_of(context)
     for edit in item.edits:
-        text = _MODULE_AS.sub(f"{import_statement(context)} as ", edit.text)
-        edits.append(edit._replace(text=_FROM_MODULE.sub(f"from {module_of(context)} import ", text)))
+        text = _MODULE_AS.sub(f"{place.statement(NAME)} as ", edit.text)
+        edits.append(edit._replace(text=_FROM_MODULE.sub(f"from {place.module(NAME)} import ", text)))
     return None if any("torch_npu" in edit.text for edit in edits) else edits
 
 

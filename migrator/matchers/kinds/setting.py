@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.files.file_types import is_of_ci
+from migrator.files.naming import LIGHTNING
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
@@ -97,7 +98,9 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
     holds = not options.holding or any(one in value for one in options.holding)
     if setting.value in options.unless or not holds:
         return False
-    if (options.unless_adapted and project.lightning) or (options.only_ci and not is_of_ci(index.name)):
+    if (options.unless_adapted and LIGHTNING in project.added) or (
+        options.only_ci and not is_of_ci(index.name)
+    ):
         return False
     program = index.content.program_of(setting)
     if options.programs and (program is None or program.name not in options.programs):

@@ -48,7 +48,7 @@ def find_lightning(context: FileContext, rule: Rule) -> Iterator[Match]:
 
     In a migration that adds the module its import, where a file uses one of the names; else the calls.
     """
-    statement = context.project.lightning.get(context.name, "")
+    statement = context.project.import_of(LIGHTNING, context.name)
     if not statement:
         for call, api in context.calls_of(rule):
             if string_value(argument_of(call, "accelerator")) != "cpu":

@@ -1,7 +1,7 @@
 """APIs without an NPU kernel, or absent in the project's torch, for which functions of ours stand.
 
-They lie in ``reports/ascend_function``, one file each, and take what torch's take. A migration that adds
-their package says in ``Project.equivalents`` how each file imports it; elsewhere the uses are only reported.
+They lie in ``reports/ascend_function``, one file each, and take what torch's take. In a migration that adds
+their package ``Project.import_of`` says how each file imports it; elsewhere the uses are only reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FunctionRule = Rule[FunctionOptions]
 def find(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
     """The uses of the APIs that the NPU, or this torch, lacks; with the import that their fixes need."""
     index = context.index
-    statement = context.project.equivalents.get(context.name, "")
+    statement = context.project.import_of(EQUIVALENTS, context.name)
     module = statement.rpartition(" ")[2]
     # Its name has to be bound by nothing in the file, or by the import that is wanted.
     bindings = (each for scope in index.scopes for each in scope.bindings.get(module, ()))

@@ -15,7 +15,7 @@ from migrator.api_support import support
 from migrator.api_support.versions import resolve
 from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS
-from migrator.migrate.equivalents import sources
+from migrator.migrate.added_files import sources
 
 F = torch.nn.functional
 FUNCTIONS = data_folder("reports") / EQUIVALENTS

@@ -1,0 +1,151 @@
+"""What a result gets beside the project's files: the package of equivalents, and modules of ours."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from migrator.core.keep_cuda import NAME
+from migrator.core.rules import Rules
+from migrator.data_folders import data_folder
+from migrator.files.discover import Entry
+from migrator.files.errors import CannotWrite
+from migrator.files.naming import EQUIVALENTS, LIGHTNING, MADE, is_equivalents, is_made
+from migrator.files.output import OutputTree, add
+from migrator.findings.finding import Result
+from migrator.matchers.structural.equivalent_functions import function_of
+from migrator.project.added_package import Place
+from migrator.project.imports import Read
+from migrator.project.offers import LIBRARY
+from migrator.project.project import Project
+from migrator.project.wanted_versions import limits_hold, wanted_of
+
+_HANDLER = "equivalent-function"
+_INSIDE = re.compile(r"^from \.(\w+) import ", re.M)
+_LIGHTNING = frozenset({"pytorch-lightning", "lightning"})
+# What Trainer of Lightning 2 does not take.
+_OF_LIGHTNING_1 = re.compile(
+    r"\bTrainer\([^()]{0,400}\bgpus\s*=|\bTrainer\.(?:from_argparse_args|add_argparse_args)\b"
+)
+_WITH_ACCELERATOR = (2, 6)
+
+
+class Module(NamedTuple):
+    """A module of ours: its name, what marks its text, the folder of reports/ that has it, who wants it."""
+
+    name: str
+    mark: str
+    folder: str
+    wanted_by: str
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.name}.py"
+
+
+# With it PyTorch Lightning finds NPUs; with the other the source of --keep-cuda finds what differs.
+MODULES = (
+    Module(LIGHTNING, MADE, "lightning", "NPU616"),
+    Module(NAME, "npumigrate --keep-cuda", "keep_cuda", "--keep-cuda"),
+)
+
+
+def is_of_earlier_result(entry: Entry) -> bool:
+    """Whether a file of the input is a module of an earlier result: it is taken over as it is."""
+    return any(is_made(entry.path, module.file, module.mark) for module in MODULES)
+
+
+class Wanted:
+    """What the result gets because files import it: noted file by file, then written."""
+
+    def __init__(self, project: Project, rules: Rules) -> None:
+        self._project, self._rules = project, rules
+        self._modules: dict[Module, set[str]] = {}  # with the folders in which copies lie
+        self._functions: dict[str, set[str]] = {}  # of the package, by the folder in which a copy lies
+
+    def note(self, file: str, data: bytes, result: Result) -> None:
+        """Note what a file of the project imports, by its new data and the fixes in it."""
+        place = self._project.places.get(file)
+        if place is None:
+            return
+        for module in MODULES:
+            if module.name in self._project.added and module.name.encode() in data:
+                self._modules.setdefault(module, set()).add(place.folder)
+        for finding in result.findings:
+            rule = self._rules.every[finding.code]
+            if finding.fixed and rule.handler == _HANDLER and finding.api != EQUIVALENTS:
+                folder = os.path.join(place.folder, self._project.added[EQUIVALENTS])
+                self._functions.setdefault(folder, set()).add(function_of(rule, finding.api))
+
+    def written_to(self, tree: OutputTree) -> list[str]:
+        """Write it all; gives the names of the package's files. What an earlier migration wrote there stays.
+
+        Raises CannotWrite, also where the project has another file of a module's name.
+        """
+        written = []
+        for place, functions in sorted(self._functions.items()):
+            folder = os.path.join(tree.building, place)
+            names = os.listdir(folder) if os.path.isdir(folder) else []
+            there = [name[:-3] for name in names if name.endswith(".py") and not name.startswith("_")]
+            for name, text in sources([*there, *functions]).items():
+                written.append(f"{place}/{name}.py".replace(os.sep, "/"))
+                add(tree, written[-1], text.encode("utf-8"), replace=True)
+        for module, folders in self._modules.items():
+            older = module.name == NAME and self._rules.version.tuple < _WITH_ACCELERATOR
+            source = f"{NAME}_before_2_6.py" if older else module.file
+            data = (data_folder("reports") / module.folder / source).read_bytes()
+            for name in sorted(posixpath.join(folder, module.file) for folder in folders):
+                there_is = tree.building / name
+                if there_is.is_file() and not is_made(there_is, module.file, module.mark):
+                    who = module.wanted_by
+                    raise CannotWrite(f"{name} is the project's own, and {who} needs the name: rename it")
+                add(tree, name, data, replace=True)
+        return written
+
+
+def helps_lightning(project: Project, files: Iterable[str], read: Read) -> bool:
+    """Whether a project is one on Lightning 2, that has nothing else of the name of the module for it."""
+    if not project.offers.of(LIBRARY) or any(
+        limits_hold(">=2.0", limits) is False
+        for limits in wanted_of(project.requirements, _LIGHTNING).values()
+    ):
+        return False
+    texts = ((posixpath.basename(name), read(name) or "") for name in files)
+    return not any(
+        _OF_LIGHTNING_1.search(text) or (base == f"{LIGHTNING}.py" and MADE not in text[:1000])
+        for base, text in texts
+    )
+
+
+def name_of_package(source: Path, where: Mapping[str, Place]) -> str:
+    """The name of the package: one that nothing of the user's has where the package lies for a file."""
+    name, number = EQUIVALENTS, 1
+    while True:
+        folders = {os.path.join(source, place.folder, name) for place in where.values()}
+        foreign = (folder for folder in folders if os.path.lexists(folder) and not is_equivalents(folder))
+        if not any(foreign) and not any(os.path.lexists(f"{folder}.py") for folder in folders):
+            return name
+        number += 1
+        name = f"{EQUIVALENTS}_{number}"
+
+
+def sources(functions: Iterable[str]) -> dict[str, str]:
+    """The files of a package with these functions, by their names, and with what they import of others."""
+    source, texts, waiting = data_folder("reports") / EQUIVALENTS, dict[str, str](), [*functions]
+    while waiting:
+        name = waiting.pop()
+        file = source / f"{name}.py"
+        if name not in texts and file.is_file():
+            texts[name] = file.read_text("utf-8")
+            waiting += _INSIDE.findall(texts[name])
+    shown = sorted(name for name in texts if not name.startswith("_"))
+    imports = "".join(f"from .{name} import {name}\n" for name in shown)
+    exported = "".join(f'    "{name}",\n' for name in shown)
+    about = f'"""{MADE}: what stands for APIs that NPUs lack, from operators that they have."""'
+    texts["__init__"] = f"{about}\n\n# npumigrate: skip-file\n\n{imports}\n__all__ = [\n{exported}]\n"
+    return dict(sorted(texts.items()))
