@@ -15,8 +15,8 @@ from migrator.names import outline
 from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name, defaults
 from migrator.names.whole_file import WholeFile
 from migrator.project.definitions import Definitions
-from migrator.project.distributed_use import is_distributed
 from migrator.project.imports import Read, imported_names, place_of_import
+from migrator.project.program_files import rows_of
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 LOOPS = (ast.For, ast.While)
@@ -281,7 +281,7 @@ def load(
         text = None if name in files else read(name)
         if text is None:
             continue
-        if for_one_device and is_distributed(text):
+        if for_one_device and (rows := rows_of(text)) is not None and rows.distributed:
             raise AlreadyDistributedError
         try:
             file = files[name] = file_of(name, text)

@@ -1,40 +1,12 @@
-"""Whether a file shows that its program can train with several ranks: by what it imports and calls.
-
-The names are in ``reports/distributed/names.yaml``.
-"""
+"""The names by which a file shows that its program trains with several ranks: distributed/names.yaml."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from migrator.data_folders import reports_yaml
-from migrator.names.index import ModuleIndex
-from migrator.names.tree import imported
 
 _LIBRARIES, _CALLS = "distributed_libraries", "distributed_calls"
-
-
-def is_distributed(text: str) -> bool:
-    """Whether a file imports a library that starts ranks, or calls what sets them up.
-
-    Comments, strings and names of its own say nothing; nor does a file that cannot be parsed.
-    """
-    if not _pattern().search(text):
-        return False
-    try:
-        index = ModuleIndex(text, distributed_words())
-        imports = (name for node in index.imports for name in imported(node))
-        return any(map(starts_ranks, imports)) or any(
-            listed(_CALLS, index.qualified_name(call.func)) for call in index.calls
-        )
-    except Exception:  # a file that cannot be parsed, or a mistake of ours: the check of the file tells it
-        return False
-
-
-def starts_ranks(name: str) -> bool:
-    """Whether what a file imports is, or is of, a library that starts or joins ranks."""
-    return listed(_LIBRARIES, name)
 
 
 @cache
@@ -48,11 +20,6 @@ def distributed_words(calls_only: bool = False) -> frozenset[str]:
         for table in ((_CALLS,) if calls_only else (_LIBRARIES, _CALLS))
         for entry in entries(table)
     )
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(distributed_words()))})\b")
 
 
 def entries(table: str) -> list[str]:

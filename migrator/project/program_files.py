@@ -18,7 +18,7 @@ from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
 from migrator.names.written_names import imported_places
-from migrator.project.distributed_use import distributed_words, listed, starts_ranks
+from migrator.project.distributed_use import distributed_words, listed
 from migrator.project.imports import Read, imported_names, place_of_import
 from migrator.project.parser_options import WORDS, Option, options, positionals
 
@@ -55,28 +55,29 @@ class KnownCall(NamedTuple):
     loops: bool = False
 
 
-class Starts(NamedTuple):
-    """How a file has a part in starting ranks; names are those of ``reports/launcher/starts.yaml``."""
-
-    calls: tuple[KnownCall, ...] = ()
-    distributed: bool = False
-    trains: bool = False
-    variables: frozenset[str] = frozenset()
-    multiplies: frozenset[str] = frozenset()
-
-
 class FileRows(NamedTuple):
     """What programs want to know of a file.
 
     ``imports`` are modules and names in them, ``names`` the full ones of what is not imported relatively.
+    ``calls``, ``variables`` and ``multiplies`` have the names of ``reports/launcher/starts.yaml``.
     """
 
     imports: tuple[tuple[str, str], ...]
     names: tuple[str, ...]
-    starts: Starts
+    trains: bool
+    variables: frozenset[str]
+    calls: tuple[KnownCall, ...] = ()
+    multiplies: frozenset[str] = frozenset()
     options: tuple[Option, ...] = ()
     positionals: tuple[Option, ...] = ()
     subparsers: bool = False
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the file imports a library that starts ranks, or calls what sets them up."""
+        return any(listed("distributed_libraries", name) for name in self.names) or any(
+            listed("distributed_calls", call.name) for call in self.calls
+        )
 
 
 class ProgramFiles:
@@ -164,8 +165,6 @@ def rows_of(text: str) -> Optional[FileRows]:
 
 
 def _rows(text: str) -> Optional[FileRows]:
-    variables = frozenset(match[2] for match in _variables().finditer(text))
-    starts = Starts(trains=".backward(" in text, variables=variables)
     imports, index = imported_places(text), None
     if imports is None or _words().search(text):
         index = parsed(text, _WORDS | distributed_words())
@@ -173,14 +172,18 @@ def _rows(text: str) -> Optional[FileRows]:
             return None
         imports = [(module, attribute) for _, _, module, attribute in imported_names(index.imports)]
     names = [f"{module}.{name}" if name else module for module, name in imports if module[0] != "."]
-    starts = starts._replace(distributed=any(map(starts_ranks, names)))
+    variables = frozenset(match[2] for match in _variables().finditer(text))
+    rows = FileRows(tuple(imports), tuple(names), ".backward(" in text, variables)
     if index is None:
-        return FileRows(tuple(imports), tuple(names), starts)
-    own = tuple(replace(option, call=None) for option in options(index))
-    places = tuple(replace(option, call=None) for option in positionals(index))
+        return rows
     multiplied = (name for name in table("multiplied") if name in text and _multiplies(index, name))
-    starts = starts._replace(calls=tuple(_calls(index)), multiplies=frozenset(multiplied))
-    return FileRows(tuple(imports), tuple(names), starts, own, places, "add_subparsers" in text)
+    return rows._replace(
+        calls=tuple(_calls(index)),
+        multiplies=frozenset(multiplied),
+        options=tuple(replace(option, call=None) for option in options(index)),
+        positionals=tuple(replace(option, call=None) for option in positionals(index)),
+        subparsers="add_subparsers" in text,
+    )
 
 
 @cache
@@ -217,17 +220,18 @@ def _calls(index: ModuleIndex) -> Iterator[KnownCall]:
         if joins:
             values = {each: _values(index, argument_of(call, each)) for each in table("joined")}
             known = known._replace(values=values)
+        count = None
         if starts:
             place, keyword = table("starters")[name]
-            values = {"count": _values(index, argument_of(call, keyword, place))}
-            known = known._replace(values=values, flags=tuple(_flags_above(index, call)))
+            count = argument_of(call, keyword, place)
         elif is_process:
-            loops = (up for up in index.above(call) if isinstance(up, ast.For))
-            loop = next((up.iter for up in loops if called_name(up.iter) == "range"), None)
-            if isinstance(loop, ast.Call):
-                values = {"count": _values(index, loop.args[1 if len(loop.args) > 1 else 0])}
-                flags = tuple(_flags_above(index, call))
-                known = known._replace(values=values, flags=flags, loops=True)
+            loops = (up.iter for up in index.above(call) if isinstance(up, ast.For))
+            ranges = (each for each in loops if isinstance(each, ast.Call) and called_name(each) == "range")
+            count = next((each.args[:2][-1] for each in ranges), None)
+            known = known._replace(loops=count is not None)
+        if starts or known.loops:
+            flags = tuple(_flags_above(index, call))
+            known = known._replace(values={"count": _values(index, count)}, flags=flags)
         yield known
 
 

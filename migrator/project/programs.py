@@ -57,49 +57,40 @@ class Taken:
     choices: tuple[str, ...] = ()
 
 
-class _Table:
-    """The files of a program, and the options that its parsers take, each with its file, by their names."""
-
-    def __init__(self, files: Mapping[str, FileRows]) -> None:
-        self.files = files
-        self.options = [(file, option) for file, rows in files.items() for option in rows.options]
-        self._at: dict[str, list[int]] = {}
-        for at, (_, option) in enumerate(self.options):
-            for name in dict.fromkeys(option.names):
-                self._at.setdefault(name, []).append(at)
-        self._sorted = sorted(self._at)
-
-    def named(self, name: str) -> list[tuple[str, Option]]:
-        return [self.options[at] for at in self._at.get(name, ())]
-
-    def begun(self, name: str) -> list[tuple[str, Option]]:
-        """Those of argparse of whose names one begins so."""
-        first = bisect_left(self._sorted, name) if name.startswith("--") else len(self._sorted)
-        long = takewhile(lambda each: each.startswith(name), islice(self._sorted, first, None))
-        found = (self.options[at] for at in sorted({at for each in long for at in self._at[each]}))
-        return [pair for pair in found if pair[1].argparse]
-
-
 @dataclass(frozen=True)
 class Parsers:
-    """What the parsers of a program take, or those of several, of which one is meant."""
+    """What the parsers of a program take, or those of several, of which one is meant.
+
+    ``options`` are their options, each with its file; those of a file that several programs have stand there
+    several times.
+    """
 
     of: Programs
-    tables: Sequence[_Table]
+    files: Mapping[str, FileRows]
+    options: Sequence[tuple[str, Option]]
 
     @cached_property
-    def files(self) -> Mapping[str, FileRows]:
-        """The files of the programs."""
-        return {name: rows for each in self.tables for name, rows in each.files.items()}
+    def _at(self) -> Mapping[str, list[int]]:
+        """The places of the options of each name."""
+        found: dict[str, list[int]] = {}
+        for at, (_, option) in enumerate(self.options):
+            for name in dict.fromkeys(option.names):
+                found.setdefault(name, []).append(at)
+        return found
 
-    def options(self) -> Iterator[Option]:
-        """All options; those of a file that several programs have stand there several times."""
-        return (option for each in self.tables for _, option in each.options)
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted(self._at)
 
     def named(self, name: str) -> list[tuple[str, Option]]:
         """The options of that name, or of which it is the beginning, as argparse has it, with their files."""
-        found = [pair for each in self.tables for pair in each.named(name)]
-        return found or [pair for each in self.tables for pair in each.begun(name)]
+        if name in self._at or not name.startswith("--"):
+            return [self.options[at] for at in self._at.get(name, ())]
+        long = takewhile(
+            lambda each: each.startswith(name), islice(self._names, bisect_left(self._names, name), None)
+        )
+        found = (self.options[at] for at in sorted({at for each in long for at in self._at[each]}))
+        return [pair for pair in found if pair[1].argparse]
 
     def meant(self, content: Content, setting: Setting) -> list[tuple[str, Option]]:
         """What gets the value of a setting: options of its name, or a positional argument."""
@@ -128,7 +119,7 @@ class Parsers:
         if wanted is None:  # the value stands elsewhere, in a variable
             wanted = next((n for n, word in enumerate(own) if word.span == setting.name_span), None)
         texts = [word.text for word in own]
-        return None if wanted is None else place_of(texts, wanted, self.options())
+        return None if wanted is None else place_of(texts, wanted, (option for _, option in self.options))
 
 
 @dataclass(frozen=True)
@@ -175,7 +166,8 @@ class Programs:
         """What the parsers of a program take; None where its file cannot be read."""
         if file not in self._parsers:
             files = self._every.reached(file)
-            self._parsers[file] = Parsers(self, [_Table(files)]) if file in files else None
+            options = [(name, option) for name, rows in files.items() for option in rows.options]
+            self._parsers[file] = Parsers(self, files, options) if file in files else None
         return self._parsers[file]
 
     def asked(self, script: str, content: Content, setting: Setting) -> Optional[Parsers]:
@@ -203,8 +195,9 @@ class Programs:
                 texts = ((file, self.text(file) or "") for file in self.files)
                 named = [file for file, text in texts if f'"{name}"' in text or f"'{name}'" in text]
             found = [each for each in map(self.parsers, named) if each is not None and each.named(name)]
-            tables = [table for each in found for table in each.tables]
-            self._parsers[name] = Parsers(self, tables) if found else None
+            files = {file: rows for each in found for file, rows in each.files.items()}
+            options = [pair for each in found for pair in each.options]
+            self._parsers[name] = Parsers(self, files, options) if found else None
         return self._parsers[name]
 
     @cached_property
@@ -360,7 +353,7 @@ def _from_argv(
 ) -> Optional[Taken]:
     """The same of ``sys.argv[1]``, in a program without a parser."""
     place = program.position(content, setting) if setting.kind == "argument" else None
-    if place is None or any(program.options()):
+    if place is None or program.options:
         return None
     vocabulary = vocabularies[names_backend(setting.value or setting.begins)]
     verdicts: set[str] = set()

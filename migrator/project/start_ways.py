@@ -47,7 +47,7 @@ class _Program:
 
     def reads(self, variables: Iterable[str]) -> bool:
         """Whether it holds the name of one of some variables as a string."""
-        return any(not rows.starts.variables.isdisjoint(variables) for rows in self.files.values())
+        return any(not rows.variables.isdisjoint(variables) for rows in self.files.values())
 
     def option_of(self, values: Values) -> str:
         """The option that gives a value; empty without."""
@@ -88,7 +88,7 @@ def _parses(text: Optional[str]) -> bool:
 def _named_elsewhere(files: Mapping[str, FileRows], read: Read) -> dict[str, Counter[str]]:
     """How often each file names each function that holds a call of interest, by function."""
     found: dict[str, Counter[str]] = {
-        call.function: Counter() for rows in files.values() for call in rows.starts.calls if call.function
+        call.function: Counter() for rows in files.values() for call in rows.calls if call.function
     }
     for name in files if found else ():
         text = read(name) or ""
@@ -104,7 +104,7 @@ def _program(every: ProgramFiles, files: Mapping[str, FileRows], named: dict[str
     options: dict[str, Option] = {}
     for rows in files.values():
         options.update({option.dest: option for option in (*rows.options, *_of_libraries(rows))})
-    calls = [call for rows in files.values() for call in rows.starts.calls]
+    calls = [call for rows in files.values() for call in rows.calls]
     around = {call.function for call in calls if call.function}
     used = {
         each for each in around if sum(named[each][name] for name in named[each].keys() & files.keys()) > 1
@@ -124,12 +124,12 @@ def _way(program: _Program, mended: bool) -> StartWay:
     starter = _starter(program, bool(joins))
     if starter is not None:
         return StartWay("program", tuple(_own_options(program, starter)))
-    starts = [rows.starts for rows in program.files.values()]
-    names = (name for rows in program.files.values() for name in rows.names)
-    of_library = [word for name in names for word in table("libraries").get(name, ())]
+    files = program.files.values()
+    of_library = [word for rows in files for name in rows.names for word in table("libraries").get(name, ())]
     uses = any(listed("distributed_calls", call.name) for call in program.calls)
-    if not uses and not of_library and not any(each.distributed for each in starts):
-        return StartWay("none" if any(each.trains for each in starts) else "unseen")
+    imports = any(listed("distributed_libraries", name) for rows in files for name in rows.names)
+    if not uses and not of_library and not imports:
+        return StartWay("none" if any(rows.trains for rows in files) else "unseen")
     read = [name for name, variables in table("variables").items() if program.reads(variables)]
     options = [*of_library, *_rank_options(program, joins, mended)]
     return StartWay("launcher", tuple(options), read[0] if read and "torchrun" not in read else "")
@@ -159,7 +159,7 @@ def _own_options(program: _Program, starter: KnownCall) -> Iterator[str]:
     multiplied = {
         name: mark
         for name, mark in table("multiplied").items()
-        if any(name in rows.starts.multiplies for rows in program.files.values())
+        if any(name in rows.multiplies for rows in program.files.values())
     }
     for name, mark in (table("own") | multiplied).items():
         own = options.get(name)

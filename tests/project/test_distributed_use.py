@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.project.distributed_use import is_distributed
+from migrator.project.program_files import rows_of
+
+
+def is_distributed(text: str) -> bool:
+    rows = rows_of(text)
+    return rows is not None and rows.distributed
 
 
 @pytest.mark.parametrize(
