@@ -281,14 +281,14 @@ def load(
         text = None if name in files else read(name)
         if text is None:
             continue
-        if for_one_device and (rows := rows_of(text)) is not None and rows.distributed:
-            raise AlreadyDistributedError
         try:
             file = files[name] = file_of(name, text)
         except UNREADABLE:
             if name == entry:
                 raise
             continue
+        if for_one_device and (rows := rows_of(text)) is not None and rows.distributed:
+            raise AlreadyDistributedError
         started = name if name in more else entry
         for node, bound, module, attribute in imported_names(file.imports):
             found = place_of_import(name, started, module, attribute, read)

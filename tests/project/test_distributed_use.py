@@ -48,7 +48,6 @@ def test_what_sets_ranks_up(text: str) -> None:
         "def init_process_group():\n    pass\n\n\ninit_process_group()\n",
         "from accelerate.utils import set_seed\n",
         "from mmengine.config import Config\n",
-        "import deepspeed as\n",
     ],
 )
 def test_what_only_looks_like_it(text: str) -> None:
