@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Optional
 
@@ -29,8 +30,7 @@ _STARTS_PYTHON = (b".py", b"python", b"torchrun", b"launch")
 _VARIABLES = (b"CUDA", b"NCCL", b"CUDNN", b"ASCEND", b"HCCL", b"NPU", b"ACL", b"HOROVOD")
 _DEVICES = (b"cuda", b"nccl", b"npu", b"hccl")
 _OF_NPUS = re.compile(r"npu(?::\d*)?\Z|hccl\Z")
-_IMPORTS_HOROVOD = re.compile(r"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
-
+_IMPORTS_HOROVOD = r"^[ \t]*(?:import|from)[ \t]+horovod\b"
 
 # Texts by name, each before and after; see _indexes.
 _Texts = Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
@@ -64,7 +64,7 @@ def mismatches(
             found[name] += _options(trees, before, after)
         if after is not None and any(word in after.data for word in _DEVICES):
             found[name] += _looked_up(trees, before, after)
-    for name, finding in (*_variables(trees, texts), *_of_horovod(trees, texts)):
+    for name, finding in _variables(trees, texts):
         found[name].append(finding)
     for name, findings in found.items():
         if findings:
@@ -192,63 +192,67 @@ def _last_key(name: str) -> str:
 
 def _compared_with_cuda(programs: Programs, name: str) -> str:
     """The first place at which Python compares what it looks up by a name with CUDA's devices, not NPUs'."""
-    pattern = re.compile(
+    pattern = (
         rf"""(?:\[["']{re.escape(name)}["']\]|\(["']{re.escape(name)}["'][^()\n]*\)|\.{re.escape(name)})"""
         r"""[ \t]*(?:==|!=|(?:not[ \t]+)?in\b)[ \t]*([^\n]*)"""
     )
+    compared = (
+        place
+        for found, place in _places(programs, pattern, name)
+        if re.search(r"""["'](?:cuda|nccl)["':]""", found[1]) and not re.search(r"npu|hccl", found[1])
+    )
+    return next(compared, "")
+
+
+def _places(programs: Programs, pattern: str, word: str = "") -> Iterator[tuple[re.Match[str], str]]:
+    """What a pattern finds in the Python files that hold a word, each with its file and line."""
     for file in programs.files:
         text = programs.text(file) or ""
-        for found in pattern.finditer(text) if name in text else ():
-            if re.search(r"""["'](?:cuda|nccl)["':]""", found[1]) and not re.search(r"npu|hccl", found[1]):
-                return f"{shown(file)}:{text.count(chr(10), 0, found.start()) + 1}"
-    return ""
+        for found in re.finditer(pattern, text, re.M) if word in text else ():
+            yield found, f"{shown(file)}:{text.count(chr(10), 0, found.start()) + 1}"
 
 
 # -- variables of the environment -----------------------------------------------
 
 
-def _of_horovod(trees: Trees, texts: _Texts) -> Iterator[tuple[str, Finding]]:
-    """Horovod's variables, where no Python imports Horovod any longer."""
-    sets = [
-        (name, after, setting)
-        for name, (_, after) in texts.items()
-        if after is not None
-        for setting in _set_in(after).values()
-        if setting.name.startswith("HOROVOD_")
-    ]
-    if sets and _imports_horovod(trees.before) and not _imports_horovod(trees.after):
-        for name, after, setting in sets:
-            variable = setting.name
-            yield name, _finding("variable of Horovod", after, setting.name_span, variable, variable=variable)
-
-
-def _imports_horovod(programs: Programs) -> bool:
-    return any(_IMPORTS_HOROVOD.search(programs.text(file) or "") for file in programs.files)
-
-
 def _variables(trees: Trees, texts: _Texts) -> Iterator[tuple[str, Finding]]:
-    """Variables that a script sets and no Python reads any longer, and those that Python still reads."""
+    """Variables that a script sets and no Python reads any longer, and those that Python still reads.
+
+    Horovod's, where no Python imports Horovod any longer.
+    """
     known = env_vars.known()
     renamed = {name: each.npu for name, each in known.items() if each.npu and each.npu != name}
     pairs = {**renamed, **{new: old for old, new in renamed.items()}}
-    sets = {
-        name: (_set_in(before), _set_in(after), after)
+    sets = [
+        (name, after, _set_in(before), _set_in(after))
         for name, (before, after) in texts.items()
         if after is not None
-    }
-    wanted = {each for then, now, _ in sets.values() for each in (*then, *now) if each in pairs}
-    if not wanted:
-        return
-    then, now = _read_in(trees.before, wanted), _read_in(trees.after, wanted | {pairs[one] for one in wanted})
-    for name, (given, gives, after) in sets.items():
+    ]
+    wanted = {each for *_, then, now in sets for each in (*then, *now) if each in pairs}
+    then = _read_in(trees.before, wanted)
+    now = _read_in(trees.after, wanted | {pairs[each] for each in wanted})
+
+    @cache
+    def horovod_is_gone() -> bool:
+        return _imports_horovod(trees.before) and not _imports_horovod(trees.after)
+
+    for name, after, given, gives in sets:
         for variable, setting in gives.items():
-            other = pairs.get(variable)
-            if other not in now or variable in now:
-                continue
-            if variable in then or (variable not in given and other in given):
-                said = "variable renamed there" if variable in then else "variable renamed here"
-                values = {"variable": variable, "now": now[other], "other": other}
+            other, said = pairs.get(variable), ""
+            if variable.startswith("HOROVOD_") and horovod_is_gone():
+                said = "variable of Horovod"
+            elif other in now and variable not in now:
+                if variable in then:
+                    said = "variable renamed there"
+                elif variable not in given and other in given:
+                    said = "variable renamed here"
+            if said:
+                values = {"variable": variable, "now": now.get(other or ""), "other": other}
                 yield name, _finding(said, after, setting.name_span, variable, **values)
+
+
+def _imports_horovod(programs: Programs) -> bool:
+    return any(_places(programs, _IMPORTS_HOROVOD, "horovod"))
 
 
 def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:
@@ -258,12 +262,10 @@ def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:
 
 def _read_in(programs: Programs, names: Iterable[str]) -> dict[str, str]:
     """Where Python names a variable as a string: the first file and line of each."""
-    pattern = re.compile(rf"""(["'])({"|".join(map(re.escape, sorted(names)))})\1""")
+    pattern = rf"""(["'])({"|".join(map(re.escape, sorted(names)))})\1"""
     found: dict[str, str] = {}
-    for file in programs.files:
-        text = programs.text(file) or ""
-        for match in pattern.finditer(text):
-            found.setdefault(match[2], f"{shown(file)}:{text.count(chr(10), 0, match.start()) + 1}")
+    for match, place in _places(programs, pattern) if names else ():
+        found.setdefault(match[2], place)
     return found
 
 
