@@ -9,7 +9,7 @@ from functools import cached_property
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
-from migrator.matchers.packs import Load, Rule, applies, choose, ignores, load, load_all
+from migrator.matchers.packs import Load, Rule, choose, ignores, load, load_all
 from migrator.matchers.starting_words import line_words, may_be_given, roots, starting_words, written_as
 from migrator.matchers.structural import absent_uses, api_verdicts
 from migrator.names.device_vocabulary import DeviceVocabulary
@@ -48,7 +48,7 @@ class Rules:
         every = load_all(settings.rule_files, (*settings.select, *settings.ignore), load)
         self.every: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
-        self._chosen = [rule for rule in chosen if applies(rule, self.version.tuple)]
+        self._chosen = [rule for rule in chosen if rule.applies(self.version.tuple)]
         self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         self._of_others = [rule for rule in self._chosen if rule.finder.other]
         modes = {TRANSFER: settings.transfer, SPECIFY_DEVICE: settings.specify_device}

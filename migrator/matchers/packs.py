@@ -15,7 +15,7 @@ from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.findings.finding import begins, longest_beginning
-from migrator.language import MessageError, _
+from migrator.language import N_, MessageError, _
 from migrator.matchers.finders import HANDLERS, KINDS, ON, QUERY, Finder
 from migrator.matchers.options import OptionError, check_expressions, did_you_mean, typed
 from migrator.project.frameworks import TORCH, Framework
@@ -173,6 +173,10 @@ class Rule(Generic[OptionsOf]):
         """Whether the rule's ``match`` fits a qualified name, and its ``except`` does not."""
         return bool(fitting(self.match, self.excluded, name))
 
+    def applies(self, version: tuple[int, ...]) -> bool:
+        """Whether it holds for a torch version such as ``(2, 6, 0)``."""
+        return in_range(self.versions, version)
+
     @property
     def links(self) -> tuple[str, ...]:
         """The rule's page and its references; the first one is that which findings show."""
@@ -220,10 +224,6 @@ def fitting(patterns: tuple[str, ...], excluded: tuple[str, ...], name: str) -> 
     return max(fit, key=lambda pattern: len(pattern.replace("*", "").rstrip(".")), default="")
 
 
-class _TooMuchError(Exception):
-    """A YAML text that would take all memory; the text says line and reason."""
-
-
 def load(path: Path, checked: bool = False) -> list[Rule]:
     """The rules of one YAML file. Raises RuleError for anything that is not a rule pack.
 
@@ -250,29 +250,24 @@ def entries_of(path: Path) -> list[tuple[Any, Any]]:
         said = _("{path}: cannot be read: not UTF-8 (byte {start})", path=shown(path), start=error.start)
         raise RuleError(said) from None
     try:
-        node, entries = _composed(text, is_ours=data_folder("rules") in path.parents)
+        node, entries = _composed(text, None if data_folder("rules") in path.parents else path)
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
-        place = f":{mark.line + 1}" if mark else ""
-        raise RuleError(
-            _("{path}{place}: not YAML: {error}", path=path, place=place, error=problem)
-        ) from None
-    except _TooMuchError as error:
-        raise RuleError(f"{path}:{error}") from None
+        about = {"path": path, "place": f":{mark.line + 1}" if mark else "", "error": problem}
+        raise RuleError(_("{path}{place}: not YAML: {error}", **about)) from None
     if isinstance(entries, dict) and isinstance(entries.get("rules"), dict):
         from migrator.matchers.vendor_rules import as_pack  # a hook does without it
 
-        node, entries = _composed(as_pack(entries), is_ours=True)
+        node, entries = _composed(as_pack(entries))
         if not entries:
             return []  # none has an equivalent
     if not isinstance(entries, list) or not entries:
-        raise RuleError(
-            _("{path}:1: a rule pack is a list of rules, each starting with '- code: …'", path=path)
-        )
+        said = N_("{path}:1: a rule pack is a list of rules, each starting with '- code: …'")
+        raise RuleError(_(said, path=path))
     return list(zip(entries, node.value))
 
 
-def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:
+def _composed(text: str, of_user: Optional[Path] = None) -> tuple[Any, Any]:
     """The document of a YAML text as nodes, which know their lines, and as values.
 
     Only a user's pack may be made to take all stack or memory: to look for that takes half as long again.
@@ -281,14 +276,15 @@ def _composed(text: str, is_ours: bool) -> tuple[Any, Any]:
 
     from migrator.files.yaml_size import expands_too_far
 
-    reader = _reader()
-    if not is_ours:
-        _check_depth(yaml.parse(text, Loader=reader))
-    loader = reader(text)
+    if of_user is not None and (line := _too_deep(yaml.parse(text, Loader=_reader()))):
+        said = _("{line}: lists and mappings are nested too deeply", line=line)
+        raise RuleError(f"{of_user}:{said}")
+    loader = _reader()(text)
     try:
         node = loader.get_single_node()
-        if not is_ours and node is not None and expands_too_far(node):
-            raise _TooMuchError(_("1: its aliases expand to too many values: write them out"))
+        if of_user is not None and node is not None and expands_too_far(node):
+            said = _("1: its aliases expand to too many values: write them out")
+            raise RuleError(f"{of_user}:{said}")
         return node, None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
@@ -307,15 +303,18 @@ def _reader() -> Any:
     return Reader
 
 
-def _check_depth(events: Iterable[Any]) -> None:
-    """Are lists and mappings nested as people nest them? The C reader of YAML ends the process where not."""
+def _too_deep(events: Iterable[Any]) -> int:
+    """The line at which lists and mappings are nested as nobody nests them; 0 without.
+
+    The C reader of YAML ends the process there.
+    """
     depth = 0
     for event in events:
         name = event.__class__.__name__
         depth += name.endswith("StartEvent") - name.endswith("EndEvent")
         if depth > _DEEPEST:
-            line = event.start_mark.line + 1
-            raise _TooMuchError(_("{line}: lists and mappings are nested too deeply", line=line))
+            return int(event.start_mark.line) + 1
+    return 0
 
 
 def _rule(entry: Any, node: Any, path: Path, checked: bool) -> Rule:
@@ -334,8 +333,8 @@ def _rule(entry: Any, node: Any, path: Path, checked: bool) -> Rule:
     except OptionError as error:
         raise wrong(error, "options", error.name) from None
     values = {key: value for key, value in entry.items() if key not in ("options", "except", "examples")}
-    kind = QUERY if "on" in entry else entry["kind"]
-    more = {"excluded": entry.get("except", ()), "given": given, "handler": handler, "kind": kind}
+    values["kind"] = QUERY if "on" in entry else entry["kind"]
+    more = {"excluded": entry.get("except", ()), "given": given, "handler": handler}
     try:
         rule = typed(Rule, {**values, **more, "origin": f"{path}:{_line(node)}"})
     except OptionError as error:
@@ -424,30 +423,31 @@ def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
         "words": rule.words and (finder.words_from or not finder.module),
     }
     of = _("the handler {handler!r}", handler=rule.handler)
-    of = of if rule.handler else _("the kind {kind!r}", kind=rule.kind)
-    of = _("a rule with 'on'") if rule.on else of
+    if not rule.handler:
+        of = _("a rule with 'on'") if rule.on else _("the kind {kind!r}", kind=rule.kind)
     for key in (key for key, is_idle in idle.items() if is_idle):
         yield key, _("{of} does not look at the field {key!r}", of=of, key=key)
 
 
 def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The handler of a structural rule, and the other options. Raises OptionError for what does not fit."""
-    given, finders = entry.get("options", {}), KINDS
+    given, name = entry.get("options", {}), QUERY if "on" in entry else entry["kind"]
     if not isinstance(given, dict):
         raise OptionError("", _("'options' is a mapping"))
     for key in given:
         if not isinstance(key, str):  # for YAML, on and off are truth values
             raise OptionError("", _("the option {key!r} is not a string: write it in quotes", key=key))
+    if name != "structural":
+        check_expressions(typed(KINDS[name].declared, given))
+        return "", given
     given = dict(given)
-    name = QUERY if "on" in entry else entry["kind"]
-    if name == "structural":
-        name, finders = given.pop("handler", ""), HANDLERS
-        if not isinstance(name, str) or name not in finders:
-            meant = did_you_mean(str(name), finders)
-            said = _("unknown handler {handler!r}{handler2}", handler=name, handler2=meant)
-            raise OptionError("handler", said)
-    check_expressions(typed(finders[name].declared, given))
-    return name if finders is HANDLERS else "", given
+    handler = given.pop("handler", "")
+    if not isinstance(handler, str) or handler not in HANDLERS:
+        meant = did_you_mean(str(handler), HANDLERS)
+        said = _("unknown handler {handler!r}{handler2}", handler=handler, handler2=meant)
+        raise OptionError("handler", said)
+    check_expressions(typed(HANDLERS[handler].declared, given))
+    return handler, given
 
 
 def _line(node: Any, *keys: str | int) -> int:
@@ -458,20 +458,14 @@ def _line(node: Any, *keys: str | int) -> int:
     line: int = node.start_mark.line + 1
     for key in (each for each in keys if each != ""):
         if isinstance(key, int):
-            node = node.value[key]
-            line = node.start_mark.line + 1
-            continue
-        inside = {name.value: (name, value) for name, value in getattr(node, "value", ())}
-        if key not in inside:
-            break
-        name, node = inside[key]
-        line = name.start_mark.line + 1
+            node = marked = node.value[key]
+        else:
+            inside = {name.value: (name, value) for name, value in getattr(node, "value", ())}
+            if key not in inside:
+                break
+            marked, node = inside[key]
+        line = marked.start_mark.line + 1
     return line
-
-
-def applies(rule: Rule, version: tuple[int, ...]) -> bool:
-    """Whether a rule holds for a torch version such as ``(2, 6, 0)``."""
-    return in_range(rule.versions, version)
 
 
 Load = Callable[[Path], list[Rule]]
