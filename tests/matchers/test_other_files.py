@@ -16,24 +16,9 @@ def examine(name: str, data: bytes) -> Result | None:
     return examine_with(name, data, catalog([scan_native(name, data.decode())], []))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "README.md",
-        "notes.txt",
-        "a/run.bat",
-        "CMakeLists.txt",
-        "conf/x.J2",
-        "k.cu",
-    ],
-)
-def test_candidates(name: str) -> None:
-    assert is_candidate(name)
-
-
-@pytest.mark.parametrize("name", ["logo.png", "train.py", "cuda", "paper.tex"])
-def test_no_candidates(name: str) -> None:
-    assert not is_candidate(name)
+def test_candidates() -> None:
+    names = ["README.md", "notes.txt", "a/run.bat", "CMakeLists.txt", "conf/x.J2", "k.cu", "poetry.lock"]
+    assert [*filter(is_candidate, [*names, "logo.png", "train.py", "cuda", "paper.tex"])] == names
 
 
 def test_shell_script_is_named_with_its_first_place() -> None:
@@ -62,21 +47,28 @@ def test_packages_that_need_cuda_are_mentions(name: str, line: str, mention: str
 
 
 def test_lock_files_are_to_be_made_again() -> None:
-    assert is_candidate("poetry.lock")
     result = examine("poetry.lock", b'[[package]]\nname = "nvidia-cublas-cu12"\n')
     assert result is not None
     assert result.left.startswith("lock file: generate it again for the migrated requirements; ")
     assert result.left.endswith("mentions nvidia-cublas-cu12 (first in line 2)")
 
 
-def test_packages_for_every_machine_are_no_mentions() -> None:
-    assert (
-        examine("requirements.txt", b"torch>=2\nfaiss-cpu\nonnxruntime\ncupboard\naccelerator: cpu\n") is None
-    )
-
-
-def test_text_without_cuda_says_nothing() -> None:
-    assert examine("run.sh", b"python barracuda.py --cudax\n") is None
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "torch>=2\nfaiss-cpu\nonnxruntime\ncupboard\naccelerator: cpu\n"),
+        ("run.sh", "python barracuda.py --cudax\n"),
+        ("ext.cpp", 'PYBIND11_MODULE(ext, m) { m.def("parse", &parse); }\n'),
+        ("README.md", "Needs CUDA: nvidia-smi, cuda, nccl.\nhorovodrun is a tool.\n"),
+        *(
+            (name, text)
+            for name in ("run.sh", "README.md")
+            for text in ("mpirun -n 4 ./simulate\n", "mpirun is a tool; python too.\n", "# mpirun python\n")
+        ),
+    ],
+)
+def test_what_needs_no_cuda_and_no_mpi(name: str, text: str) -> None:
+    assert examine(name, text.encode()) is None
 
 
 def test_kernels_and_bound_functions_are_listed() -> None:
@@ -95,20 +87,9 @@ def test_kernels_and_bound_functions_are_listed() -> None:
     ]
 
 
-def test_plain_cpp_binding_is_no_cuda_operator() -> None:
-    assert examine("ext.cpp", b'PYBIND11_MODULE(ext, m) { m.def("parse", &parse); }\n') is None
-
-
-def test_documents_are_looked_at_for_horovodrun_only() -> None:
-    assert examine("README.md", b"Needs CUDA: nvidia-smi, cuda, nccl.\nhorovodrun is a tool.\n") is None
-
-
-@pytest.mark.parametrize(
-    "text", ["mpirun -n 4 ./simulate\n", "mpirun is a tool; python too.\n", "# mpirun python\n"]
-)
-def test_other_uses_of_mpi_are_left_alone(text: str) -> None:
-    assert examine("run.sh", text.encode()) is None
-    assert examine("README.md", text.encode()) is None
+ONE = "Write: bash run_distributed_npu.sh --entry train.py --nproc"
+NONE = "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …;"
+HOSTS = "--nproc 4 --nnodes 2 --node-rank {} --master-addr a --master-port 29500"
 
 
 @pytest.mark.parametrize(
@@ -117,52 +98,28 @@ def test_other_uses_of_mpi_are_left_alone(text: str) -> None:
         (
             "run.sh",
             "horovodrun -np 4 -H localhost:4 python train.py --lr 0.1 > log 2>&1",
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc 4 -- --lr 0.1 > log 2>&1",
+            f"{ONE} 4 -- --lr 0.1 > log 2>&1",
         ),
-        (
-            "README.md",
-            "Start it with `horovodrun -np 2 python train.py`, and wait.",
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
-        ),
+        ("README.md", "Start it with `horovodrun -np 2 python train.py`, and wait.", f"{ONE} 2"),
         (
             "run.sh",
             "horovodrun -np 8 \\\n    -H a:4,b:4 \\\n    python train.py; echo done",
-            "Write on a: bash run_distributed_npu.sh --entry train.py --nproc 4 --nnodes 2 --node-rank 0 "
-            "--master-addr a --master-port 29500; on b: bash run_distributed_npu.sh --entry train.py "
-            "--nproc 4 --nnodes 2 --node-rank 1 --master-addr a --master-port 29500",
+            f"Write on a: bash run_distributed_npu.sh --entry train.py {HOSTS.format(0)}; "
+            f"on b: bash run_distributed_npu.sh --entry train.py {HOSTS.format(1)}",
         ),
-        (
-            "run.sh",
-            "horovodrun -np $GPUS python train.py",
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc $GPUS",
-        ),
-        (
-            "run.sh",
-            "horovodrun -np $GPUS -H a:4 python train.py",
-            "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
-            "-n $GPUS: with hosts it has to be a number",
-        ),
+        ("run.sh", "horovodrun -np $GPUS python train.py", f"{ONE} $GPUS"),
         (
             "run.sh",
             "horovodrun -np 2 -hostfile hosts python train.py",
-            "Write the launcher's line: bash run_distributed_npu.sh --nproc N -- …; "
-            'hosts is not read here: npumigrate launch mpi "mpirun …"',
+            f'{NONE} hosts is not read here: npumigrate launch mpi "mpirun …"',
         ),
         (
             "run.sh",
             "mpirun --allow-run-as-root -n 8 python train.py --d ~/data $ARGS >log 2>&1 && echo done",
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc 8 -- --d ~/data $ARGS >log 2>&1",
+            f"{ONE} 8 -- --d ~/data $ARGS >log 2>&1",
         ),
-        (
-            "job.yaml",
-            'command: ["bash", "-c", "mpirun -n 2 python train.py"]',
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
-        ),
-        (
-            "README.md",
-            "Several NPUs: `mpiexec -n 2 python train.py`.",
-            "Write: bash run_distributed_npu.sh --entry train.py --nproc 2",
-        ),
+        ("job.yaml", 'command: ["bash", "-c", "mpirun -n 2 python train.py"]', f"{ONE} 2"),
+        ("README.md", "Several NPUs: `mpiexec -n 2 python train.py`.", f"{ONE} 2"),
     ],
 )
 def test_lines_of_mpi_and_horovod(name: str, line: str, advice: str) -> None:
