@@ -72,8 +72,8 @@ def write_reports(
 def _diff(before: Path, after: Path, quiet: bool) -> int:
     from rich.console import Console
 
-    from migrator.report.views.compare import difference, show_difference
     from migrator.report.views.run import read_run
+    from migrator.report.views.writing import difference, show_difference
 
     runs = read_run(before), read_run(after)
     found = difference(*runs)

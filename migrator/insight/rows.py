@@ -201,8 +201,5 @@ def lacks_kernel(operator: str, process: Recorded, version: TorchVersion, instal
 def _kernels(operator: str, version: TorchVersion) -> frozenset[str]:
     """The overloads of an operator that torch_npu has kernels for."""
     base = operator.partition("::")[2].partition(".")[0]
-    return frozenset(
-        f"aten::{row.op}"
-        for row in support.kernels(base)
-        if row.kind == "kernel" and tables.covers(row.first, row.last, version.tuple)
-    )
+    rows = tables.at(support.kernels(base), version.tuple)
+    return frozenset(f"aten::{row.op}" for row in rows if row.kind == "kernel")

@@ -36,25 +36,13 @@ def diff_for_terminal(data: bytes, color: str = "auto") -> bytes:
 
     ``color`` is what a user said of colours: ``auto``, ``always`` or ``never``.
     """
-    data = for_terminal(data)
+    if sys.stdout.isatty():  # a program gets every byte; on a terminal, nothing of a file may control it
+        data = harmless(data.decode("utf-8", "backslashreplace")).encode("utf-8")
     if color == "never" or (color == "auto" and not (wanted() and sys.stdout.isatty())):
         return data
-    return b"".join(_painted(line) for line in data.splitlines(keepends=True))
+    return re.sub(rb"[^\r\n]+", _painted, data)
 
 
-def _painted(line: bytes) -> bytes:
-    code = next((code for start, code in _DIFF if line.startswith(start)), 0)
-    if not code:
-        return line
-    text = line.rstrip(b"\r\n")
-    return b"\x1b[%dm%s\x1b[0m%s" % (code, text, line[len(text) :])
-
-
-def for_terminal(data: bytes) -> bytes:
-    """Lines of files as the standard output should have them.
-
-    A program gets every byte. On a terminal, nothing of a file may control it.
-    """
-    if not sys.stdout.isatty():
-        return data
-    return harmless(data.decode("utf-8", "backslashreplace")).encode("utf-8")
+def _painted(line: re.Match[bytes]) -> bytes:
+    code = next((code for start, code in _DIFF if line[0].startswith(start)), 0)
+    return b"\x1b[%dm%s\x1b[0m" % (code, line[0]) if code else line[0]

@@ -31,9 +31,8 @@ UNKNOWN = "unknown_api.csv"
 REVIEW = "manual_review.csv"
 SKIPPED = "skipped_files.csv"
 
-_BY_STATUS = {
-    **dict.fromkeys(("absent", "unsupported", "fallback", "partial"), UNSUPPORTED),
-    "unknown": UNKNOWN,
+_BY_STATUS = dict.fromkeys(("absent", "unsupported", "fallback", "partial"), UNSUPPORTED) | {
+    "unknown": UNKNOWN
 }
 # What a spreadsheet takes for the beginning of a formula, and the values that are source text: a decorator is
 # none, and programs compare it with the files.

@@ -136,11 +136,8 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
             yield Text(f"{'':9}{other}")
     hidden = groups[_GROUPS_SHOWN:]
     if hidden:
-        codes = {group.code for group in hidden}
-        more = sum(group.count for group in hidden)
-        yield Text(
-            ngettext("and {more} more by {n} rule", "and {more} more by {n} rules", len(codes), more=more)
-        )
+        rules, more = len({group.code for group in hidden}), sum(group.count for group in hidden)
+        yield Text(ngettext("and {more} more by {n} rule", "and {more} more by {n} rules", rules, more=more))
     files = sorted(set().union(*(group.reports for group in groups)))
     if files and reports:
         yield from map(Text, wrap(_("All findings: {files}", files=", ".join(files)), width))
@@ -157,12 +154,10 @@ def _rule_text(tally: Tally, code: str) -> str:
 
 def _places(group: OpenGroup, text: str, width: int) -> list[str]:
     """The first places, with their APIs where ``text`` has them not, in lines of this width."""
-    plain = [place for api, place in group.places]
-    if not group.api:
-        places = [f"{api} {place}".strip() for api, place in group.places]
-    elif group.api in text:
-        places = plain
+    if group.api:
+        places = [place for _api, place in group.places]
+        places[0] = places[0] if group.api in text else f"{group.api}: {places[0]}"
     else:
-        places = [f"{group.api}: {plain[0]}", *plain[1:]]
+        places = [f"{api} {place}".strip() for api, place in group.places]
     more = group.count - len(places)
     return wrap(", ".join(places) + (_(", and {more} more", more=more) if more else ""), width)

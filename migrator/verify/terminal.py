@@ -18,6 +18,12 @@ _PROCESSES_SHOWN = 16
 _OPERATORS_SHOWN = 8
 _PLACES_SHOWN = 20
 _PAIRS_SHOWN = 6
+_PLACES = {
+    "npu": N_("on NPUs"),
+    "cpu": N_("on the CPU"),
+    "mixed": N_("on NPUs and on the CPU"),
+    "nowhere": N_("nothing ran"),
+}
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
@@ -72,18 +78,9 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         left = ngettext("{n:,} process", "{n:,} processes", ended.left)
         yield Text(_("         {left} kept running and had to be stopped", left=left), "yellow")
     shares = verdict.shares
-    places = {
-        "npu": _("on NPUs"),
-        "cpu": _("on the CPU"),
-        "mixed": _("on NPUs and on the CPU"),
-        "nowhere": _("nothing ran"),
-    }
-    yield Text(_("Work     {where}", where=places[shares.place]))
-    parts = ", ".join(
-        f"{share:.1%} {_(what)}"
-        for what, share in ((N_("forward"), shares.forward), (N_("backward"), shares.backward))
-        if share is not None
-    )
+    yield Text(_("Work     {where}", where=_(_PLACES[shares.place])))
+    both = {_("forward"): shares.forward, _("backward"): shares.backward}
+    parts = ", ".join(f"{share:.1%} {what}" for what, share in both.items() if share is not None)
     if parts:
         said = _("         the NPUs' part of the {measure}: {parts}", measure=shares.measure, parts=parts)
         yield Text(said)
@@ -153,8 +150,7 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     comparison = original.comparison
     if comparison is None:
         return
-    wrong = comparison.wrong
-    lines = len(comparison.compared)
+    wrong, lines = comparison.wrong, len(comparison.compared)
     said = N_(
         "Compared {lines} with {numbers}, tolerance {its.tolerance:g}: {right} agree, "
         "largest difference {its.largest:.2g}"
@@ -168,16 +164,14 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     for pair in shown:
         if pair.agrees:
             yield _cut(f"  = {pair.migrated}", width)
-        else:
-            yield _cut(f"  original  {pair.original}", width, "red")
-            yield _cut(f"  migrated  {pair.migrated}", width, "red")
-    for what, only in (
-        (N_("original"), comparison.only_original),
-        (N_("migrated"), comparison.only_migrated),
-    ):
+            continue
+        yield _cut(f"  original  {pair.original}", width, "red")
+        yield _cut(f"  migrated  {pair.migrated}", width, "red")
+    both = {_("original"): comparison.only_original, _("migrated"): comparison.only_migrated}
+    for what, only in both.items():
         if only:
             lines_only = ngettext("{n:,} line", "{n:,} lines", len(only))
-            yield Text(_("Only the {what} printed {only} of numbers, such as", what=_(what), only=lines_only))
+            yield Text(_("Only the {what} printed {only} of numbers, such as", what=what, only=lines_only))
             yield _cut(f"    {only[0]}", width)
 
 

@@ -169,20 +169,18 @@ def judge(
 
 def measure(processes: Sequence[Process]) -> Shares:
     """Return the NPUs' share of the work: of the multiply-adds, or of the operators where there were none."""
-    forward, forward_cpu = (sum_work(processes, "forward", npu) for npu in (True, False))
-    backward, backward_cpu = (sum_work(processes, "backward", npu) for npu in (True, False))
-    part = _share(forward.multiply_adds, forward_cpu.multiply_adds)
-    backward_part = _share(backward.multiply_adds, backward_cpu.multiply_adds)
-    by_operators = _share(backward.operators, backward_cpu.operators)
-    if part is not None or backward_part is not None:
-        return Shares(part, by_operators if backward_part is None else backward_part, "multiply-adds")
+
+    def share(direction: str, what: str) -> float | None:
+        npu, cpu = (getattr(sum_work(processes, direction, on_npu), what) for on_npu in (True, False))
+        return npu / (npu + cpu) if npu + cpu else None
+
+    forward, backward = share("forward", "multiply_adds"), share("backward", "multiply_adds")
+    by_operators = share("backward", "operators")
+    if forward is not None or backward is not None:
+        return Shares(forward, by_operators if backward is None else backward, "multiply-adds")
     # Preparing data is made of small operators too, on the CPU: only the backward pass shows it.
-    any_forward = forward.operators or forward_cpu.operators
-    return Shares(float(forward.operators > 0) if any_forward else None, by_operators, "operators")
-
-
-def _share(npu: int, cpu: int) -> float | None:
-    return npu / (npu + cpu) if npu + cpu else None
+    forward = share("forward", "operators")
+    return Shares(None if forward is None else float(forward > 0), by_operators, "operators")
 
 
 def _outcome(
@@ -235,10 +233,8 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
     if shares.place == "nowhere":
         return [_("nothing was computed, neither on an NPU nor on the CPU")]
     reasons = []
-    for share, what in (
-        (shares.backward, _("the training (its backward pass)")),
-        (shares.forward, _("the work")),
-    ):
+    whole = {_("the training (its backward pass)"): shares.backward, _("the work"): shares.forward}
+    for what, share in whole.items():
         if share is not None and share < 1 - _CPU_SHARE:
             part = _("ran for {value:.0%} of its {measure}", value=1 - share, measure=shares.measure)
             reasons.append(_("{what} {part} on the CPU", what=what, part=part if share else "ran"))
@@ -300,10 +296,7 @@ def verdict_text(
                 **_part(process, "process", "rank", "command", "torch_npu"),
                 "operators": {device: sum(counts.values()) for device, counts in process.operators.items()},
                 "work": asdict(process)["work"],
-                "dynamic_shapes": {
-                    "steps": process.steps,
-                    "operators": [asdict(entry) for entry in process.new_shapes],
-                },
+                "dynamic_shapes": {"steps": process.steps, "operators": asdict(process)["new_shapes"]},
             }
             for process in verdict.processes
         ],

@@ -8,7 +8,7 @@ import pytest
 
 from migrator.api_support import support
 from migrator.api_support.env_vars import of_npu
-from migrator.api_support.evidence import compose, executed, of_area, read
+from migrator.api_support.verdicts import compose, executed, of_area, read
 from migrator.api_support.versions import resolve
 from tests.api_support.wheel_files import torch_wheel
 from tools.releases.archive import Archive

@@ -6,9 +6,8 @@ import csv
 
 import pytest
 
-from migrator.insight.estimates import step_time
 from migrator.insight.kinds import vendor_rows
-from migrator.insight.report import find_rows, product_line, recorded_run, write_reports
+from migrator.insight.report import find_rows, product_line, recorded_run, step_time, write_reports
 from tests.insight.made import GIB, collectives, memory, process, record
 
 

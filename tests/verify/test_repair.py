@@ -12,9 +12,8 @@ from migrator.findings.edits import apply
 from migrator.matchers.packs import RuleError
 from migrator.verify.diagnosis import Failure, Frame
 from migrator.verify.processes import Ended
-from migrator.verify.repair.fixes import FIXES
+from migrator.verify.repair.fixes import FIXES, load, load_all
 from migrator.verify.repair.loop import MOST_ROUNDS, record, repair
-from migrator.verify.repair.rules import load, load_all
 from migrator.verify.repair.site import Seen
 from migrator.verify.verdict import FAILED, INTERRUPTED, PASSED, Course, Shares, Verdict
 

@@ -10,8 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from migrator.api_support import torch_names
-from migrator.api_support.evidence import of_area
-from migrator.api_support.verdicts import basis, judge, word
+from migrator.api_support.verdicts import basis, judge, of_area, word
 from migrator.api_support.versions import TorchVersion, known, resolve
 
 

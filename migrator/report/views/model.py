@@ -16,7 +16,7 @@ from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
 from migrator.language import _, language
 from migrator.report.csv_tables import CHANGES, cell_in
-from migrator.report.views.hunks import Hunk, Place, hunks_of
+from migrator.report.views.hunks import Place, hunks_of
 from migrator.report.views.run import Run
 
 if TYPE_CHECKING:
@@ -169,28 +169,6 @@ class Group:
     more: int
 
 
-@dataclass(frozen=True)
-class FileView:
-    """A file: its hunks, by cell in a notebook, and its numbers."""
-
-    name: str
-    anchor: str
-    parts: Mapping[str, Sequence[Hunk]]
-    changes: int
-    unsafe: int
-    open: Mapping[str, int]
-
-    @property
-    def findings(self) -> int:
-        """How many places are left to a person."""
-        return sum(self.open.values())
-
-    @property
-    def severity(self) -> str:
-        """The gravest severity of what is left."""
-        return next((level for level in _GRAVEST if self.open.get(level)), "")
-
-
 def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> dict[str, Any]:
     """Everything that a page shows of a run, under the names that its templates have for it."""
     counts = counts_of(run)
@@ -249,7 +227,8 @@ def groups_of(run: Run, rules: Mapping[str, Rule]) -> list[Group]:
     return sorted(groups, key=lambda one: (_GRAVEST.index(one.severity), -one.minutes, -one.count, one.code))
 
 
-def _files(run: Run) -> list[FileView]:
+def _files(run: Run) -> list[dict[str, Any]]:
+    """The files: their hunks, by cell in a notebook, their numbers, and the gravest of what is left."""
     parts: dict[str, dict[str, list[Place]]] = {}
     for row in run.places.to_dict("records"):
         place = Place(row["table"] == CHANGES, *(row[name] for name in Place._fields[1:]))
@@ -263,31 +242,29 @@ def _files(run: Run) -> list[FileView]:
         while anchor in anchors:
             anchor = f"{plain}-{next(numbers)}"
         anchors.add(anchor)
-        views.append(
-            FileView(
-                name,
-                anchor,
-                {cell: hunks_of(each, run.lines(cell), run.original(cell)) for cell, each in cells.items()},
-                sum(place.change for place in places),
-                sum(place.change and place.safety == "unsafe" for place in places),
-                Counter(place.severity for place in places if not place.change),
-            )
-        )
-    return sorted(views, key=lambda view: view.name)
+        left = {place.severity for place in places if not place.change}
+        view = {
+            "name": name,
+            "anchor": anchor,
+            "parts": {c: hunks_of(each, run.lines(c), run.original(c)) for c, each in cells.items()},
+            "changes": sum(place.change for place in places),
+            "unsafe": sum(place.change and place.safety == "unsafe" for place in places),
+            "findings": sum(not place.change for place in places),
+            "severity": next((level for level in _GRAVEST if level in left), ""),
+        }
+        views.append(view)
+    return sorted(views, key=lambda view: str(view["name"]))
 
 
 def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> list[dict[str, Any]]:
     """The bar charts that have bars: label, query and numbers by style of each bar, and how many are left."""
     severities = run.summary["findings"]["by_severity"]
     statuses = run.findings["status"].value_counts()
-    levels = [
-        (texts.about("severities", n), f"severity={n}", {n: severities.get(n, 0)}) for n in map(str, _GRAVEST)
-    ]
-    api = [(texts.about("statuses", n), "", {n: int(statuses.get(n, 0))}) for n in _STATUSES]
-    by_folder = [
-        Counter(str(name).rpartition("/")[0] for name in rows["file"]) for rows in (run.changes, run.findings)
-    ]
-    folders, more_folders = _stacked(*by_folder)
+    name = texts.about
+    levels = [(name("severities", n), f"severity={n}", {n: severities.get(n, 0)}) for n in map(str, _GRAVEST)]
+    api = [(name("statuses", n), "", {n: int(statuses.get(n, 0))}) for n in _STATUSES]
+    files = (run.changes["file"], run.findings["file"])
+    folders, more_folders = _stacked(*(Counter(str(f).rpartition("/")[0] for f in each) for each in files))
     by_rule, more_rules = _stacked(*_by_rule(run))
     named = {code: f"{code} {rule.name}" for code, rule in rules.items()}
     root = texts("chart_root")

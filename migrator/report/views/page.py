@@ -26,7 +26,7 @@ from migrator.data_folders import data_folder, reports_yaml
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.report.csv_tables import cell_in
 from migrator.report.views.hunks import Line
-from migrator.report.views.model import FileView, Texts, view_of
+from migrator.report.views.model import Texts, view_of
 from migrator.report.views.run import Run
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
     view = view_of(run, texts, rules)
     environment = page_environment(t=texts, sides=_sides)
     macro = environment.get_template("file.html.j2").module.file_section  # type: ignore[attr-defined]
-    parts: list[list[tuple[FileView, str]]] = [[]]
+    parts: list[list[tuple[dict[str, Any], str]]] = [[]]
     size = 0
     for file, text in ((file, macro(file)) for file in view["files"]):
         length = len(text.encode("utf-8", "backslashreplace"))
@@ -70,26 +70,21 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
         size += length
     names = [INDEX, *(f"files-{number}.html" for number in range(2, len(parts) + 1))]
     launched = run.kind == "migrate" and (run.folder.parent / LAUNCHER).is_file()
-    places = {file.name: (name, file.anchor) for name, part in zip(names, parts) for file, _ in part}
+    places = {file["name"]: (name, file["anchor"]) for name, part in zip(names, parts) for file, _ in part}
     script = (data_folder("reports") / "page" / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = environment.get_template("index.html.j2")
+    known = {
+        "view": view,
+        "run": run,
+        "digest": digest,
+        "script": Markup(script),  # nosec B704 # our own file
+        "figures": reports_yaml("page/estimates.yaml"),
+        "launcher": LAUNCHER if launched else "",
+        "pages": [(name, [file for file, _ in part]) for name, part in zip(names, parts)],
+    }
     for number, (name, part) in enumerate(zip(names, parts)):
-        yield (
-            name,
-            template.render(
-                view=view,
-                run=run,
-                sections=part,
-                page=number,
-                pages=[(each, [file for file, _ in own]) for each, own in zip(names, parts)],
-                link=partial(_link, places, name),
-                script=Markup(script),  # nosec B704 # our own file
-                digest=digest,
-                figures=reports_yaml("page/estimates.yaml"),
-                launcher=LAUNCHER if launched else "",
-            ),
-        )
+        yield name, template.render(known, sections=part, page=number, link=partial(_link, places, name))
 
 
 def write_pages(run: Run, rules: Mapping[str, Rule], folder: Path) -> Path:

@@ -103,19 +103,9 @@ def read_run(given: Path) -> Run:
     places = places.astype({"line": int, "end_line": int})
     skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
     source = next((path for path in inputs(folder) if path.exists()), None)
-    root = folder.parent if kind == "migrate" else source
-    return Run(
-        kind,
-        name,
-        places,
-        skipped,
-        summary,
-        lines_below(root),
-        lines_below(source if kind == "migrate" else None),
-        read_verdict(folder),
-        folder,
-        tables,
-    )
+    lines, original = map(lines_below, (folder.parent, source) if kind == "migrate" else (source, None))
+    verdict = read_verdict(folder)
+    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
 
 
 def read_verdict(folder: Path) -> Optional[dict[str, Any]]:

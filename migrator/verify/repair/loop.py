@@ -20,8 +20,7 @@ from migrator.findings.finding import Finding, Fix
 from migrator.language import _
 from migrator.report.csv_tables import CHANGES, ENCODING, cell, load_tables, row_of
 from migrator.verify.diagnosis import Failure
-from migrator.verify.repair.fixes import FIXES
-from migrator.verify.repair.rules import RuntimeRule, load_all
+from migrator.verify.repair.fixes import FIXES, RuntimeRule, load_all
 from migrator.verify.repair.site import Proposal, Seen
 from migrator.verify.verdict import INTERRUPTED, NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -154,22 +155,21 @@ class Seen:
     @property
     def waiting(self) -> list[tuple[str, Frame]]:
         """Who waits, or was waiting when its peer had gone, and where in the program."""
-        waits: Iterable[Stack | Failure] = self.stacks
-        found = [(each.who, own) for each in waits if (own := each.own(self.folder)) is not None]
-        own = self.failure.own(self.folder) if self.failure else None
-        return found or ([(self.failure.who, own)] if self.failure and own else [])
+        for stacks in (self.stacks, [self.failure] if self.failure else []):
+            found = [(each.who, own) for each in stacks if (own := each.own(self.folder)) is not None]
+            if found:
+                return found
+        return []
 
     def code(self, file: str) -> Code | None:
         """A file by its path; None where it is not the project's, or cannot be parsed."""
         path = Path(file).resolve()
         if path not in self._known:
             self._known[path] = None
-            if is_own(str(path), self.folder):
-                try:
+            with suppress(Unreadable, SyntaxError, ValueError, RecursionError):
+                if is_own(str(path), self.folder):
                     name = path.relative_to(self.folder).as_posix()
                     self._known[path] = Code(name, path, read(path, path.name))
-                except (Unreadable, SyntaxError, ValueError, RecursionError):
-                    pass
         return self._known[path]
 
     def every(self) -> Iterator[Code]:
