@@ -17,6 +17,7 @@ from migrator.matchers.context import FileContext, Match
 from migrator.names.conditions import (
     IMPORT_ERRORS,
     QUESTIONS,
+    avoids_operators,
     catching,
     choices,
     chooses_for_npus,
@@ -25,7 +26,6 @@ from migrator.names.conditions import (
     is_caught,
     is_flag_for_nvidia,
     is_inside,
-    keeps_from_operators,
     operator_uses,
     patches_cuda,
     surely_runs,
@@ -130,7 +130,7 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
     used = [item for item in matches if item.finding.code == _OPERATOR_USE]
     operators = operator_uses(index, [item.node for item in used]) if used else set()
     fixed = [item.node for item in matches if item.finding.fix] if operators else []
-    asking = {node for node in fixed if keeps_from_operators(index, node, operators)}
+    asking = {node for node in fixed if avoids_operators(choices(index, node), operators)}
     asking = {node for node in asking if not _is_for_more(index, node, fixed)}
     if not asking:
         return matches

@@ -109,10 +109,9 @@ def catching(index: ModuleIndex, node: ast.AST, errors: Collection[str]) -> ast.
     """The ``try`` of the same function that catches one of some errors of a node, and raises none."""
     for child, parent in _in_function(index, node):
         if isinstance(parent, ast.Try) and child in parent.body:
-            for handler in parent.handlers:
-                if handler.type is None or _names_one(handler.type, errors):
-                    raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
-                    return None if raises or stops(handler.body[-1]) else parent
+            for handler in (each for each in parent.handlers if _names_one(each.type, errors)):
+                raises = any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+                return None if raises or stops(handler.body[-1]) else parent
     return None
 
 
@@ -132,8 +131,9 @@ def _in_function(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, a
     return takewhile(lambda pair: not isinstance(pair[1], FUNCTIONS), index.way_up(node))
 
 
-def _names_one(types: ast.AST, errors: Collection[str]) -> bool:
-    return not _EVERY_ERROR.union(errors).isdisjoint(map(bare_name, ast.walk(types)))
+def _names_one(types: ast.AST | None, errors: Collection[str]) -> bool:
+    """Whether what catches errors of some types, or all, catches one of these errors."""
+    return types is None or not _EVERY_ERROR.union(errors).isdisjoint(map(bare_name, ast.walk(types)))
 
 
 def is_guarded(
@@ -151,7 +151,7 @@ def is_guarded(
     if is_for_types(index, node) or is_caught(index, node, errors):
         return True
     handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
-    if any(handler.type is None or _names_one(handler.type, MISSING) for handler in handlers):
+    if any(_names_one(handler.type, MISSING) for handler in handlers):
         return True  # another way was tried first
     return _Question(index, frozenset(missing), absent).is_asked_before(node)
 
@@ -401,11 +401,8 @@ def _decides(parent: ast.AST, child: ast.AST) -> bool:
 
 def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt], ...]) -> bool:
     """Whether an earlier ``if`` of the same block may have left it, or an ``assert`` where that counts."""
-    for earlier in index.before(node) if isinstance(node, ast.stmt) else ():
-        last = earlier.body[-1] if isinstance(earlier, ast.If) else earlier
-        if isinstance(last, leaving) or (ends_run(last) and last is not earlier):
-            return True
-    return False
+    rows = ((each, each.body[-1] if isinstance(each, ast.If) else each) for each in index.before(node))
+    return any(isinstance(last, leaving) or (last is not each and ends_run(last)) for each, last in rows)
 
 
 # -- what a question for CUDA chooses ---------------------------------------------
@@ -436,20 +433,17 @@ def choices(index: ModuleIndex, node: ast.AST) -> list[Choice]:
     found, beside = [], _not_asked(index, node)
     for around, value in asked:  # the condition is ``value`` on an NPU
         if isinstance(around, (ast.If, ast.IfExp)):
-            ways = _body(around), _otherwise(index, around)
+            ways = _ways(index, around)
             found.append(Choice([*ways[value], *beside], ways[not value]))
     return found
 
 
-def _body(around: ast.If | ast.IfExp) -> Sequence[ast.AST]:
-    return around.body if isinstance(around, ast.If) else [around.body]
-
-
-def _otherwise(index: ModuleIndex, around: ast.If | ast.IfExp) -> Sequence[ast.AST]:
-    """What runs where a condition does not hold: of a body that leaves the block the statements behind it."""
+def _ways(index: ModuleIndex, around: ast.If | ast.IfExp) -> tuple[Sequence[ast.AST], Sequence[ast.AST]]:
+    """What runs where a condition holds, and where not: of a body that leaves its block what is behind it."""
     if isinstance(around, ast.IfExp):
-        return [around.orelse]
-    return around.orelse or ([*index.behind(around)] if isinstance(around.body[-1], LEAVING) else [])
+        return [around.body], [around.orelse]
+    leaves_block = isinstance(around.body[-1], LEAVING)
+    return around.body, around.orelse or ([*index.behind(around)] if leaves_block else [])
 
 
 def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
@@ -460,20 +454,12 @@ def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
     return any(_CUDA_BUILD.search(index.data, *index.span(each)) for each in skipped)
 
 
-def keeps_from_operators(index: ModuleIndex, node: ast.AST, operators: Collection[object]) -> bool:
+def avoids_operators(found: Sequence[Choice], operators: Collection[object]) -> bool:
     """Whether a question that stays as it is keeps an NPU from CUDA operators, where there is another way.
 
     ``operators`` are the nodes that use one, see ``operator_uses``.
     """
-    return _avoids(choices(index, node), operators)
 
-
-def prefers_operators(index: ModuleIndex, node: ast.AST, operators: Collection[object]) -> bool:
-    """Whether what is not asked for goes to CUDA operators, as an NPU does at a question for the CPU."""
-    return _avoids([Choice(taken, skipped) for skipped, taken in choices(index, node)], operators)
-
-
-def _avoids(found: Sequence[Choice], operators: Collection[object]) -> bool:
     def holds(nodes: Sequence[ast.AST]) -> bool:
         return any(inner in operators for node in nodes for inner in ast.walk(node))
 
@@ -508,7 +494,7 @@ def is_inside(index: ModuleIndex, node: ast.AST, around: Sequence[ast.AST]) -> b
 def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
     if isinstance(around, ast.IfExp):
         return use is not around.test
-    if isinstance(around, ast.If) and (other := _otherwise(index, around)):
+    if isinstance(around, ast.If) and (other := _ways(index, around)[1]):
         return not _is_refusal(other)
     before = index.before(around)
     return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
@@ -553,24 +539,21 @@ def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
 
 def stops_without(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a program stops where a value is None, or an answer no: ``if version.cuda is None: raise``."""
-    test, around = node, index.parent(node)
-    holds = False
+    test, around, holds = node, index.parent(node), False
     while isinstance(around, (ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call)):
         if isinstance(around, ast.UnaryOp):
             holds = not holds
-        elif isinstance(around, ast.Compare):
-            if not isinstance(around.ops[0], (ast.Is, ast.IsNot)):
-                return False
+        elif isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)):
             holds = isinstance(around.ops[0], ast.Is)
+        elif isinstance(around, ast.Compare) or (isinstance(around, ast.Call) and around.func is not test):
+            return False
         elif isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And) == holds:
             return False  # the other conditions decide, too
-        elif isinstance(around, ast.Call) and around.func is not test:
-            return False
         test, around = around, index.parent(around)
-    if isinstance(around, ast.Assert):
-        return test is around.test and not holds
-    if not isinstance(around, ast.If) or test is not around.test:
+    if not isinstance(around, (ast.Assert, ast.If)) or test is not around.test:
         return False
+    if isinstance(around, ast.Assert):
+        return not holds
     taken = around.body if holds else around.orelse
     return bool(taken) and (isinstance(taken[-1], ast.Raise) or ends_run(taken[-1]))
 
@@ -599,11 +582,7 @@ def knows_npus(text: str) -> bool:
 
 
 def _speaks_of_npus(test: ast.AST) -> bool:
-    for node in ast.walk(test):
-        name = last_name(node) if isinstance(node, (ast.Attribute, ast.Name)) else string_value(node)
-        if name is not None and knows_npus(name):
-            return True
-    return False
+    return any(knows_npus(bare_name(node) or string_value(node) or "") for node in ast.walk(test))
 
 
 def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
@@ -622,28 +601,28 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
                 last = None if of is parent or isinstance(of, ast.IfExp) or of.orelse else of.body[-1]
                 if of is parent or (isinstance(last, LEAVING) and not isinstance(last, ast.Raise)):
                     return True
-        if isinstance(parent, ast.If) and child not in parent.orelse:
-            if any(map(_speaks_of_npus, _tests_behind(parent))) or _has_twin(index, parent):
-                return True
+        if isinstance(parent, ast.If) and child not in parent.orelse and _has_twin(index, parent):
+            return True
         if isinstance(parent, _DEFINITIONS):
             return False
     return False
 
 
-def _tests_behind(holder: ast.If) -> Iterator[ast.expr]:
-    """The tests of each ``elif`` of an ``if``."""
-    while len(holder.orelse) == 1 and isinstance(following := holder.orelse[0], ast.If):
-        yield following.test
-        holder = following
-
-
 def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
-    """Whether another ``if`` of the block does for NPUs, name by name, what this one does for CUDA."""
+    """Whether an ``elif``, or another ``if`` of the block, does for NPUs what this one does for CUDA.
+
+    That is name by name in another ``if``.
+    """
 
     def as_for_cuda(one: ast.If) -> str:
         text = " ".join(map(ast.dump, one.body)).lower()
         return text.replace("npu", "cuda").replace("hccl", "nccl")
 
+    last = holder
+    while len(last.orelse) == 1 and isinstance(following := last.orelse[0], ast.If):
+        if _speaks_of_npus(following.test):
+            return True
+        last = following
     others = [each for each in index.block(holder) if isinstance(each, ast.If) and each is not holder]
     others = [each for each in others if _speaks_of_npus(each.test)]
     return bool(others) and as_for_cuda(holder) in map(as_for_cuda, others)

@@ -23,35 +23,7 @@ from migrator.names.device_vocabulary import (
     is_device_or_backend,
     works_with_foreign,
 )
-from migrator.names.goes_to import (
-    ADDED,
-    ANNOTATION,
-    ARGUMENT,
-    ASSIGNED,
-    CALLED,
-    CASE,
-    CHOICE,
-    COMPARED,
-    DEFAULT,
-    ELEMENT,
-    INDEXED,
-    ITERATED,
-    KEY,
-    LOOK_UP,
-    MEMBER,
-    METHOD,
-    OPERAND,
-    RETURNED,
-    SAME,
-    TEST,
-    TEXT,
-    UNUSED,
-    VALUE,
-    Sink,
-    kept_as,
-    keys_of,
-    taken_by,
-)
+from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
@@ -89,10 +61,10 @@ CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 _OF_LIBRARY = N_("{where}, which is a library's word here")
 # What takes a value, and where: what that says of it by itself.
 _ENDS: dict[tuple[str, type], tuple[str, str]] = {
-    (UNUSED, ast.Module): (NO, N_("message text")),
-    (UNUSED, ast.Expr): (NO, N_("unused string")),
-    (TEST, ast.IfExp): (NO, N_("a condition")),
-    (MEMBER, ast.Attribute): (UNCLEAR, N_("its attribute is read")),
+    ("unused", ast.Module): (NO, N_("message text")),
+    ("unused", ast.Expr): (NO, N_("unused string")),
+    ("test", ast.IfExp): (NO, N_("a condition")),
+    ("member", ast.Attribute): (UNCLEAR, N_("its attribute is read")),
 }
 
 
@@ -193,57 +165,57 @@ class _Climb:
         """
         kind, value, name = sink.kind, sink.value, sink.name
         holder: Any = sink.holder
-        if kind in (SAME, CALLED, INDEXED) or (kind == METHOD and name in _WHOLE_TEXT):
+        if kind in ("same", "called", "indexed") or (kind == "method" and name in _WHOLE_TEXT):
             return None
-        if kind == METHOD:
+        if kind == "method":
             return DeviceContext(UNCLEAR, _("its method {attr}() is called", attr=name))
-        if kind == ARGUMENT:
+        if kind == "argument":
             return self._argument(holder, sink)
-        if kind == CHOICE:
+        if kind == "choice":
             options = holder.values if isinstance(holder, ast.BoolOp) else [holder.body, holder.orelse]
             self.siblings |= self._among(holder, options)
             if isinstance(holder, ast.IfExp) and asks_for_cuda(holder.test):
                 self.siblings |= beside([holder.test])
             return None
-        if kind == ELEMENT:
+        if kind == "element":
             # The keys of a yacs configuration stand before the values: ["MODEL.DEVICE", "cuda", …].
             if key := self.index.once(("keys before", holder), lambda: _keys_before(holder.elts)).get(value):
                 return self._hinted(key, _("the value of {name}", name=key))
             self.siblings |= self._among(holder, holder.elts)
             return None
-        if kind == TEXT:
+        if kind == "text":
             begins = self._begins_string(holder, value)
             return None if begins else DeviceContext(UNCLEAR, _("part of a longer string"))
-        if kind == OPERAND:
+        if kind == "operand":
             return self._in_sum(holder, value)
-        if kind in (KEY, VALUE):
+        if kind in ("key", "value"):
             outside = self.of(holder) if self.depth < 2 else DeviceContext(UNCLEAR, _("a dictionary"))
-            judged = self._dictionary_value if kind == VALUE else self._dictionary_key
+            judged = self._dictionary_value if kind == "value" else self._dictionary_key
             return judged(holder, value, outside)
-        if kind == LOOK_UP:
+        if kind == "look-up":
             return self._key(holder)
-        if kind == ASSIGNED:
+        if kind == "assigned":
             return self._assigned(holder, value, inside)
-        if kind == COMPARED:
+        if kind == "compared":
             return self._compared([holder.left, *holder.comparators], value)
-        if kind == ADDED:
+        if kind == "added":
             return self._hinted(name, _("value added to {name}", name=name or _("a variable")))
-        if kind == RETURNED:
+        if kind == "returned":
             return self._returned(holder, name)
-        if kind == ITERATED:
+        if kind == "iterated":
             if isinstance(holder, (ast.For, ast.AsyncFor)):
                 return self._target(holder.target)
             return self._hinted(last_name(holder.target), _("the values of a loop"))
-        if kind == DEFAULT:  # what the parameter's name says, or is used for
+        if kind == "default":  # what the parameter's name says, or is used for
             parameter = next(each for each, default in defaults(holder) if default is value)
             return self._of_parameter(parameter, _("the default of {arg}", arg=name))
-        if kind == ANNOTATION:
+        if kind == "annotation":
             if isinstance(holder, ast.arg):
                 return self._hinted(holder.arg, _("the annotation of {arg}", arg=holder.arg))
             return self._hinted(name, _("an annotation"))
-        if kind == CASE:
+        if kind == "case":
             return self._match_case(holder)
-        if kind == UNUSED and isinstance(holder, ast.Expr):
+        if kind == "unused" and isinstance(holder, ast.Expr):
             called = called_name(value)  # groups.get(ranks, "nccl"), and not the name of an option
             if called and called not in self.vocabulary.option_calls:
                 return DeviceContext(UNCLEAR, _("an argument of {called}()", called=called))
@@ -563,8 +535,8 @@ class _Climb:
         holders += [ref for ref in self.index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
         for sink in (taken_by(self.index, holder) for holder in holders):
             taker: Any = sink.holder
-            of_get = taker.args[:1] if sink.kind == METHOD and sink.name == "get" else []
-            keys = [taker.slice] if sink.kind == INDEXED else of_get
+            of_get = taker.args[:1] if sink.kind == "method" and sink.name == "get" else []
+            keys = [taker.slice] if sink.kind == "indexed" else of_get
             if any(not isinstance(key, ast.Constant) and self.vocabulary.says_device(key) for key in keys):
                 return True
         return False

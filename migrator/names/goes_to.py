@@ -8,49 +8,49 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple, Union
+from typing import Literal, NamedTuple, Union
 
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import defaults, last_name, only_target, string_value, targets_of
 
-# What a holder does with a value. It is one of several that it may be, or one in a list, a tuple or a set.
-CHOICE, ELEMENT = "choice", "element"
-# It only hands the value on: *x, await x, the body of a lambda. Or it decides: a condition.
-SAME, TEST = "same", "test"
-# A part of a text; an operand; what is called, or one of its arguments: by place, or by name.
-TEXT, OPERAND, CALLED, ARGUMENT = "text", "operand", "called", "argument"
-# The object of a method that is called, or of which an attribute is read, by name; the one that is indexed.
-METHOD, MEMBER, INDEXED = "method", "member", "indexed"
-# A dictionary's key, or its value, with the key as name; what is looked up in an object.
-KEY, VALUE, LOOK_UP = "key", "value", "look-up"
-# What a target gets, also by ``+=``, under its last name; what a function returns; what is looped over.
-ASSIGNED, ADDED, RETURNED, ITERATED = "assigned", "added", "returned", "iterated"
-COMPARED, DEFAULT, ANNOTATION, CASE = "compared", "default", "annotation", "case"
-UNUSED, OTHER = "unused", "other"
-
-_COLLECTIONS = (ast.List, ast.Tuple, ast.Set)
-_KINDS: dict[type, str] = {
-    **dict.fromkeys(_COLLECTIONS, ELEMENT),
-    **dict.fromkeys((ast.Starred, ast.Await, ast.Lambda), SAME),
-    ast.JoinedStr: TEXT,
-    ast.BinOp: OPERAND,
-    ast.BoolOp: CHOICE,
-    ast.Compare: COMPARED,
-    ast.Expr: UNUSED,
-    ast.arg: ANNOTATION,
-    ast.comprehension: ITERATED,
-    getattr(ast, "MatchValue", ast.Module): CASE,
-    ast.Module: UNUSED,
+# What a holder does with a value.
+Kind = Union[
+    Literal[
+        "choice", "element"
+    ],  # it is one of several that the holder may be, or one in a list, tuple or set
+    Literal["same", "test"],  # the holder hands it on: *x, await x, the body of a lambda; or is decided by it
+    Literal["text", "operand"],  # a part of a text; of a sum
+    Literal["called", "argument"],  # what is called, or one of its arguments: by place, or by name
+    Literal["method", "member", "indexed"],  # the object of a method or an attribute, by name; of an index
+    Literal["key", "value", "look-up"],  # a dictionary's key; its value, by its key; what is looked up
+    Literal["assigned", "added"],  # what a target gets, also by ``+=``, under its last name
+    Literal["returned", "iterated", "compared", "default", "annotation", "case", "unused", "other"],
+]
+_KINDS: dict[type, Kind] = {
+    ast.List: "element",
+    ast.Tuple: "element",
+    ast.Set: "element",
+    ast.Starred: "same",
+    ast.Await: "same",
+    ast.Lambda: "same",
+    ast.JoinedStr: "text",
+    ast.BinOp: "operand",
+    ast.BoolOp: "choice",
+    ast.Compare: "compared",
+    ast.Expr: "unused",
+    ast.arg: "annotation",
+    ast.comprehension: "iterated",
+    getattr(ast, "MatchValue", ast.Module): "case",
+    ast.Module: "unused",
 }
 # Of these the holder has the value, or one of which it is a part, and hands it on.
-_HANDING_ON = frozenset({CHOICE, ELEMENT, SAME})
-_Assignment = Union[ast.Assign, ast.AnnAssign, ast.NamedExpr]
+_HANDING_ON = frozenset({"choice", "element", "same"})
 
 
 class Sink(NamedTuple):
     """What takes a value: how, the node that does, the value there, and under which name, at which place."""
 
-    kind: str
+    kind: Kind
     holder: ast.AST
     value: ast.AST
     name: str = ""
@@ -61,39 +61,39 @@ def taken_by(index: ModuleIndex, node: ast.AST) -> Sink:
     """What takes the value of an expression first."""
     holder = index.parent(node) or index.tree
     if isinstance(holder, ast.keyword):
-        return Sink(ARGUMENT, index.parent(holder) or holder, node, holder.arg or "")
+        return Sink("argument", index.parent(holder) or holder, node, holder.arg or "")
     if isinstance(holder, ast.Call):
         place = next((place for place, each in enumerate(holder.args) if each is node), -1)
-        return Sink(CALLED if place < 0 else ARGUMENT, holder, node, place=place)
+        return Sink("called" if place < 0 else "argument", holder, node, place=place)
     if isinstance(holder, ast.Attribute):
         call = index.call_of(holder)
-        return Sink(METHOD if call else MEMBER, call or holder, node, holder.attr)
+        return Sink("method" if call else "member", call or holder, node, holder.attr)
     if isinstance(holder, ast.IfExp):
-        return Sink(TEST if node is holder.test else CHOICE, holder, node)
+        return Sink("test" if node is holder.test else "choice", holder, node)
     if isinstance(holder, ast.Dict):
         keys = keys_of(index, holder)
-        return Sink(VALUE if node in keys else KEY, holder, node, string_value(keys.get(node)) or "")
+        return Sink("value" if node in keys else "key", holder, node, string_value(keys.get(node)) or "")
     if isinstance(holder, ast.Subscript):
-        return Sink(LOOK_UP if node is holder.slice else INDEXED, holder, node)
+        return Sink("look-up" if node is holder.slice else "indexed", holder, node)
     if isinstance(holder, ast.AnnAssign) and node is holder.annotation:
-        return Sink(ANNOTATION, holder, node, last_name(holder.target))
+        return Sink("annotation", holder, node, last_name(holder.target))
     if isinstance(holder, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
         target = holder.target if isinstance(holder, ast.NamedExpr) else targets_of(holder)[0]
         key = string_value(target.slice) if isinstance(target, ast.Subscript) else last_name(target)
-        return Sink(ASSIGNED, holder, node, key or "")
+        return Sink("assigned", holder, node, key or "")
     if isinstance(holder, ast.AugAssign):
-        return Sink(ADDED, holder, node, last_name(holder.target))
+        return Sink("added", holder, node, last_name(holder.target))
     if isinstance(holder, ast.Return):
         function = index.function_of(holder)
-        return Sink(RETURNED, holder, node, function.name if function is not None else "")
+        return Sink("returned", holder, node, function.name if function is not None else "")
     if isinstance(holder, (ast.For, ast.AsyncFor)):
-        return Sink(ITERATED if node is holder.iter else OTHER, holder, node, last_name(holder.target))
+        return Sink("iterated" if node is holder.iter else "other", holder, node, last_name(holder.target))
     if isinstance(holder, ast.arguments):
         names = (each.arg for each, default in defaults(holder) if default is node)
-        return Sink(DEFAULT, holder, node, next(names, ""))
+        return Sink("default", holder, node, next(names, ""))
     if isinstance(holder, (ast.If, ast.While, ast.Assert)):
-        return Sink(TEST if node is holder.test else OTHER, holder, node)
-    return Sink(_KINDS.get(holder.__class__, OTHER), holder, node)
+        return Sink("test" if node is holder.test else "other", holder, node)
+    return Sink(_KINDS.get(holder.__class__, "other"), holder, node)
 
 
 def keys_of(index: ModuleIndex, table: ast.Dict) -> dict[ast.AST, ast.expr | None]:
@@ -107,7 +107,7 @@ def kept_as(index: ModuleIndex, node: ast.AST) -> str:
     That is the name of an argument, a variable, an attribute or a parameter with that default, or a key.
     """
     sink = taken_by(index, node)
-    return sink.name if sink.kind in (ARGUMENT, VALUE, ASSIGNED, DEFAULT) else ""
+    return sink.name if sink.kind in ("argument", "value", "assigned", "default") else ""
 
 
 def behind_choices(index: ModuleIndex, node: ast.AST) -> Sink:
@@ -126,7 +126,7 @@ def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:
             continue
         seen.add(each)
         sink = behind_choices(index, each)
-        target = only_target(sink.holder) if sink.kind == ASSIGNED else None
+        target = only_target(sink.holder) if sink.kind == "assigned" else None
         if isinstance(target, ast.Name):
             waiting += reversed(index.uses_of(target))
         else:

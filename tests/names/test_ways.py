@@ -7,12 +7,7 @@ import textwrap
 
 import pytest
 
-from migrator.names.conditions import (
-    guards_cuda_build,
-    keeps_from_operators,
-    operator_uses,
-    prefers_operators,
-)
+from migrator.names.conditions import Choice, avoids_operators, choices, guards_cuda_build, operator_uses
 from migrator.names.index import ModuleIndex
 
 
@@ -79,7 +74,7 @@ KEEPING = {
 @pytest.mark.parametrize("text", KEEPING.values(), ids=KEEPING)
 def test_a_question_keeps_from_operators(text):
     index = parsed(text)
-    assert keeps_from_operators(index, question(index, "is_cuda"), uses_of_operator(index))
+    assert avoids_operators(choices(index, question(index, "is_cuda")), uses_of_operator(index))
 
 
 NOT_KEEPING = {
@@ -120,7 +115,7 @@ NOT_KEEPING = {
 @pytest.mark.parametrize("text", NOT_KEEPING.values(), ids=NOT_KEEPING)
 def test_a_question_that_keeps_from_nothing(text):
     index = parsed(text)
-    assert not keeps_from_operators(index, question(index, "is_cuda"), uses_of_operator(index))
+    assert not avoids_operators(choices(index, question(index, "is_cuda")), uses_of_operator(index))
 
 
 def test_a_question_for_the_cpu_prefers_operators():
@@ -131,8 +126,9 @@ def test_a_question_for_the_cpu_prefers_operators():
             return _C.operator(x)
         """)
     (cpu,) = (node for node in index.strings if isinstance(node, ast.Constant))
-    assert prefers_operators(index, cpu, uses_of_operator(index))
-    assert not keeps_from_operators(index, cpu, uses_of_operator(index))
+    found = choices(index, cpu)
+    assert avoids_operators([Choice(taken, skipped) for skipped, taken in found], uses_of_operator(index))
+    assert not avoids_operators(found, uses_of_operator(index))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_guarded
-from migrator.names.goes_to import ARGUMENT, ASSIGNED, COMPARED, ITERATED, behind_choices, goes_to, kept_as
+from migrator.names.goes_to import behind_choices, goes_to, kept_as
 from migrator.names.made_from import made_from
 from migrator.names.placement import is_cpu_device
 from migrator.names.tree import (
@@ -377,18 +377,18 @@ def goes_on(use: Use, pattern: Regex) -> bool:
 def compared(use: Use) -> bool:
     """The string is surely compared with something, by an operator or a function for that."""
     sink = behind_choices(use.index, use.node)
-    if sink.kind == ARGUMENT and sink.place < 0:
+    if sink.kind == "argument" and sink.place < 0:
         return sink.name == "match"
-    return sink.kind == COMPARED or (sink.kind == ARGUMENT and called_name(sink.holder) in _TESTS)
+    return sink.kind == "compared" or (sink.kind == "argument" and called_name(sink.holder) in _TESTS)
 
 
 def may_be_compared(use: Use) -> bool:
     """The string may be compared: it is one of several, or has a name that is compared."""
     sink = behind_choices(use.index, use.node)
-    if sink.kind != ASSIGNED:
-        return sink.kind == ITERATED
+    if sink.kind != "assigned":
+        return sink.kind == "iterated"
     return sink.value is not use.node or any(
-        each.kind == COMPARED and isinstance(each.value, ast.Name) for each in goes_to(use.index, use.node)
+        each.kind == "compared" and isinstance(each.value, ast.Name) for each in goes_to(use.index, use.node)
     )
 
 
@@ -404,7 +404,7 @@ def compared_beside(use: Use, word: str) -> bool:
 def given_to(use: Use, *functions: str) -> bool:
     """A function with one of some last names is given the string, in a list or by a name, too."""
     sinks = goes_to(use.index, use.node)
-    return any(sink.kind == ARGUMENT and called_name(sink.holder) in functions for sink in sinks)
+    return any(sink.kind == "argument" and called_name(sink.holder) in functions for sink in sinks)
 
 
 def given_as(use: Use, *names: str) -> bool:

@@ -15,7 +15,7 @@ from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
 from migrator.names.commands import commands
-from migrator.names.goes_to import ARGUMENT, goes_to
+from migrator.names.goes_to import goes_to
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside, replace_text
 from migrator.names.tree import called_name, string_value
@@ -64,7 +64,7 @@ def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Option
     """The call that runs a text, also by the only name that it is given."""
     for sink in goes_to(index, node):
         call = sink.holder
-        is_code = sink.kind == ARGUMENT and (sink.place >= 0 or sink.name in _CODE_KEYWORDS)
+        is_code = sink.kind == "argument" and (sink.place >= 0 or sink.name in _CODE_KEYWORDS)
         if is_code and isinstance(call, ast.Call) and called_name(call) in rule.options.runs:
             # model.eval(), and exec of other objects; of the marks of pytest only the last name is known.
             if called_name(call) not in ("eval", "exec") or isinstance(call.func, ast.Name):

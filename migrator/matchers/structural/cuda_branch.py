@@ -13,13 +13,14 @@ from migrator.matchers.options import EXPRESSION
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import (
     IMPORT_ERRORS,
+    Choice,
+    avoids_operators,
     choices,
     decided,
     guards_cuda_build,
     has_npu_branch,
     is_caught,
     operator_uses,
-    prefers_operators,
 )
 from migrator.names.device_vocabulary import is_cpu
 from migrator.names.index import ModuleIndex
@@ -142,7 +143,9 @@ def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     uses = [item.node for item in find_uses(context, rule)] if asked else []
     operators = operator_uses(index, uses) if uses else set()
     for node in asked if operators else ():
-        if prefers_operators(index, node, operators):
+        # What is not asked for goes to CUDA operators, as an NPU does at a question for the CPU.
+        other = [Choice(taken, skipped) for skipped, taken in choices(index, node)]
+        if avoids_operators(other, operators):
             compare = index.parent(node)
             edits = _for_all_but_cuda(index, compare, node) if isinstance(compare, ast.Compare) else []
             where = compare or node

@@ -10,7 +10,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
-from migrator.names.goes_to import ARGUMENT, taken_by
+from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.made_from import made_from, made_with, parameter_of, reduced
 from migrator.names.placement import made_on_the_cpu
@@ -112,7 +112,7 @@ def _as_float32(index: ModuleIndex, maker: ast.expr) -> list[Edit]:
     if new:
         return [Edit(end - len(written), end, new)]
     sink = taken_by(index, maker)
-    end = index.end(sink.holder) if sink.kind == ARGUMENT else 0
+    end = index.end(sink.holder) if sink.kind == "argument" else 0
     return [Edit(end, end, ".float()")] if end else []
 
 

@@ -11,7 +11,7 @@ from migrator.language import _
 from migrator.matchers.argument_edits import without_arguments
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
-from migrator.names.goes_to import ARGUMENT, ASSIGNED, COMPARED, ELEMENT, UNUSED, VALUE, Sink, taken_by
+from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu
 from migrator.names.tree import (
@@ -56,7 +56,7 @@ def find(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Match]:
 
 def _call_with_format(sink: Sink) -> Optional[ast.Call]:
     """The call that takes a value as its ``memory_format``."""
-    is_format = sink.kind == ARGUMENT and sink.name == _KEYWORD
+    is_format = sink.kind == "argument" and sink.name == _KEYWORD
     return sink.holder if is_format and isinstance(sink.holder, ast.Call) else None
 
 
@@ -92,7 +92,7 @@ def _given(
 def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr, sink: Sink) -> Iterator[Match]:
     """A format that is kept, or given to something else than torch's methods."""
     index = context.index
-    if sink.kind in (COMPARED, ELEMENT, UNUSED):
+    if sink.kind in ("compared", "element", "unused"):
         return  # it is compared, or listed
     target = only_target(sink.holder)
     # Where else a name goes does not matter: an NPU takes a contiguous format everywhere.
@@ -129,10 +129,10 @@ def _is_named(index: ModuleIndex, sink: Sink) -> bool:
     """Whether a format is what a dictionary of arguments calls ``memory_format``."""
     if sink.name != _KEYWORD:
         return False
-    if sink.kind == VALUE:
+    if sink.kind == "value":
         return not isinstance(index.parent(sink.holder), (ast.List, ast.Tuple))
-    by_key = sink.kind == ASSIGNED and isinstance(only_target(sink.holder), ast.Subscript)
-    return by_key or (sink.kind == ARGUMENT and called_name(sink.holder) == "dict")
+    by_key = sink.kind == "assigned" and isinstance(only_target(sink.holder), ast.Subscript)
+    return by_key or (sink.kind == "argument" and called_name(sink.holder) == "dict")
 
 
 def _is_of(index: ModuleIndex, rule: Rule[FormatOptions], call: ast.Call) -> bool:

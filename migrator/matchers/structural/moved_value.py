@@ -14,7 +14,7 @@ from migrator.findings.finding import Safety
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import has_npu_branch
-from migrator.names.goes_to import CHOICE, ELEMENT, LOOK_UP, Sink, behind_choices, kept_as, taken_by
+from migrator.names.goes_to import Sink, behind_choices, kept_as, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import called_name, elements, holder_of, last_name, string_value
@@ -71,7 +71,7 @@ def _place(index: ModuleIndex, options: MovedOptions, node: ast.Constant, new: s
     sink = taken_by(index, node)
     if options.environment:
         return "unsafe" if _is_variable(index, sink) else None
-    while sink.kind in (CHOICE, ELEMENT):
+    while sink.kind in ("choice", "element"):
         if new in map(string_value, elements(sink.holder)):
             return None  # it is a choice already
         sink = taken_by(index, sink.holder)
@@ -135,7 +135,7 @@ def _is_compared(index: ModuleIndex, options: MovedOptions, node: ast.expr) -> b
 def _is_variable(index: ModuleIndex, sink: Sink) -> bool:
     """Whether a string names a variable where the environment is read or set."""
     holder, asked = sink.holder, list[Optional[ast.expr]]()
-    if isinstance(holder, ast.Subscript) and sink.kind == LOOK_UP:
+    if isinstance(holder, ast.Subscript) and sink.kind == "look-up":
         asked = [holder.value]
     elif isinstance(holder, ast.Call) and sink.place == 0:
         if index.qualified_name(holder.func) in ("os.getenv", "os.putenv"):

@@ -12,7 +12,7 @@ from migrator.language import _
 from migrator.matchers.argument_edits import added_argument
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
-from migrator.names.goes_to import METHOD, taken_by
+from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     argument_of,
@@ -238,7 +238,7 @@ def _given_back(index: ModuleIndex, call: ast.Call, uses: list[ast.expr]) -> Ite
 def _member(index: ModuleIndex, node: ast.AST) -> str:
     """The method of an expression that is called, empty where none is."""
     sink = taken_by(index, node)
-    return sink.name if sink.kind == METHOD else ""
+    return sink.name if sink.kind == "method" else ""
 
 
 def _members(index: ModuleIndex, node: Optional[ast.AST]) -> Iterator[str]:
@@ -263,7 +263,7 @@ def _key(index: ModuleIndex, node: ast.expr) -> str:
         return string_value(parent.left) or ""
     sink = taken_by(index, node)
     asked = sink.holder.args[:1] if sink.name in ("get", "pop") and isinstance(sink.holder, ast.Call) else []
-    return next(filter(None, map(string_value, asked)), "") if sink.kind == METHOD else ""
+    return next(filter(None, map(string_value, asked)), "") if sink.kind == "method" else ""
 
 
 def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:
