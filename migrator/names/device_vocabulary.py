@@ -11,7 +11,7 @@ from typing import NamedTuple
 from migrator.language import N_
 from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import imported, string_value
+from migrator.names.tree import imported, is_cpu, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
@@ -159,11 +159,6 @@ def chosen_beside_cpu(index: ModuleIndex, node: ast.expr) -> bool:
         isinstance(other, ast.Assign) and ast.dump(other.targets[0]) == target and is_cpu(other.value)
         for other in choice.orelse
     )
-
-
-def is_cpu(node: ast.AST | None) -> bool:
-    """Whether an expression is the string ``"cpu"``."""
-    return string_value(node) == "cpu"
 
 
 def _asks_torch(index: ModuleIndex, test: ast.expr) -> bool:

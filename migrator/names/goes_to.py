@@ -15,9 +15,7 @@ from migrator.names.tree import defaults, last_name, only_target, string_value, 
 
 # What a holder does with a value.
 Kind = Union[
-    Literal[
-        "choice", "element"
-    ],  # it is one of several that the holder may be, or one in a list, tuple or set
+    Literal["choice", "element"],  # one of several that the holder may be; one in a list, tuple or set
     Literal["same", "test"],  # the holder hands it on: *x, await x, the body of a lambda; or is decided by it
     Literal["text", "operand"],  # a part of a text; of a sum
     Literal["called", "argument"],  # what is called, or one of its arguments: by place, or by name

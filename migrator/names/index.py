@@ -18,9 +18,9 @@ from itertools import chain, dropwhile, islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.files.lines import Lines
-from migrator.names.fstrings import Part, place_fstring
 from migrator.names.outline import Binding, Outline, Scope, outline
 from migrator.names.qualified import Neighbours, full_name
+from migrator.names.strings import Part, place_fstring
 from migrator.names.tree import (
     FUNCTIONS,
     STATEMENTS,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
 from migrator.names.tree import (
     FUNCTIONS,
+    LOOPS,
     Function,
     argument_of,
     arguments_of,
@@ -40,7 +41,6 @@ _DTYPES = frozenset(
 )
 _MOST_STEPS = 1000  # back from one expression; no person's program has as many
 _BLOCKS_OF_THEIR_OWN = (*FUNCTIONS, ast.ClassDef)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # The keywords under which a reducing collective takes its tensors.
 _TENSORS = ("tensor", "output", "input")
 
@@ -235,7 +235,7 @@ def last_assigned(index: ModuleIndex, node: ast.Name, changes: bool = True) -> O
         if isinstance(child, ast.stmt) and index.block(last.node) is index.block(child):
             return last
         behind = bisect_right(lines, getattr(around, "end_lineno", 0))
-        if isinstance(around, _BLOCKS_OF_THEIR_OWN) or (isinstance(around, _LOOPS) and place < behind):
+        if isinstance(around, _BLOCKS_OF_THEIR_OWN) or (isinstance(around, LOOPS) and place < behind):
             return None
     return None
 

@@ -21,6 +21,7 @@ Import = Union[ast.Import, ast.ImportFrom]
 Statement = Union[ast.stmt, ast.ExceptHandler, "ast.match_case"]
 STATEMENTS = (ast.stmt, ast.ExceptHandler, getattr(ast, "match_case", ast.stmt))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def parse(text: str) -> ast.Module:
@@ -92,6 +93,11 @@ def last_name(node: ast.AST | None) -> str:
 def string_value(node: ast.AST | None) -> str | None:
     """The text of a string literal; None for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def is_cpu(node: ast.AST | None) -> bool:
+    """Whether an expression is the string ``"cpu"``."""
+    return string_value(node) == "cpu"
 
 
 def attributes(node: ast.AST) -> Iterator[ast.Attribute]:

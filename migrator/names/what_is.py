@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional, Union
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import bound, last_assigned, returned_values
 from migrator.names.outline import Binding
-from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name
+from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name, is_cpu
 
 TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"
 OTHER, MAYBE, UNKNOWN = "other", "maybe", "unknown"
@@ -95,6 +95,12 @@ _LIBRARIES = frozenset(
 )
 _MODULE_BASES = ("Module", "Model", "Loss", "Block", "Layer", "Net", "Function", "Head")
 _PLAIN = (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Lambda, ast.ListComp)
+
+# Functions of torch that make a tensor on the CPU where no device is named.
+_ON_CPU = frozenset(
+    "torch.arange torch.empty torch.eye torch.from_numpy torch.full torch.linspace torch.ones torch.rand"
+    " torch.randint torch.randn torch.tensor torch.zeros torch.Tensor".split()
+)
 
 _UNKNOWN, _OTHER, _TENSOR, _MAYBE = Value(UNKNOWN), Value(OTHER), Value(TENSOR), Value(MAYBE)
 _SAME = Value("same")  # what it was before: x = f(x)
@@ -387,3 +393,58 @@ def _annotated(annotation: ast.expr | None) -> Value:
     if re.search(r"\bModule\b", text):
         return Value(MODULE, "torch.nn.Module")
     return _OTHER if re.match(_CLEAR_TYPES, text) else Value(UNKNOWN, text)
+
+
+# -- whether it has just been put on the CPU, as the expression itself shows -----
+
+
+def on_the_cpu(node: ast.expr) -> bool:
+    """Whether an expression has just been moved to the CPU: ``x.detach().cpu()``."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "cpu" or (node.func.attr == "to" and _says_cpu(node)):
+                return True
+            if node.func.attr in ("cuda", "npu", "to"):
+                return False
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def kept_on_the_cpu(index: ModuleIndex, node: ast.expr, made: bool = False) -> bool:
+    """Whether an expression, or all that its name is assigned, was moved to the CPU, or ``made`` there.
+
+    What a name is made of itself, and not moved by, says nothing new: ``x = x.to(memory_format=…)``.
+    """
+    values = [node]
+    if isinstance(node, ast.Name):
+        values = [each for each in index.only_assigned(node) if not _is_of_itself(each, node.id)]
+    return bool(values) and all(on_the_cpu(each) or (made and _is_made(index, each)) for each in values)
+
+
+def is_cpu_device(index: ModuleIndex, device: ast.expr | None) -> bool:
+    """Whether a device is written as the CPU: ``"cpu"``, ``torch.device("cpu")``."""
+    if isinstance(device, ast.Call) and index.qualified_name(device.func) == "torch.device":
+        return _says_cpu(device)
+    return is_cpu(device)
+
+
+def _is_of_itself(value: ast.expr, name: str) -> bool:
+    """Whether a value is that of a name behind calls of its methods that move nothing."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        moves = value.func.attr in ("cuda", "npu", "cpu", "to_empty")
+        if moves or any(keyword.arg in ("device", None) for keyword in value.keywords):
+            return False
+        if value.func.attr in ("to", "type") and value.args:
+            return False
+        value = value.func.value
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _is_made(index: ModuleIndex, value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call) or index.qualified_name(value.func) not in _ON_CPU:
+        return False
+    return not any(keyword.arg in ("device", None) for keyword in value.keywords)
+
+
+def _says_cpu(call: ast.Call) -> bool:
+    return bool(call.args) and is_cpu(call.args[0])

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from migrator.names.fstrings import place_fstring
 from migrator.names.index import ModuleIndex
+from migrator.names.strings import place_fstring
 
 
 def parts(source: str) -> list[str] | None:

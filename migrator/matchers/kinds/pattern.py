@@ -16,8 +16,7 @@ from migrator.matchers.normal_form import PatternMatch, Term, ancestors, compile
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.starting_words import starting_words
 from migrator.names.index import ModuleIndex, identifiers
-from migrator.names.training_loops import LOOPS
-from migrator.names.tree import FUNCTIONS, Function, called_name
+from migrator.names.tree import FUNCTIONS, LOOPS, Function, called_name
 
 _WORD = re.compile(r"[A-Z][A-Z0-9]*\b")
 _SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp)

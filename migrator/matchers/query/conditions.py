@@ -15,7 +15,6 @@ from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, 
 from migrator.names.conditions import is_asked_first, is_guarded
 from migrator.names.goes_to import behind_choices, goes_to, kept_as
 from migrator.names.made_from import made_from
-from migrator.names.placement import is_cpu_device
 from migrator.names.tree import (
     arguments_of,
     called_name,
@@ -28,6 +27,7 @@ from migrator.names.tree import (
     string_value,
     walk,
 )
+from migrator.names.what_is import is_cpu_device
 
 # Functions that look for a string in another one.
 _TESTS = frozenset(

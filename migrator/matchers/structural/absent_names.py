@@ -23,9 +23,8 @@ from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, fitting
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
 from migrator.names.conditions import is_conditional
-from migrator.names.device_vocabulary import is_cpu
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, attributes, hands_on, imported, root
+from migrator.names.tree import Import, attributes, hands_on, imported, is_cpu, root
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.conditions import annotated
 from migrator.names.index import ModuleIndex
-from migrator.names.placement import is_cpu_device, kept_on_the_cpu, on_the_cpu
 from migrator.names.tree import attributes, root
-from migrator.names.what_is import MAYBE, TENSOR, options_like
+from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
 from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.facts import is_reducing
 

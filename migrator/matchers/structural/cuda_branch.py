@@ -22,7 +22,6 @@ from migrator.names.conditions import (
     is_caught,
     operator_uses,
 )
-from migrator.names.device_vocabulary import is_cpu
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import (
@@ -31,6 +30,7 @@ from migrator.names.tree import (
     bare_name,
     called_name,
     imported,
+    is_cpu,
     is_off,
     last_name,
     string_value,

@@ -13,8 +13,8 @@ from migrator.matchers.packs import Options, Rule
 from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.made_from import made_from, made_with, parameter_of, reduced
-from migrator.names.placement import made_on_the_cpu
 from migrator.names.tree import argument_of, bare_name, parameters
+from migrator.names.what_is import kept_on_the_cpu
 from migrator.project.facts import is_reducing
 from migrator.project.offers import CUDA_DEFAULT, DOUBLE, DOUBLE_ATTRIBUTE, REDUCER
 
@@ -41,7 +41,8 @@ def _is_on_the_cpu(context: FileContext, rule: Rule[CollectiveOptions], value: a
     """Whether a collective is given a tensor that stays on the CPU, which gloo reduces."""
     call = taken_by(context.index, value).holder
     given = isinstance(call, ast.Call) and rule.fits(context.index.qualified_name(call.func))
-    return given and not context.project.offers.of(CUDA_DEFAULT) and made_on_the_cpu(context.index, value)
+    on_npu = not given or context.project.offers.of(CUDA_DEFAULT)
+    return not on_npu and kept_on_the_cpu(context.index, value, made=True)
 
 
 def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterator[Match]:

@@ -13,7 +13,6 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
 from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.placement import is_cpu_device, kept_on_the_cpu, made_on_the_cpu
 from migrator.names.tree import (
     argument_of,
     bare_name,
@@ -22,6 +21,7 @@ from migrator.names.tree import (
     only_target,
     string_value,
 )
+from migrator.names.what_is import is_cpu_device, kept_on_the_cpu
 
 _KEYWORD = "memory_format"
 
@@ -151,12 +151,12 @@ def _stays_on_the_cpu(index: ModuleIndex, call: ast.Call, is_function: bool) -> 
         return is_cpu_device(index, device)
     if is_function:
         if index.qualified_name(call.func).endswith("_like") and call.args:
-            return made_on_the_cpu(index, call.args[0])
+            return kept_on_the_cpu(index, call.args[0], made=True)
         return not any(keyword.arg is None for keyword in call.keywords)
     holder = holder_of(call)
     if holder is None or kept_on_the_cpu(index, holder):
         return holder is not None
-    return called_name(call) not in ("cuda", "npu") and made_on_the_cpu(index, holder)
+    return called_name(call) not in ("cuda", "npu") and kept_on_the_cpu(index, holder, made=True)
 
 
 def _other_format(index: ModuleIndex, ref: ast.expr, name: str) -> list[Edit]:
