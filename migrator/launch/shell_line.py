@@ -19,10 +19,17 @@ _RESERVED = ("if", "then", "else", "do", "while", "until", "{", "!")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
 _REDIRECTION = re.compile(r"\d*(?:&>>|&>|>>|>\||>&|<&|<<<|<<-?|<>|>|<)(?!\()")
-_NAMED = re.compile(r"\$(?:\w+|[@*#?$!-])")
 _BLANK = re.compile(r"(?:[ \t]|\\\r?\n)*")
+_END = re.compile(r"[ \t\n;&|()]|[<>](?!\()")  # of a word
+# What the shell fills in, between double quotes and elsewhere: also $'…', a{b,c} and patterns of names.
+_FILLED = re.compile(r"\$(?:\w+|[@*#?$!-])|`[^`]*`")
+_FILLED_BARE = re.compile(
+    rf"""{_FILLED.pattern}|\$'[^']*'|\{{(?:'[^']*'|"[^"]*"|[^\s{{}}'"])*\}}|[*?\[\]{{}}]"""
+)
 _HOME = re.compile(r"~[\w.-]*/?")
-_GROUP = re.compile(r"""\{(?:'[^']*'|"[^"]*"|[^\s{}'"])*\}""")  # {a,b}
+_OPENED = re.compile(r"\$[({]|[<>]\(")  # the last ones are a process as a file
+_SINGLE = re.compile(r"'([^']*)'")
+_UNCLOSED = re.compile(r"\$?'|`")
 # What closes a bracket, and what may stand in it; between braces a single quote is a letter.
 _BRACKETS = {
     "(": (")", re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|[()']""", re.DOTALL)),
@@ -135,58 +142,34 @@ class _Reader:
 
     def _text(self, quote: str = "") -> str:
         """The word that begins here, or what stands before a closing double quote."""
-        start, parts = self.at, list[str]()
-        while self.at < len(self.text):
-            char, following = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+        text, start, parts = self.text, self.at, list[str]()
+        filled = _FILLED if quote else _FILLED_BARE
+        while self.at < len(text) and (quote or not _END.match(text, self.at)):
+            at, char, following = self.at, text[self.at], text[self.at + 1 : self.at + 2]
             if char == quote:
                 self.at += 1
                 return "".join(parts)
-            if char in "$`":
-                parts.append(self._expansion(quote))
-            elif char == "\\" and (not quote or following in ("$", "`", '"', "\\", "\n")):
+            if (opened := _OPENED.match(text, at)) and (not quote or char == "$"):
+                parts.append(self._sign(self._bracket(opened.end() - 1), quote))
+            elif found := filled.match(text, at) or (not quote and at == start and _HOME.match(text, at)):
+                parts.append(self._sign(found.end(), quote))
+            elif char == "\\" and (not quote or (following and following in '$`"\\\n')):
                 parts.append(following.strip("\n"))
                 self.at += 2
-            elif quote:
-                parts.append(char)
-                self.at += 1
-            elif char in "<>" and following == "(":  # a process as a file
-                parts.append(self._sign(self._bracket(self.at + 1), ""))
-            elif char in " \t\n;&|<>()":
-                break
-            elif char == "'":
-                end = self._find("'", self.at + 1)
-                parts.append(self.text[self.at + 1 : end])
-                self.at = end + 1
             elif char == '"':
                 self.at += 1
                 parts.append(self._text('"'))
-            elif char == "~" and self.at == start:
-                home = _HOME.match(self.text, start)
-                parts.append(self._sign(home.end() if home else start + 1, ""))
-            elif char in "*?[]{}":
-                group = _GROUP.match(self.text, self.at)
-                parts.append(self._sign(group.end() if group else self.at + 1, ""))
+            elif not quote and (single := _SINGLE.match(text, at)):
+                parts.append(single[1])
+                self.at = single.end()
+            elif (unclosed := _UNCLOSED.match(text, at)) and (not quote or char == "`"):
+                raise ShellLineError("no closing {mark}", mark=unclosed.group()[-1])
             else:
                 parts.append(char)
                 self.at += 1
         if quote:
             raise ShellLineError("no closing {mark}", mark=quote)
         return "".join(parts)
-
-    def _expansion(self, quote: str) -> str:
-        """What the shell fills in here, as a sign; ``quote`` stands around it."""
-        text, at = self.text, self.at
-        if text[at] == "`":
-            return self._sign(self._find("`", at + 1) + 1, quote)
-        if text[at + 1 : at + 2] in ("(", "{"):
-            return self._sign(self._bracket(at + 1), quote)
-        if text[at + 1 : at + 2] == "'" and not quote:
-            return self._sign(self._find("'", at + 2) + 1, "")
-        named = _NAMED.match(text, at)
-        if named:
-            return self._sign(named.end(), quote)
-        self.at += 1
-        return "$"
 
     def _bracket(self, at: int) -> int:
         """The end of what a bracket encloses, with brackets, quotes and escapes in it."""
@@ -199,12 +182,6 @@ class _Reader:
             if not depth:
                 return found.end()
         raise ShellLineError("no closing {mark}", mark=closing)
-
-    def _find(self, mark: str, start: int) -> int:
-        end = self.text.find(mark, start)
-        if end < 0:
-            raise ShellLineError("no closing {mark}", mark=mark)
-        return end
 
     def _sign(self, end: int, quote: str) -> str:
         sign = chr(_FIRST_SIGN + len(self.signs))
