@@ -15,7 +15,7 @@ from migrator.cli.options import described
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
-    from migrator.launch.k8s.description import Description
+    from migrator.launch.k8s.jobs import Description
     from migrator.launch.rank_table import Host
     from migrator.launch.target import Launch
 
@@ -57,7 +57,7 @@ def k8s(
     error, or something that is not understood.
     """
     from migrator.files.errors import harmless
-    from migrator.launch.k8s.description import FIELDS
+    from migrator.launch.k8s.jobs import FIELDS
 
     given = {name: context.params[name] for name in FIELDS if context.params[name]}
     found = _converted(manifest, given, job) if manifest else _generate(given, job)
@@ -71,7 +71,7 @@ def k8s(
 def _converted(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
     from migrator.launch.k8s.cluster import ManifestError
     from migrator.launch.k8s.convert import convert
-    from migrator.launch.k8s.description import FIELDS
+    from migrator.launch.k8s.jobs import FIELDS
 
     of_new_jobs = (FIELDS[name].option for name in given if not FIELDS[name].of_manifest)
     other = "--job" if job else next(of_new_jobs, "")
@@ -83,8 +83,7 @@ def _converted(manifest: Path, given: dict[str, Any], job: Path | None) -> Launc
 
 def _generate(given: dict[str, Any], job: Path | None) -> Launch:
     from migrator.launch.k8s.cluster import ManifestError
-    from migrator.launch.k8s.description import read_job
-    from migrator.launch.k8s.generate import generate
+    from migrator.launch.k8s.jobs import generate, read_job
 
     if not given and not job:
         raise ManifestError("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND")
@@ -94,7 +93,7 @@ def _generate(given: dict[str, Any], job: Path | None) -> Launch:
 def _described(given: dict[str, Any], start: Description | None) -> Description:
     """The description with what the options say; an error names the option."""
     from migrator.launch.k8s.cluster import ManifestError
-    from migrator.launch.k8s.description import FIELDS, Description, described
+    from migrator.launch.k8s.jobs import FIELDS, Description, described
 
     wanted = start or Description()
     for name, value in given.items():

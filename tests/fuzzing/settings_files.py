@@ -14,7 +14,7 @@ import yaml
 from migrator.launch import hosts, rank_table
 from migrator.launch.k8s.cluster import ManifestError, cluster
 from migrator.launch.k8s.convert import convert
-from migrator.launch.k8s.description import read_job
+from migrator.launch.k8s.jobs import read_job
 from migrator.lint import baseline, config_files
 from migrator.lint.options import ConfigError
 from migrator.matchers import packs

@@ -1,17 +1,27 @@
-"""A job in a few words: from the command line's options, or from a file of ``key=value`` lines."""
+"""A job in a few words, from the command line's options or a file of ``key=value`` lines, and its manifest.
+
+The frames of manifests are in ``reports/launcher/k8s.yaml``.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Callable, NamedTuple
 
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
-from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster
-from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB
+from migrator.launch.fault_texts import fault_texts
+from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster, tables
+from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB, change
+from migrator.launch.k8s.yaml_text import dump
+from migrator.launch.mpi import PYTHON, PYTHON_FLAGS
+from migrator.launch.script import NAME, rank_options
+from migrator.launch.target import Launch, filled
 
 KINDS = (PYTORCH_JOB, VOLCANO_JOB)
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
@@ -33,18 +43,11 @@ class Volume(NamedTuple):
     read_only: bool
 
 
-def _near(word: str, known: Iterable[str]) -> list[str]:
-    """The known word that is most like one."""
-    from difflib import get_close_matches
-
-    return get_close_matches(word, known, n=1)
-
-
 def _kind(value: str) -> str:
     if value in KINDS:
         return value
     lower = {kind.lower(): kind for kind in KINDS}
-    near = _near(value.lower(), lower)
+    near = get_close_matches(value.lower(), lower, n=1)
     hint = _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
     said = N_("{value!r} is not one of {kinds}{hint}")
     raise ManifestError(said, value=value, kinds=", ".join(KINDS), hint=hint)
@@ -88,11 +91,10 @@ def _variables(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _volumes(values: Sequence[str]) -> tuple[Volume, ...]:
-    result = {}
+    result: dict[str, Volume] = {}
     for one in map(_volume, values):
-        if one.path in result:
+        if result.setdefault(one.path, one) is not one:
             raise ManifestError("two volumes are mounted at {path}", path=one.path)
-        result[one.path] = one
     return tuple(result.values())
 
 
@@ -189,13 +191,12 @@ class Description:
         return cluster(self.platform, self.hardware, self.accelerator_type, self.resource)
 
 
-def described(options: dict[str, Any], start: Description | None = None) -> Description:
+def described(options: dict[str, Any], start: Description = Description()) -> Description:
     """The description with those fields that are in ``options``, each checked by its value.
 
     Texts become what the field holds. Raises ManifestError that says what is wrong with a value.
     """
     found = {name: FIELDS[name].value(value) for name, value in options.items()}
-    start = start or Description()
     return replace(start, **found, given=start.given | set(found))
 
 
@@ -216,14 +217,13 @@ def read_job(text: str, file: str) -> Description:
         place = f"{file}:{number}"
         if not sign:
             raise ManifestError("{place}: {line!r} is no key=value", place=place, line=line)
-        why = _of_dlc(key, value)
-        if why:
+        if why := _of_dlc(key, value):
             notes.append(_("{place}: left out: {line} ({why})", place=place, line=line, why=why))
             continue
         several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
         key = "env" if several else key
         if key not in _FIELD_OF:
-            near = _near(key, _FIELD_OF)
+            near = get_close_matches(key, _FIELD_OF, n=1)
             hint = _("; did you mean {near!r}?", near=near[0]) if near else ""
             hint = hint or _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
             raise ManifestError("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=hint)
@@ -253,3 +253,130 @@ def _of_dlc(key: str, value: str) -> str:
         assumed = _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
         return _("0 leaves it to the kind of machine") + (assumed if key == "worker_gpu" else "")
     return next((one["why"] for one in reports_yaml("launcher/dlc_keys.yaml") if key in one["keys"]), "")
+
+
+def generate(job: Description) -> Launch:
+    """The manifest of a job for the NPUs of its cluster.
+
+    Raises ManifestError where something that it needs is missing, or does not fit.
+    """
+    needed = (("image", _("an image")), ("command", _("a command")))
+    for field, what in needed:
+        if not getattr(job, field):
+            raise ManifestError("a job needs {what}: {option}", what=what, option=FIELDS[field].option)
+    if not job.name:  # that of the script which it runs
+        script = next((word for word in job.command if word.endswith(".py")), "")
+        name = re.sub(r"[^a-z0-9]+", "-", script.rpartition("/")[2][:-3].lower())
+        job = replace(job, name=name[:40].strip("-") or "npu-job")
+    if job.queue and job.kind == PYTORCH_JOB and job.scheduler != "volcano":
+        raise ManifestError("a PyTorchJob has a queue only with --scheduler volcano")
+    target = job.cluster()
+    if problem := target.count_problem(job.npus):
+        raise ManifestError(problem)
+    notes: list[str] = []
+    document = copy.deepcopy(tables()["jobs"][job.kind])
+    document["metadata"] = _given(name=job.name, namespace=job.namespace)
+    _fill(document["spec"], job, {"spec": _pod(job, target, notes)})
+    draft = change(document, target, job.image)
+    lines = [*job.notes, *_assumed(job), *notes, *(note for _, note in draft.notes)]
+    return Launch({f"{job.name}.yaml": dump(draft.result())}, tuple(dict.fromkeys(lines)))
+
+
+def _fill(spec: dict[str, Any], job: Description, template: dict[str, Any]) -> None:
+    """Put the pods into the frame: a master, and the others as workers."""
+    if job.kind == PYTORCH_JOB:
+        spec["nprocPerNode"] = str(job.npus)
+        roles = spec["pytorchReplicaSpecs"]
+        parts = [roles["Master"], roles["Worker"]]
+        if job.workers == 1:
+            del roles["Worker"]
+        if job.scheduler == "volcano":
+            policy = {"minAvailable": job.workers, "queue": job.queue or "default"}
+            spec["runPolicy"] = {"schedulingPolicy": policy}
+    else:
+        spec["minAvailable"] = job.workers
+        spec["queue"] = job.queue or spec["queue"]
+        spec["schedulerName"] = job.scheduler or spec["schedulerName"]
+        parts = spec["tasks"]
+        if job.workers == 1:
+            spec["tasks"] = parts[:1]
+    parts[0]["template"] = template
+    if job.workers > 1:
+        parts[1]["template"] = copy.deepcopy(template)
+        parts[1]["replicas"] = job.workers - 1
+
+
+def _pod(job: Description, target: Cluster, notes: list[str]) -> dict[str, Any]:
+    resources = {target.resource: job.npus, **_given(cpu=job.cpu, memory=job.memory)}
+    volumes = [(f"volume-{number}", one) for number, one in enumerate(job.volumes)]
+    container = _given(
+        name=tables()["container"],
+        image=job.image,
+        command=_container_command(job, notes),
+        workingDir=job.folder,
+        env=[{"name": name, "value": value} for name, value in job.variables],
+        resources={"limits": resources, "requests": dict(resources)},
+        volumeMounts=[
+            {"name": name, "mountPath": one.path, **_given(readOnly=one.read_only)} for name, one in volumes
+        ],
+    )
+    own = {"schedulerName": job.scheduler} if job.kind == PYTORCH_JOB else {"restartPolicy": "Never"}
+    sources = [{"name": name, **one.source} for name, one in volumes]
+    return {"containers": [container], **_given(volumes=sources, **own)}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """The entries of a mapping that hold something."""
+    return {name: value for name, value in values.items() if value}
+
+
+def _container_command(job: Description, notes: list[str]) -> list[str]:
+    """What a pod starts: one rank on each of its NPUs."""
+    words = list(job.command)
+    if NAME in [word.rsplit("/", 1)[-1] for word in words[:2]]:
+        return _own_launcher(job, words)
+    if not PYTHON.match(words[0]):
+        said = N_("assumed: {words} starts the {npus} ranks of a pod itself; RANK is the number of the pod")
+        notes.append(_(said, words=words[0], npus=job.npus))
+        return words
+    words.pop(0)
+    while words and words[0] in PYTHON_FLAGS:
+        notes.append(_("left out: {value} (torchrun starts Python itself)", value=words.pop(0)))
+    if not words or (words[0].startswith("-") and words[0] != "-m"):
+        said = N_("python {words}: only a script or a module (-m) can be started")
+        raise ManifestError(said, words=" ".join(words[:1]))
+    if words[0] == "-m" and len(words) > 1 and words[1].startswith("torch.distributed."):
+        notes.append(
+            _("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
+        )
+        return list(job.command)
+    notes.append(_("assumed: torchrun is in the image (torch 1.10 or newer)"))
+    pods = "--standalone" if job.workers == 1 else f"--nnodes={job.workers}"
+    starter = ["torchrun", pods, f"--nproc_per_node={job.npus}"]
+    if job.workers > 1:
+        starter += ['--node_rank="$RANK"', '--master_addr="$MASTER_ADDR"', '--master_port="$MASTER_PORT"']
+    line = " ".join([*starter, shlex.join(words)])
+    missing = shlex.quote(fault_texts()["set-env-missing"].line())
+    return ["bash", "-c", filled("k8s_start.sh", {"@COMMAND@": line, "@SET_ENV_MISSING@": missing})]
+
+
+def _own_launcher(job: Description, words: list[str]) -> list[str]:
+    """``run_distributed_npu.sh`` with its options for this job, which Kubernetes fills in: ``$(RANK)``."""
+    at = words.index("--") if "--" in words else len(words)
+    options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
+    twice = [option for option in options[::2] if option in words[:at]]
+    if twice:
+        raise ManifestError("{name} gets {twice} from the job: leave it out", name=NAME, twice=twice[0])
+    return words[:at] + options + words[at:]
+
+
+def _assumed(job: Description) -> list[str]:
+    lines = []
+    if "name" not in job.given:
+        lines.append(_("assumed: the job is called {name} (--name)", name=job.name))
+    pods = "1 pod" if job.workers == 1 else _("{workers} pods", workers=job.workers)
+    if not {"workers", "npus"} <= job.given:
+        lines.append(_("assumed: {pods} with {npus} NPUs each (--workers, --npus)", pods=pods, npus=job.npus))
+    if "hardware" not in job.given:
+        lines.append(_("assumed: the hardware is A2 (--hw)"))
+    return lines
