@@ -11,7 +11,7 @@ import pytest
 
 from migrator.files.notebook import read_notebook
 from migrator.launch import launcher_lines
-from migrator.launch.k8s import commands
+from migrator.launch.k8s import pods
 from migrator.matchers import other_files
 from tests.matchers.migrating import migrate
 from tests.timing import grows_evenly
@@ -54,11 +54,11 @@ def test_a_long_line_of_mpi(word: str) -> None:
 
 @pytest.mark.parametrize("make", _TEXTS.values(), ids=_TEXTS)
 def test_words_of_a_manifest(make: Callable[[int], str]) -> None:
-    assert grows_evenly(lambda text: commands.about_gpus([text]), make, _SIZE)
+    assert grows_evenly(pods.about_gpus, make, _SIZE)
 
 
 def test_a_manifest_with_a_word_of_commas() -> None:
-    assert grows_evenly(commands.is_launcher, ",".__mul__, _SIZE)
+    assert grows_evenly(pods._LAUNCHER.search, ",".__mul__, _SIZE)
 
 
 def test_a_notebook_with_a_line_of_tabs() -> None:

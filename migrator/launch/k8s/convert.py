@@ -9,9 +9,8 @@ import yaml
 
 from migrator.files.yaml_size import expands_too_far
 from migrator.language import N_, _
-from migrator.launch.k8s import commands
 from migrator.launch.k8s.cluster import Cluster, ManifestError, PlaceError, is_gpu
-from migrator.launch.k8s.pods import Pod, change_labels, change_pod
+from migrator.launch.k8s.pods import Pod, about_gpus, change_labels, change_pod
 from migrator.launch.k8s.yaml_text import Draft, Path, changed_text, line_of
 from migrator.launch.target import Launch
 
@@ -85,7 +84,7 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     else:
         _change_job(draft, kind, cluster, image)
     for path, text in _texts(document, ()):
-        words = commands.about_gpus([text])
+        words = about_gpus(text)
         if words and not draft.settled(path) and path[-1:] not in (("name",), ("namespace",)):
             draft.note(path, "left unchanged: {words}", words=", ".join(words))
     return draft

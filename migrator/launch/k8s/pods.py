@@ -1,18 +1,19 @@
-"""What changes in a pod's template so that its containers get NPUs: all but the words of their commands."""
+"""What changes in a pod's template so that its containers get NPUs, and their commands ask for them."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
 
 from migrator.api_support import env_vars
 from migrator.language import N_, _
-from migrator.launch.k8s import commands
 from migrator.launch.k8s.cluster import Cluster, Mount, PlaceError, is_gpu, is_slice, tables
 from migrator.launch.k8s.yaml_text import Draft, Path
+from migrator.launch.mpi import LAUNCHERS, MpiLineError, is_launcher, plan
+from migrator.launch.rank_table import RankTableError
 from migrator.launch.target import variables
 
 _FOREIGN = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)
@@ -22,9 +23,32 @@ _NPU = re.compile(r"huawei\.com/(?:Ascend|ascend-|npu\Z)")
 _NETWORK = re.compile(r"\Ardma/|mellanox|infiniband|amazonaws\.com/efa", re.IGNORECASE)
 _SECTIONS = ("limits", "requests")
 
+# An option's name, as one word with its value, before it, or alone in a list of words.
+_BACKEND = r"--?[\w-]*backend"
+_DEVICE = r"--?(?:[\w-]*[-_])?(?:device|device[-_]type|accelerator)"
+_VALUES = (
+    (re.compile(rf"(?<![\w-])({_BACKEND}[ =]+[\"']?)nccl\b(?![\w.:/-])"), r"\g<1>hccl"),
+    (re.compile(rf"(?<![\w-])({_DEVICE}[ =]+[\"']?)cuda\b(?![\w./-])"), r"\g<1>npu"),
+)
+_PAIRS = (
+    (re.compile(rf"\A{_BACKEND}\Z"), re.compile(r"nccl\Z"), "hccl"),
+    (re.compile(rf"\A{_DEVICE}\Z"), re.compile(r"cuda(?=:\d+\Z|\Z)"), "npu"),
+)
+_PROCESSES = re.compile(r"(--nproc(?:[-_]per[-_]node)?[ =]+[\"']?)(gpu|auto|\d+)\b")
+_PROCESSES_ALONE = re.compile(r"--nproc[-_]per[-_]node\Z")
+_SMI = re.compile(r"(?<![\w./-])nvidia-smi(?=\s*(?:$|[;&|\n]))")
+_SETTING = re.compile(r"(?<![\w$-])([A-Z][A-Z0-9_]+)=(\"[^\"]*\"|'[^']*'|[^\s;&|\"']*)")
+_LEFT = re.compile(
+    # From the beginning of a word only: its middle cannot fit where that does not.
+    r"(?<![\w./:=-])[\w./:=-]*(?:cuda|nccl|nvidia|gpus?\b|nvcc|nsys|\bncu\b|infiniband|mellanox)[\w./:=-]*",
+    re.IGNORECASE,
+)
+_LAUNCHER = re.compile(rf"(?<![\w./-])(?:[\w./-]*/)?(?:{'|'.join(map(re.escape, LAUNCHERS))})(?=\s|\Z)")
+_SHELL = re.compile(r"[;&|<>()$`\n]")
+_TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 
-@dataclass(frozen=True)
-class Pod:
+
+class Pod(NamedTuple):
     """How many NPUs a pod has, and whether torchrun asks the operator for the number of its ranks."""
 
     npus: int
@@ -40,13 +64,8 @@ def change_pod(draft: Draft, path: Path, cluster: Cluster, image: str, by_volcan
     draft.mapping(path)
     here: Path = (*path, "spec")
     scheduler = draft.mapping(here).get("schedulerName", "volcano" if by_volcano else "")
-    own = [(*here, "containers", number) for number, _each in enumerate(draft.listed((*here, "containers")))]
-    initial = (*here, "initContainers")
-    containers: list[Path] = [
-        *own,
-        *((*initial, number) for number, _each in enumerate(draft.listed(initial))),
-    ]
-    counts = {place: _resources(draft, place, cluster) for place in containers}
+    own, initial = (_items(draft, (*here, key)) for key in ("containers", "initContainers"))
+    counts = {place: _resources(draft, place, cluster) for place in (*own, *initial)}
     asks = False
     for place, npus in counts.items():
         _environment(draft, place, _additions(cluster, scheduler == "volcano") if npus else {})
@@ -58,6 +77,10 @@ def change_pod(draft: Draft, path: Path, cluster: Cluster, image: str, by_volcan
     if any(counts.values()):
         change_labels(draft, path, cluster)
     return Pod(sum(counts[place] for place in own), asks)
+
+
+def _items(draft: Draft, path: Path) -> list[Path]:
+    return [(*path, number) for number, _item in enumerate(draft.listed(path))]
 
 
 def change_labels(draft: Draft, path: Path, cluster: Cluster) -> None:
@@ -92,8 +115,7 @@ def _resources(draft: Draft, place: Path, cluster: Cluster) -> int:
     for section in _SECTIONS:
         if section not in counts and npus:
             draft.entries((*path, section), {name: npus})
-    problem = cluster.count_problem(npus) if npus else ""
-    if problem:
+    if npus and (problem := cluster.count_problem(npus)):
         draft.remark(path, "left unchanged: {problem}", problem=problem)
     return npus
 
@@ -116,12 +138,12 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
     if len(gpus) > 1:
         total = sum(numbers)
         draft.set((*path, gpus[0]), str(total) if isinstance(held[gpus[0]], str) else total)
-    for number, name in enumerate(gpus):
-        if number:
+    for name in gpus:
+        if name != gpus[0]:
             draft.delete((*path, name))
         whole = _(" (a whole NPU for each slice)") if is_slice(name) else ""
-        became = {"name": name, "resource": cluster.resource, "whole": whole}
-        draft.note((*path, name), "{name} became {resource}{whole}", **became)
+        said = N_("{name} became {resource}{whole}")
+        draft.note((*path, name), said, name=name, resource=cluster.resource, whole=whole)
     return sum(numbers)
 
 
@@ -136,18 +158,16 @@ def _number(value: Any, path: Path) -> int:
 
 def _additions(cluster: Cluster, by_volcano: bool) -> dict[str, dict[str, Any]]:
     """The variables that a container with NPUs gets, unless it has them."""
-    result: dict[str, dict[str, Any]] = {
-        one["name"]: {"name": one["name"], "value": one["value"]} for one in variables()
-    }
+    values: dict[str, dict[str, Any]] = {one["name"]: {"value": one["value"]} for one in variables()}
     if cluster.devices and by_volcano:
         place = {"fieldRef": {"fieldPath": f"metadata.annotations['{cluster.resource}']"}}
-        result[cluster.devices] = {"name": cluster.devices, "valueFrom": place}
-    return result
+        values[cluster.devices] = {"valueFrom": place}
+    return {name: {"name": name, **value} for name, value in values.items()}
 
 
 def _environment(draft: Draft, place: Path, additions: Mapping[str, Any]) -> None:
     path: Path = (*place, "env")
-    entries = [draft.mapping((*path, number)) for number, _each in enumerate(draft.listed(path))]
+    entries = [draft.mapping(each) for each in _items(draft, path)]
     names = [str(entry.get("name", "")) for entry in entries]
     removed = []
     for number, (name, entry) in enumerate(zip(names, entries)):
@@ -183,36 +203,36 @@ def _command(draft: Draft, place: Path, npus: int) -> bool:
         if isinstance(word, str)
     ]
     old = [word for _path, word in words]
-    whole = commands.launched(old)
+    whole = _launched(old)
     # bash -c "mpirun …", or the words of the line themselves
-    launched = whole or (commands.launched(old[-1:]) if old[:1] and old[0].endswith("sh") else None)
+    launched = whole or (_launched(old[-1:]) if old[:1] and old[0].endswith("sh") else None)
     if launched:
         command, notes = launched
         new = ["bash", "-c", command] if whole else [*old[:-1], command]
         for note in (_("the command became {command}", command=command), *notes):
             draft.note(words[0][0], note)
     else:
-        new = commands.words_for_npus(old, npus)
+        new = _words_for_npus(old, npus)
     for (path, word), other in zip(words, new):
         if other != word:
             draft.set(path, other)
             if not launched:
-                draft.rewrite[word, other] = lambda text: commands.for_npus(text, npus)
+                draft.rewrite[word, other] = lambda text: _for_npus(text, npus)
                 draft.note(path, _difference(word, other))
     for key in ("command", "args"):
         rest = [int(path[-1]) for path, _word in words[len(new) :] if path[-2] == key]
         draft.entries((*place, key), [], rest)
     for (path, _old), word in zip(words, new):
-        left = commands.about_gpus([word])
-        if left:
+        if left := about_gpus(word):
             draft.note(path, "left unchanged: {left}", left=", ".join(left))
-        if commands.is_launcher(word):
+        if _LAUNCHER.search(word):
             draft.note(path, "left unchanged: an MPI line with hosts (see npumigrate launch mpi)")
-    for count in commands.process_counts(new) if npus else ():
-        if count != npus:
+    text = " ".join(new)
+    for _option, count in _PROCESSES.findall(text) if npus else ():
+        if count.isdigit() and int(count) != npus:
             said = N_("left unchanged: {count} ranks are started in a pod with {npus} NPUs")
-            draft.remark(place, said, count=count, npus=npus)
-    return bool(npus) and commands.starts_ranks(new)
+            draft.remark(place, said, count=int(count), npus=npus)
+    return bool(npus and _TORCHRUN.search(text)) and not re.search(r"--nproc[-_]per[-_]node", text)
 
 
 def _difference(old: str, new: str) -> str:
@@ -224,6 +244,70 @@ def _difference(old: str, new: str) -> str:
         if kind != "equal"
     ]
     return ", ".join(dict.fromkeys(changes))
+
+
+def _for_npus(text: str, npus: int) -> str:
+    """A command, or a line of shell, with its NPU equivalents: backends, devices, variables, ``nvidia-smi``.
+
+    ``--nproc_per_node gpu`` and ``auto`` count devices that CUDA knows: they become the number of NPUs.
+    """
+    for pattern, new in _VALUES:
+        text = pattern.sub(new, text)
+    if npus:
+        text = _PROCESSES.sub(
+            lambda m: m.group(1) + (m.group(2) if m.group(2).isdigit() else str(npus)), text
+        )
+    text = _SMI.sub("npu-smi info", text)
+    return _SETTING.sub(_renamed, text)
+
+
+def _renamed(match: re.Match[str]) -> str:
+    name, value = match.groups()
+    known = env_vars.look_up(name)
+    if known is None or not known.npu or not env_vars.carries_over(known, value.strip("\"'")):
+        return match.group()
+    return f"{known.npu}={value}"
+
+
+def _words_for_npus(words: Sequence[str], npus: int) -> list[str]:
+    """The same for a list of words, where an option's value may be the next word."""
+    result = [_for_npus(word, npus) for word in words]
+    for number in range(1, len(result)):
+        before, word = result[number - 1], result[number]
+        for option, value, new in _PAIRS:
+            if option.match(before):
+                result[number] = value.sub(new, word)
+        if npus and _PROCESSES_ALONE.match(before) and word in ("gpu", "auto"):
+            result[number] = str(npus)
+    return result
+
+
+def _launched(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """What an ``mpirun`` or ``horovodrun`` on one host becomes, with what is to be said of it.
+
+    None where it is no such line, names hosts, or is not understood.
+    """
+    if len(words) == 1 and not _SHELL.search(words[0].strip()):
+        try:
+            words = shlex.split(words[0])
+        except ValueError:
+            return None
+    if not words or not is_launcher(words[0]):
+        return None
+    try:
+        found = plan(words, _no_file)
+    except (MpiLineError, RankTableError):
+        return None
+    return (found.commands[0], found.notes) if [name for name, _ in found.hosts] == ["localhost"] else None
+
+
+def _no_file(name: str) -> str:
+    raise MpiLineError("{name} is a file of the pod", name=name)
+
+
+def about_gpus(text: str) -> list[str]:
+    """What in a text still speaks of GPUs, each once."""
+    return list(dict.fromkeys(match.group() for match in _LEFT.finditer(text)))
 
 
 def _image(draft: Draft, path: Path, image: str) -> None:
@@ -241,20 +325,22 @@ def _image(draft: Draft, path: Path, image: str) -> None:
 def _volumes(draft: Draft, here: Path, counts: Mapping[Path, int], cluster: Cluster) -> None:
     """Mount the driver of the NPUs instead of that of the GPUs; ``counts`` has the NPUs of each container."""
     volumes = _mappings(draft, (*here, "volumes"))
-    foreign = [
-        number for number, one in enumerate(volumes) if re.match(tables()["gpu_paths"], _host_path(one))
-    ]
-    for number in foreign:
+    foreign = {
+        number: one for number, one in enumerate(volumes) if re.match(tables()["gpu_paths"], _host_path(one))
+    }
+    for number, one in foreign.items():
         said = N_("left out: the volume of the node's {volumes}")
-        draft.note((*here, "volumes", number), said, volumes=_host_path(volumes[number]))
-    gone = [volumes[number].get("name") for number in foreign]
+        draft.note((*here, "volumes", number), said, volumes=_host_path(one))
+    gone = [one.get("name") for one in foreign.values()]
     kept = [one for number, one in enumerate(volumes) if number not in foreign]
     needed: dict[str, dict[str, Any]] = {}
     for place, npus in counts.items():
         mounts = _mappings(draft, (*place, "volumeMounts"))
         removed = [number for number, one in enumerate(mounts) if one.get("name") in gone]
         paths = [str(one.get("mountPath", "")).rstrip("/") for one in mounts if one.get("name") not in gone]
-        missing = [mount for mount in cluster.mounts if npus and not _covered(mount.path, paths)]
+        # Something may be mounted there already, or above it.
+        covered = tuple(f"{path}/" for path in paths if path)
+        missing = [each for each in cluster.mounts if npus and not f"{each.path}/".startswith(covered)]
         added = [{"name": _volume(mount, kept, needed), "mountPath": mount.path} for mount in missing]
         if added:
             said = N_("added: the mounts {missing}")
@@ -266,22 +352,16 @@ def _volumes(draft: Draft, here: Path, counts: Mapping[Path, int], cluster: Clus
 def _volume(mount: Mount, volumes: Sequence[Mapping[str, Any]], needed: dict[str, dict[str, Any]]) -> str:
     """The name of the volume to mount: one that is there, or a new one, which goes into ``needed``."""
     memory = {"emptyDir": {"medium": "Memory"}}
+    taken, name = [one.get("name") for one in volumes], mount.name
     for one in volumes:
         if not mount.memory and _host_path(one).rstrip("/") == mount.path:
             return str(one.get("name"))
-        if mount.memory and one.get("name") == mount.name and one.get("emptyDir") == memory["emptyDir"]:
-            return mount.name
-    taken = [one.get("name") for one in volumes]
-    name = mount.name
+        if mount.memory and one.get("name") == name and one.get("emptyDir") == memory["emptyDir"]:
+            return name
     while name in taken:
         name += "-npu"
     needed[name] = memory if mount.memory else {"hostPath": {"path": mount.path}}
     return name
-
-
-def _covered(wanted: str, paths: Sequence[str]) -> bool:
-    """Whether something is mounted there already, or above it."""
-    return any(path and (wanted == path or wanted.startswith(path + "/")) for path in paths)
 
 
 def _host_path(volume: Mapping[str, Any]) -> str:
@@ -308,18 +388,16 @@ def _scheduling(draft: Draft, here: Path, nodes: Mapping[str, str]) -> None:
         if key in nodes:
             draft.set((*path, key), nodes[key])
             said = N_("{key}: {selector} became {key}: {nodes}")
-            draft.note((*path, key), said, key=key, selector=value, nodes=nodes[key])
         else:
             said = N_("left out: the node selector {key}: {selector}")
-            draft.note((*path, key), said, key=key, selector=value)
             removed.append(key)
+        draft.note((*path, key), said, key=key, selector=value, nodes=nodes.get(key))
     draft.entries(path, dict(nodes), removed)
     path = (*here, "tolerations")
-    tolerations = [one if isinstance(one, dict) else {} for one in draft.listed(path)]
-    gone = [number for number, one in enumerate(tolerations) if _FOREIGN.search(str(one.get("key", "")))]
+    keys = [str(one.get("key", "")) if isinstance(one, dict) else "" for one in draft.listed(path)]
+    gone = [number for number, key in enumerate(keys) if _FOREIGN.search(key)]
     for number in gone:
-        said = N_("left out: the toleration of {tolerations}")
-        draft.note((*path, number), said, tolerations=tolerations[number]["key"])
+        draft.note((*path, number), "left out: the toleration of {tolerations}", tolerations=keys[number])
     draft.entries(path, [], gone)
     runtime = spec.get("runtimeClassName")
     if runtime and _FOREIGN.search(str(runtime)):
