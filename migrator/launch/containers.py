@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import yaml
 
@@ -22,8 +21,7 @@ class ContainerError(MessageError):
     """A service, or arguments, that are not understood; the text says why."""
 
 
-@dataclass(frozen=True)
-class Service:
+class Service(NamedTuple):
     """A service that asks for GPUs: the line that says so, and what the text of the file becomes.
 
     ``text`` is None where ``reason`` says why it is left. ``every``: all GPUs of the machine are asked for.
@@ -36,21 +34,21 @@ class Service:
     reason: str = ""
 
 
-def device_files(numbers: Sequence[int]) -> list[str]:
+def _device_files(numbers: Sequence[int]) -> list[str]:
     """The device files of some NPUs, and those that every container with NPUs needs."""
     needed = reports_yaml("launcher/container.yaml")
     return [*(needed["npu"].format(number=number) for number in numbers), *needed["devices"]]
 
 
-def mounts() -> list[str]:
+def _mounts() -> list[str]:
     """What of the driver a container needs, as Docker takes it."""
     return [f"{path}:{path}" for path in reports_yaml("launcher/container.yaml")["mounts"]]
 
 
 def run_options(numbers: Sequence[int]) -> list[str]:
     """The options of ``docker run`` for some NPUs."""
-    devices = [f"--device={file}" for file in device_files(numbers)]
-    return [*devices, *(f"--volume={mount}" for mount in mounts())]
+    devices = [f"--device={file}" for file in _device_files(numbers)]
+    return [*devices, *(f"--volume={mount}" for mount in _mounts())]
 
 
 def numbers_of(asked: object) -> Optional[list[int]]:
@@ -103,10 +101,8 @@ def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list
         draft = Draft(data)
         for place in places:
             draft.delete((*here, *place))
-        for key, values in (
-            ("devices", [f"{file}:{file}" for file in device_files(numbers)]),
-            ("volumes", mounts()),
-        ):
+        devices = [f"{file}:{file}" for file in _device_files(numbers)]
+        for key, values in (("devices", devices), ("volumes", _mounts())):
             present = service.get(key)
             if present is not None and not isinstance(present, list):
                 raise ContainerError("{key} is not a list", key=key)
@@ -153,9 +149,7 @@ def _is_gpu(item: Any) -> bool:
     if item.get("driver") == "nvidia":
         return True
     every = item.get("capabilities")
-    lists = (
-        each if isinstance(each, list) else [each] for each in (every if isinstance(every, list) else ())
-    )
+    lists = (each if isinstance(each, list) else [each] for each in every) if isinstance(every, list) else ()
     return "driver" not in item and any("gpu" in each for each in lists)
 
 
@@ -169,11 +163,11 @@ def _asked(service: Mapping[str, Any]) -> Iterator[object]:
     if isinstance(gpus, (str, int)):
         yield gpus
     environment = service.get("environment")
+    if isinstance(environment, list):
+        pairs = (str(one).partition("=") for one in reversed(environment))  # the first one counts
+        environment = {name: value for name, sign, value in pairs if sign}
     if isinstance(environment, dict):
         yield environment.get("NVIDIA_VISIBLE_DEVICES")
-    elif isinstance(environment, list):
-        pairs = (str(one).partition("=") for one in environment)
-        yield next((value for name, sign, value in pairs if sign and name == "NVIDIA_VISIBLE_DEVICES"), None)
 
 
 def _is_written_there(root: Any, path: Path) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from migrator.language import N_, MessageError, _
 from migrator.launch.target import Launch, Start, filled, template
@@ -18,15 +18,13 @@ ADAPTER = "ascend_modelarts_function"
 CONFIG = f"{ADAPTER}/path_mapping_config.py"
 MANAGER = f"{ADAPTER}/modelarts_path_manager.py"
 _OBJECT = re.compile(r"(?:obs|s3)://[^/\s]+(?:/.*)?\Z")
-_READS_INIT_METHOD = re.compile(r"['\"]--init_method['\"]")
 
 
 class MappingError(MessageError):
     """A ``--map`` or ``--output`` that is not understood; the text names the option and the part."""
 
 
-@dataclass(frozen=True)
-class PathPair:
+class PathPair(NamedTuple):
     """A path that the script uses, and the place in object storage that is copied to it or from it."""
 
     local: str
@@ -35,14 +33,12 @@ class PathPair:
 
 def parse_input(text: str) -> PathPair:
     """``obs://bucket/data=/cache/data``: downloaded before the training. Raises MappingError."""
-    remote, local = _sides(text, "--map", "obs://bucket/path=LOCAL")
-    return _pair(local, remote, f"--map {text}")
+    return _pair(text, "--map", "obs://bucket/path=LOCAL")
 
 
 def parse_output(text: str) -> PathPair:
     """``/cache/out=obs://bucket/out``: uploaded after the training. Raises MappingError."""
-    local, remote = _sides(text, "--output", "LOCAL=obs://bucket/path")
-    return _pair(local, remote, f"--output {text}")
+    return _pair(text, "--output", "LOCAL=obs://bucket/path")
 
 
 def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[PathPair] = ()) -> Launch:
@@ -69,10 +65,10 @@ def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[st
     lines = ""
     for part, option, pairs in (("input", "--map", inputs), ("output", "--output", outputs)):
         paths: dict[str, str] = {}
-        for pair in pairs:
-            if pair.local in paths:
-                raise MappingError("{option}: {local} is given twice", option=option, local=pair.local)
-            paths[pair.local] = pair.remote
+        for local, remote in pairs:
+            if local in paths:
+                raise MappingError("{option}: {local} is given twice", option=option, local=local)
+            paths[local] = remote
         lines += f'    "{part}": {_dictionary(paths, 4)},\n'
     text = filled(CONFIG, {"{}  # @CONFIG@": f"{{\n{lines}}}"})
     return {CONFIG: text, MANAGER: template(MANAGER)}
@@ -80,20 +76,18 @@ def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[st
 
 def reads_init_method(text: str) -> bool:
     """Whether a script itself has the option that the PyTorch engine gives."""
-    return bool(_READS_INIT_METHOD.search(text))
+    return bool(re.search(r"['\"]--init_method['\"]", text))
 
 
-def _sides(text: str, option: str, form: str) -> tuple[str, str]:
+def _pair(text: str, option: str, form: str) -> PathPair:
     first, sign, second = text.partition("=")
     if not sign or not first or not second:
         raise MappingError("{option} {text}: it should be {form}", option=option, text=text, form=form)
     if "=" in second:
         said = N_("{option} {text}: with several = it is not clear where to part it: write it into {config}")
         raise MappingError(said, option=option, text=text, config=CONFIG)
-    return first, second
-
-
-def _pair(local: str, remote: str, place: str) -> PathPair:
+    local, remote = (first, second) if form.startswith("LOCAL") else (second, first)
+    place = f"{option} {text}"
     if "://" in local:
         raise MappingError("{place}: {local} is where the local path belongs", place=place, local=local)
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):

@@ -1,6 +1,8 @@
 """From an ``mpirun`` or ``horovodrun`` line to the commands that start the same ranks on each host.
 
-What starts them is a ``Starter``: ``run_distributed_npu.sh``, or MindSpore's msrun (``msrun.py``).
+What starts them is a ``Starter``: ``run_distributed_npu.sh``, or MindSpore's msrun, which sets RANK_ID,
+RANK_SIZE, DEVICE_ID and starts ``python``, ``python3`` and ``pytest``, and any other word as a script
+(its options: ``mindspore/parallel/cluster/run.py`` of MindSpore 2.10).
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from migrator.launch.shell_line import ShellLine, ShellLineError, split_line
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
 _PORT = 29500
+_MSRUN_PORT = 8118  # msrun's own
+_PROGRAM = re.compile(r"(?:.*/)?(python[\d.]*|pytest)\Z")
+_STARTED = ("python", "python3", "pytest")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ONE_SIGN = re.compile("[\ue000-\uf8ff]\\Z")  # what the shell fills in, see shell_line.py
 _OF_SHELL = re.compile("[\ue000-\uf8ff]")
@@ -82,7 +87,7 @@ def plan(words: Sequence[str], read_text: Callable[[str], str]) -> Plan:
     ``read_text`` gives the text of a host file. Raises MpiLineError, or
     RankTableError for hosts, with the word and its place in the line.
     """
-    return _plan(ShellLine("", (), (), tuple(words), "", "", {}), read_text, SCRIPT)
+    return _plan(ShellLine(words=tuple(words)), read_text, SCRIPT)
 
 
 def plan_line(
@@ -95,9 +100,7 @@ def plan_line(
     that cannot be split into words.
     """
     try:
-        shell = split_line(text, is_launcher)
-        if shell is None:
-            shell = split_line(text, lambda word: True) or ShellLine("", (), (), (), "", "", {})
+        shell = split_line(text, is_launcher) or split_line(text, lambda word: True) or ShellLine()
     except ShellLineError as error:
         raise MpiLineError("the line cannot be split into words: {error}", error=error) from None
     try:
@@ -105,8 +108,7 @@ def plan_line(
     except (MpiLineError, RankTableError) as error:
         raise type(error)(shell.shown(str(error))) from None
     notes = [shell.shown(note) for note in found.notes]
-    redirections = f" {shell.redirections}" if shell.redirections else ""
-    commands = [command + redirections for command in found.commands]
+    commands = [" ".join(filter(None, (command, shell.redirections))) for command in found.commands]
     if not alone:
         if any(is_launcher(word) for word in shell.after.split()):
             notes.append(_("left unchanged:{rstrip}", rstrip=shell.after.rstrip()))
@@ -153,7 +155,7 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
     if at == len(words):
         raise MpiLineError("no program follows the options")
     if ":" in words[at:]:
-        stop_at(words.index(":", at), _("several programs in one line (':') cannot be launched"))
+        _stop_at(words.index(":", at), _("several programs in one line (':') cannot be launched"))
     starter.take(line, words, at)
     return line
 
@@ -205,14 +207,14 @@ def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
         while at < len(words) and words[at] in PYTHON_FLAGS:
             at += 1
         if at < len(words) and words[at].startswith("-"):
-            stop_at(at, _("python {program}: only a script can be launched", program=words[at]))
+            _stop_at(at, _("python {program}: only a script can be launched", program=words[at]))
     program = words[at] if at < len(words) else "python"
     if not program.endswith(".py"):
-        stop_at(at, _("{program!r} is no Python script", program=program))
+        _stop_at(at, _("{program!r} is no Python script", program=program))
     line.entry, line.arguments = program, list(words[at + 1 :])
 
 
-def stop_at(at: int, text: str) -> NoReturn:
+def _stop_at(at: int, text: str) -> NoReturn:
     """Raise MpiLineError with the place of a word."""
     raise MpiLineError(f"word {at + 1}: {text}")
 
@@ -258,6 +260,36 @@ def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) 
 
 
 SCRIPT = Starter(_take_program, _script_words)
+
+
+def _take_for_msrun(line: MpiLine, words: Sequence[str], at: int) -> None:
+    """Python, pytest or a script, with all that stands behind it."""
+    first, rest = words[at], list(words[at + 1 :])
+    if not first.endswith(".py") and not _PROGRAM.match(first):
+        _stop_at(at, f"{first!r} is no Python, pytest or Python script")
+    if first.endswith(".py") or first in _STARTED:
+        line.arguments = [first, *rest]
+    elif first.endswith("pytest"):
+        _stop_at(at, f"msrun starts pytest by that name only, not {first}")
+    else:
+        line.arguments = ["python", *rest]
+        line.notes.append(f"assumed: {first} is the python in PATH, which msrun starts")
+    line.entry = next((word for word in line.arguments if word.endswith(".py")), "")
+
+
+def _msrun_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -> list[str]:
+    """The words of msrun on a host."""
+    count, first = hosts[number][1], hosts[0][0]
+    total = sum(ranks for _, ranks in hosts) if count else line.ranks_of_shell
+    words = ["msrun", f"--worker_num={total}", f"--local_worker_num={count or line.ranks_of_shell}"]
+    if len(hosts) > 1:
+        if number == 0:
+            line.notes.append(f"assumed: port {_MSRUN_PORT} of {first} is free (--master_port changes it)")
+        words += [f"--node_rank={number}", f"--master_addr={first}", f"--master_port={_MSRUN_PORT}"]
+    return [*words, f"--log_dir={line.logs or 'msrun_log'}", "--join=True", *line.arguments]
+
+
+MSRUN = Starter(_take_for_msrun, _msrun_words)
 
 
 def _settings(line: MpiLine, shell: ShellLine) -> list[str]:

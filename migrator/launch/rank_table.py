@@ -12,8 +12,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from migrator.language import N_, MessageError, _
 
@@ -25,8 +24,7 @@ class RankTableError(MessageError):
     """What cannot be read as a rank table, or as a description of hosts; the text is the user's line."""
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(NamedTuple):
     """One NPU. ``ip`` is that of its own network card, empty where it is not known."""
 
     device_id: int
@@ -34,16 +32,14 @@ class Device:
     rank: int
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(NamedTuple):
     """One machine; ``name`` is what the table calls its id, usually its address."""
 
     name: str
     devices: tuple[Device, ...]
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """A machine of which a table is to be made: its NPUs by number, and their addresses as far as known."""
 
     name: str
@@ -54,11 +50,10 @@ class Host:
 def build(hosts: Sequence[Host]) -> tuple[Server, ...]:
     """Ranks numbered through the hosts in their order, and within a host by the number of the NPU."""
     ranks = itertools.count()
-    servers = (
-        (host.name, (Device(one, host.addresses.get(one, ""), next(ranks)) for one in sorted(host.devices)))
-        for host in hosts
+    return tuple(
+        Server(name, tuple(Device(each, addresses.get(each, ""), next(ranks)) for each in sorted(devices)))
+        for name, devices, addresses in hosts
     )
-    return tuple(Server(name, tuple(devices)) for name, devices in servers)
 
 
 def dump(servers: Sequence[Server], form: str = CURRENT) -> str:
@@ -66,11 +61,8 @@ def dump(servers: Sequence[Server], form: str = CURRENT) -> str:
     content: dict[str, Any] = {"status": "completed"}
     if form == CURRENT:
         listed = [
-            {
-                "server_id": server.name,
-                "device": [{**_device(device), "rank_id": str(device.rank)} for device in server.devices],
-            }
-            for server in servers
+            {"server_id": name, "device": [{**_device(each), "rank_id": str(each.rank)} for each in devices]}
+            for name, devices in servers
         ]
         content |= {"version": "1.0", "server_count": str(len(servers)), "server_list": listed}
     else:
@@ -80,7 +72,7 @@ def dump(servers: Sequence[Server], form: str = CURRENT) -> str:
 
 def _group(servers: Sequence[Server]) -> dict[str, Any]:
     """Ranks have no number of their own in the older form: they are counted in the order of the file."""
-    placed = ((device, server.name) for server in servers for device in server.devices)
+    placed = ((device, name) for name, devices in servers for device in devices)
     by_rank = sorted(placed, key=lambda one: one[0].rank)
     instances: list[dict[str, Any]] = []
     for device, name in by_rank:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from migrator.language import MessageError
 
@@ -49,21 +49,20 @@ class ShellLine:
     ``assignments`` are the words ``NAME=value`` before it, ``starters`` those such as nohup.
     """
 
-    before: str
-    assignments: tuple[str, ...]
-    starters: tuple[str, ...]
-    words: tuple[str, ...]
-    redirections: str
-    after: str
-    signs: Mapping[str, str]
+    before: str = ""
+    assignments: tuple[str, ...] = ()
+    starters: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    redirections: str = ""
+    after: str = ""
+    signs: Mapping[str, str] = field(default_factory=dict)
 
     def quoted(self, word: str) -> str:
         """A word for a shell: its text quoted, its signs as they were written."""
-        signs = self.signs
-        if not any(char in signs for char in word):
+        if not any(char in self.signs for char in word):
             return shlex.quote(word)
-        parts = re.split(f"([{''.join(signs)}])", word)
-        return "".join(signs[part] if part in signs else shlex.quote(part) for part in parts if part)
+        parts = re.split(f"([{''.join(self.signs)}])", word)
+        return "".join(self.signs.get(part) or shlex.quote(part) for part in parts if part)
 
     def shown(self, text: str) -> str:
         """A text in which signs are what they stand for."""
@@ -78,7 +77,7 @@ def split_line(text: str, wanted: Callable[[str], bool]) -> ShellLine | None:
     reader = _Reader(text)
     while reader.at < len(text):
         command = reader.command()
-        if command is not None and command.words and wanted(command.words[0]):
+        if command.words and wanted(command.words[0]):
             return command
         operator = _OPERATOR.match(text, reader.at)
         # Behind a command stands an operator, or a comment.
@@ -94,19 +93,15 @@ class _Reader:
         self.at = 0
         self.signs: dict[str, str] = {}
 
-    def command(self) -> ShellLine | None:
+    def command(self) -> ShellLine:
         """The command that begins here, up to the operator behind it."""
         first = end = self._blank()
-        words: list[str] = []
-        assignments: list[str] = []
-        starters: list[str] = []
-        redirections: list[str] = []
+        words, assignments, starters, redirections = list[str](), list[str](), list[str](), list[str]()
         while self.at < len(self.text) and not _OPERATOR.match(self.text, self.at):
-            if self.text[self.at] == "#":
-                break
             start = self.at
-            redirection = _REDIRECTION.match(self.text, start)
-            if redirection:
+            if self.text[start] == "#":
+                break
+            if redirection := _REDIRECTION.match(self.text, start):
                 self.at = redirection.end()
                 self._blank()
                 self._text()
@@ -116,22 +111,13 @@ class _Reader:
                 if not words and self.text[start : self.at] in _RESERVED:
                     first = end = self._blank()
                     continue
-                if not words and _ASSIGNMENT.match(word):
-                    assignments.append(word)
-                elif not words and word in _STARTERS:
-                    starters.append(word)
-                else:
-                    words.append(word)
+                kind = assignments if _ASSIGNMENT.match(word) else starters if word in _STARTERS else words
+                (words or kind).append(word)
             end = self.at
             self._blank()
+        before, after, written = self.text[:first], self.text[end:], " ".join(redirections)
         return ShellLine(
-            self.text[:first],
-            tuple(assignments),
-            tuple(starters),
-            tuple(words),
-            " ".join(redirections),
-            self.text[end:],
-            self.signs,
+            before, tuple(assignments), tuple(starters), tuple(words), written, after, self.signs
         )
 
     def _blank(self) -> int:

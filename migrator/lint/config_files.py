@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from migrator.files.errors import Unreadable, shown
-from migrator.files.gitignore import repository
+from migrator.files.patterns import repository
 from migrator.files.source import read_settings
 from migrator.language import N_, _
 from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values

@@ -119,7 +119,7 @@ def _below(
     native: Callable[[str, Path], None],
 ) -> Iterator[Target]:
     from migrator.files.discover import kind_of_file, listing, walk
-    from migrator.files.gitignore import GitIgnore
+    from migrator.files.patterns import GitIgnore
     from migrator.native.files import is_native
 
     ignore = GitIgnore(top)

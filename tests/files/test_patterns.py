@@ -7,8 +7,7 @@ from typing import Callable
 
 import pytest
 
-from migrator.files.gitignore import GitIgnore
-from migrator.files.patterns import matcher
+from migrator.files.patterns import GitIgnore, matcher
 from tests.timing import bounded, grows_evenly
 
 _NAMES: tuple[Callable[[int], str], ...] = (
