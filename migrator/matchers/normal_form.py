@@ -18,7 +18,7 @@ from itertools import chain, takewhile
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import bare_name
+from migrator.names.tree import bare_name, hands_on
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*\Z")
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type_as", "contiguous"})
@@ -45,6 +45,7 @@ _OPERATORS = {
     ast.MatMult: "matmul",
     ast.FloorDiv: "floordiv",
 }
+_COMPUTING = frozenset({"matmul", "square", "pow", "add", "mul", "sub", "div"})
 _EITHER_ORDER = frozenset({"add", "mul"})
 _OTHER_LIBRARIES = frozenset({"math", "numpy", "jax", "tensorflow"})
 _DEEPEST = 12
@@ -168,10 +169,10 @@ class _Reader:
             is_variable = self.index is None and _VARIABLE.match(node.id)
             return made("variable" if is_variable else "name", node.id)
         if isinstance(node, ast.Constant):
-            value = node.value
-            return made(
-                "constant", repr(float(value) if isinstance(value, int) and value is not True else value)
+            value = (
+                float(node.value) if isinstance(node.value, int) and node.value is not True else node.value
             )
+            return made("constant", repr(value))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self.term(node.operand, depth + 1)
             if inner.kind == "constant" and not inner.label.startswith("-"):
@@ -199,47 +200,41 @@ class _Reader:
         return text if text.split(".")[0] in ("torch", "math", "numpy") else ""
 
     def _call(self, node: ast.Call, depth: int) -> Term:
+        def term(part: ast.expr) -> Term:
+            return self.term(part, depth + 1)
+
         if self.index is None and isinstance(node.func, ast.Name) and node.func.id == "within":
-            return Term("within", "", (self.term(node.args[0], depth + 1),), node)
-        arguments = [a for a in node.args if not isinstance(a, ast.Starred)]
-        keywords = [k for k in node.keywords if k.arg]
-        if len(arguments) + len(keywords) != len(node.args) + len(node.keywords):
-            return Term("other", str(id(node)), (), node)
-        name = self._qualified(node.func)
+            return Term("within", "", (term(node.args[0]),), node)
+        name, other = self._qualified(node.func), Term("other", str(id(node)), (), node)
+        if hands_on(node):
+            return other
         last = name.rpartition(".")[2] if name else bare_name(node.func)
-        last = _SPELLINGS.get(last, last)
+        last, rest = _SPELLINGS.get(last, last), node.args
         if name.startswith("torch.") or not isinstance(node.func, ast.Attribute):
             if name.split(".")[0] in _OTHER_LIBRARIES:
-                return Term("call", name, tuple(self.term(a, depth + 1) for a in arguments), node)
-            itself = arguments[:1] or [k.value for k in keywords if k.arg in ("input", "tensors")]
-            rest = arguments[1:]
+                return Term("call", name, tuple(map(term, node.args)), node)
+            itself = rest[:1] or [each.value for each in node.keywords if each.arg in ("input", "tensors")]
+            rest = rest[1:]
         else:
-            itself, rest = [node.func.value], arguments
+            itself = [node.func.value]
         if not itself or not last:
-            return Term("other", str(id(node)), (), node)
-        receiver = self.term(itself[0], depth + 1)
+            return other
+        receiver = term(itself[0])
         if last in _CASTS:
             return Term("cast", "", (receiver,), node)
-        given = {}
-        parameters = _PARAMETERS.get(last, ())
-        for place, value in enumerate(rest):
-            given[parameters[place] if place < len(parameters) else str(place)] = self.term(value, depth + 1)
-        for keyword in keywords:
+        places = dict(enumerate(_PARAMETERS.get(last, ())))
+        given = {places.get(place, str(place)): term(value) for place, value in enumerate(rest)}
+        for keyword in node.keywords:
             if keyword.value is not itself[0]:
                 label = _SPELLINGS.get(str(keyword.arg), str(keyword.arg))
-                given[label] = self.term(keyword.value, depth + 1)
-        if last == "matmul" and len(given) == 1:
-            return Term("operator", "matmul", (receiver, *given.values()), node)
-        if last in ("add", "mul", "sub", "div") and list(given) == ["0"]:
-            return _squared(Term("operator", last, (receiver, given["0"]), node))
-        if last == "square" and not given:
-            return Term("operator", "square", (receiver,), node)
-        if last == "pow" and len(given) == 1:
-            return _squared(Term("operator", "pow", (receiver, *given.values()), node))
+                given[label] = term(keyword.value)
+        if last in _COMPUTING and len(given) == (0 if last == "square" else 1):
+            # x.add(y, alpha=2) is another one, and so is x.add(other=y) for all that is known.
+            if last in ("matmul", "square", "pow") or "0" in given:
+                return _squared(Term("operator", last, (receiver, *given.values()), node))
         labels = sorted(given)
-        return Term(
-            "call", f"{last}({','.join(labels)})", (receiver, *(given[label] for label in labels)), node
-        )
+        parts = (receiver, *(given[label] for label in labels))
+        return Term("call", f"{last}({','.join(labels)})", parts, node)
 
     def assigned(self, node: ast.Name) -> tuple[Term, ast.Assign] | None:
         """What a name was last assigned before it is read, and the statement that does it."""

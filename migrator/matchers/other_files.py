@@ -62,8 +62,7 @@ _FORMS = {"cuda": "npu", "nccl": "hccl"}
 def is_candidate(name: str) -> bool:
     """Whether a file's name says that it may hold something about CUDA."""
     path = PurePosixPath(name)
-    suffix = path.suffix.lower()
-    return suffix in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
+    return path.suffix.lower() in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
 
 
 def look_at(entry: Entry, operators: Catalog, foreign: Foreign = ()) -> Result | None:
@@ -102,9 +101,8 @@ def examine(name: str, data: bytes, operators: Catalog, foreign: Foreign = ()) -
     what = _what_of_cuda(data, findings)
     if suffix in _SCRIPTS and _MENTION.search(data):
         findings = (*findings, *find_lines(text))
-    before = _(_LEFT)
-    if suffix == ".lock":
-        before = _("lock file: generate it again for the migrated requirements")
+    lock = N_("lock file: generate it again for the migrated requirements")
+    before = _(lock if suffix == ".lock" else _LEFT)
     return Result(name, findings=findings, left=f"{before}; {what}") if what else None
 
 
@@ -124,9 +122,9 @@ def _what_of_cuda(data: bytes, launchers: Sequence[Finding]) -> str:
         line = data.count(b"\n", 0, found.start()) + 1
         words = {match.decode("ascii") for match in _MENTION.findall(data)}
         return _("mentions {words} (first in line {line})", words=", ".join(sorted(words)[:4]), line=line)
-    first = next(iter(launchers), None)
-    about = {"api": first.api, "line": first.line} if first else {}
-    return _("starts programs with {api} (first in line {line})", **about) if about else ""
+    for first in launchers[:1]:
+        return _("starts programs with {api} (first in line {line})", api=first.api, line=first.line)
+    return ""
 
 
 def with_mentions(result: Result, document: Document, foreign: Foreign = ()) -> Result:
@@ -167,36 +165,28 @@ def beside_python(notebook: Notebook) -> Result | None:
                 findings += [item._replace(cell=cell.number, line=number, end_line=number) for item in lines]
     if not found:
         return None
-    about = {"listed": ", ".join(sorted(words)[:4]), "found": found[0]}
-    left = _(
-        "parts that are not Python are left unchanged; mentions {listed} (first in cell {found})", **about
-    )
+    said = N_("parts that are not Python are left unchanged; mentions {listed} (first in cell {found})")
+    left = _(said, listed=", ".join(sorted(words)[:4]), found=found[0])
     return Result(shown(notebook.name), findings=tuple(findings), left=left)
 
 
 def _use(use: Use) -> Finding:
     """A library of CUDA in a source, or the launch of a kernel."""
-    times = _(" ({count} times)", count=use.count) if use.count > 1 else ""
+    about = {"name": use.name, "times": _(" ({count} times)", count=use.count) if use.count > 1 else ""}
     if use.route:
-        code, message = "NPU656", _("{name} is used{times}", name=use.name, times=times)
-    else:
-        code, message = "NPU657", _("kernel {name} is started{times}", name=use.name, times=times)
-    advice = use.route or _(
-        "It is needed only by its kernel: write an Ascend C kernel, or use torch's operators."
-    )
-    return _at(code, use.name, use.line, message, advice, "info")
+        return _at("NPU656", use.name, use.line, _("{name} is used{times}", **about), use.route, "info")
+    advice = _("It is needed only by its kernel: write an Ascend C kernel, or use torch's operators.")
+    return _at("NPU657", use.name, use.line, _("kernel {name} is started{times}", **about), advice, "info")
 
 
 def _finding(operator: Operator) -> Finding:
-    if operator.kind == "kernel":
-        message = f"CUDA kernel {operator.name}"
-    else:
+    message = f"CUDA kernel {operator.name}"
+    if operator.kind != "kernel":
         message = _("operator {name} for Python: {reason}", name=operator.name, reason=operator.reason)
     advice = _("Use PyTorch or torch_npu operators instead, or write an Ascend C operator.")
     if operator.npu:
         advice = _("An implementation for NPUs is among the sources: build the extension with it.")
-    severity: Severity = "info" if operator.npu else "error"
-    return _at("NPU652", operator.name, operator.line, message, advice, severity)
+    return _at("NPU652", operator.name, operator.line, message, advice, "info" if operator.npu else "error")
 
 
 def find_lines(text: str) -> Iterator[Finding]:
@@ -223,29 +213,19 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     known = env_vars.look_up(found["name"])
     if known is None or known.npu == known.name:
         return
-    value = (found["value"] or "").strip("\"'")
-    severity: Severity = "warning"
-    advice = known.advice
-    if not known.npu:
-        severity, message = "info", known.on_npus()
-    elif not value or env_vars.carries_over(known, value):
+    value, advice = (found["value"] or "").strip("\"'"), known.advice
+    message = known.on_npus(_("; the values differ"))
+    if known.npu and (not value or env_vars.carries_over(known, value)):
         message = known.on_npus()
         advice = _("Write {npu}{value}.", npu=known.npu, value="=" + value if value else "")
-    elif known.same_values:
+    elif known.npu and known.same_values:
         message = known.refuses(value)
-    else:
-        message = known.on_npus(_("; the values differ"))
+    severity: Severity = "warning" if known.npu else "info"
     yield _at(VARIABLE, known.name, line, message, advice, severity, found.start("name"))
 
 
 def _at(
-    code: str,
-    api: str,
-    line: int,
-    message: str,
-    advice: str,
-    severity: Severity,
-    column: Optional[int] = None,
+    code: str, api: str, line: int, message: str, advice: str, severity: Severity, column: int | None = None
 ) -> Finding:
     """A finding at a place in a line; without a column at a line of a source."""
     start, end = (1, 1) if column is None else (column + 1, column + 1 + len(api))

@@ -61,8 +61,7 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
     if goes_by == "modules":
         return Written.may_be_of_module
     # Words of other things than names are written elsewhere, too: an argument's.
-    in_names = goes_by == "names" and starting_words(rule) <= set(".".join(rule.match).split("."))
-    if not in_names:
+    if goes_by != "names" or not starting_words(rule) <= set(".".join(rule.match).split(".")):
         return None
     return Written.may_end_torch if roots(rule) == {"torch"} else Written.may_end
 
@@ -72,10 +71,8 @@ def may_be_given(rule: Rule, text: str) -> bool:
     open_ends = " or " in rule.where or any(name.endswith("*") for name in rule.match)
     asked = () if rule.on != ("call",) or open_ends else _ASKED.findall(rule.where)
     names = set(map(_last_part, rule.match)) if asked else set()
-    return all(
-        any(may_give(text, name, [argument], rule.positions.get(argument)) for name in names)
-        for argument in asked
-    )
+    places = [(argument, rule.positions.get(argument)) for argument in asked]
+    return all(any(may_give(text, name, [argument], at) for name in names) for argument, at in places)
 
 
 def roots(rule: Rule) -> frozenset[str]:

@@ -53,42 +53,35 @@ def _rule(kind: str, rule: Entry) -> Entry | str:
     old, new = str(rule.get("old_name", "")), str(rule.get("new_name", ""))
     if not old or not new:
         return "old_name and new_name are needed"
-    parent = str(rule.get("parent_module", ""))
     if kind == "ModuleNameModifyRule":
+        parent = str(rule.get("parent_module", ""))
         before, after = (".".join(filter(None, (parent, name))) for name in (old, new))
-        return _renamed(f"{before}.*", f"{after}.*", f"the module {before} is {after}")
-    if "." not in old:
+        message, match, replace = f"the module {before} is {after}", f"{before}.*", f"{after}.*"
+    elif "." not in old:
         return f"{old!r} has no module, and would be any function of that name: write it as package.{old}"
-    return _renamed(old, new if "." in new else f"{old.rpartition('.')[0]}.{new}", f"{old} is {new}")
+    else:
+        message, match, replace = f"{old} is {new}", old, new
+        replace = new if "." in new else f"{old.rpartition('.')[0]}.{new}"
+    options = {"needs_npu": "npu" in replace}
+    return _entry(match, message, kind="name", replace=replace, options=options)
 
 
-def _renamed(match: str, replace: str, message: str) -> Entry:
-    return _entry("name", match, message, {"needs_npu": "npu" in replace}, replace=replace)
-
-
-def _entry(kind: str, match: str, message: str, options: Entry, **more: str) -> Entry:
+def _entry(match: str, message: str, **more: Any) -> Entry:
     said = {"name": "own-rule", "fix": "safe", "summary": message, "message": message}
-    return {**said, "kind": kind, "match": match, "options": options, **more}
+    return {**said, "match": match, **more}
 
 
 def _argument(rule: Entry) -> Entry | str:
     function, new = str(rule.get("func_name", "")), str(rule.get("arg_new", ""))
     place, keyword = rule.get("arg_idx", -1), str(rule.get("arg_keyword") or "")
-    if not function or (not keyword and not (isinstance(place, int) and place >= 0)):
+    has_place = isinstance(place, int) and place >= 0
+    if not function or not (keyword or has_place):
         return "func_name, and arg_idx or arg_keyword, are needed"
     if not new:
         return f"it takes an argument of {function} away: there is no rule for that, change it by hand"
-    message = f"{keyword or f'argument {place}'} of {function} is {new}"
     name = keyword or "argument"
-    before = (
-        [f"argument_{number}" for number in range(place)] if isinstance(place, int) and place >= 0 else ["*"]
-    )
+    before = [f"argument_{number}" for number in range(place)] if has_place else ["*"]
     query: Entry = {"on": "call", "args": [*before, name], "where": f"not off({name!r})"}
-    query["do"] = f"put({name!r}, {new!r})"
-    entry = _entry(
-        "",
-        function if "." in function else f".{function}",
-        message,
-        {} if "npu" in new else {"needs_npu": False},
-    )
-    return {key: value for key, value in entry.items() if key != "kind"} | query
+    query.update(do=f"put({name!r}, {new!r})", options={} if "npu" in new else {"needs_npu": False})
+    message = f"{keyword or f'argument {place}'} of {function} is {new}"
+    return _entry(function if "." in function else f".{function}", message, **query)

@@ -59,109 +59,89 @@ def _expressions(context: FileContext, rule: PatternRule, holders: set[ast.AST |
     patterns = [compiled(text) for text in rule.match]
     others = [compiled(text) for text in rule.options.not_where]
     words, seen = starting_words(rule), set[ast.AST]()
-    for anchor in context.index.calls:
-        around = ancestors(context.index, anchor) if called_name(anchor) in words else ()
-        for node in islice(around, _LEVELS + 1):
-            outcome = _first(context.index, patterns, node)
-            if outcome is None:
-                continue
-            known_better = _first(context.index, others, node) is not None
-            defined = _defined_as(context, rule, node)
-            holder = context.index.function_of(node)
-            if not known_better and (defined or not rule.options.only_defined):
-                edits = _rewriting(context, rule, node, outcome)
-                if node not in seen and (edits or holder not in holders):
-                    seen.add(node)
-                    holders.add(holder)
-                    kind, name = defined or ("special", rule.name)
-                    form, own = {"def": "function"}.get(kind, kind), rule.replace.startswith("torch_npu.")
-                    yield found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
-            break
+    index, own = context.index, rule.replace.startswith("torch_npu.")
+    for anchor in (each for each in index.calls if called_name(each) in words):
+        around = islice(ancestors(index, anchor), _LEVELS + 1)
+        outcomes = ((each, _first(index, patterns, each)) for each in around)
+        node, outcome = next((each for each in outcomes if each[1] is not None), (anchor, None))
+        if outcome is None or _first(index, others, node) is not None:
+            continue
+        defined, holder = _defined_as(index, rule, node), index.function_of(node)
+        if defined or not rule.options.only_defined:
+            edits = _rewriting(index, rule, node, outcome)
+            if node not in seen and (edits or holder not in holders):
+                seen.add(node)
+                holders.add(holder)
+                form, name = defined or ("special", rule.name)
+                yield found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
 
 
 def _first(index: ModuleIndex, patterns: Iterable[Term], node: ast.expr) -> PatternMatch | None:
     return next((outcome for p in patterns if (outcome := matched(index, p, node)) is not None), None)
 
 
-def _defined_as(context: FileContext, rule: PatternRule, node: ast.AST) -> tuple[str, str] | None:
-    """The definition around a node that one of the rule's ``definitions`` names: its kind and name."""
-    function, owner = context.index.function_of(node), context.index.class_of(node)
-    around = (("def", getattr(function, "name", "")), ("class", getattr(owner, "name", "")))
-    patterns = rule.options.definitions
-    return next(
-        ((kind, name) for kind, name in around if any(_is_called(p, kind, name) for p in patterns)), None
-    )
+def _defined_as(index: ModuleIndex, rule: PatternRule, node: ast.AST) -> tuple[str, str] | None:
+    """The definition around a node that one of the rule's ``definitions`` names: its form and name."""
+    around = (index.function_of(node), index.class_of(node))
+    return next((_form(each) for each in around if each is not None and _is_named(rule, each)), None)
 
 
-def _is_called(pattern: str, kind: str, name: str) -> bool:
-    wanted, _, glob = pattern.partition(" ")
-    return wanted == kind and fnmatchcase(name, glob)
+def _form(node: Function | ast.ClassDef) -> tuple[str, str]:
+    return "class" if isinstance(node, ast.ClassDef) else "function", node.name
+
+
+def _is_named(rule: PatternRule, node: Function | ast.ClassDef) -> bool:
+    """Whether one of the rule's ``definitions`` names a definition."""
+    kind = "class" if isinstance(node, ast.ClassDef) else "def"
+    return any(fnmatchcase(f"{kind} {node.name}", pattern) for pattern in rule.options.definitions)
 
 
 def _by_name(context: FileContext, rule: PatternRule, holders: set[ast.AST | None]) -> Iterator[Match]:
-    definitions = rule.options.definitions
-    needed, unwanted = rule.options.body, rule.options.body_not
-    index = context.index
-    for node in (*index.classes, *index.functions) if definitions else ():
-        kind = "class" if isinstance(node, ast.ClassDef) else "def"
-        if not any(_is_called(pattern, kind, node.name) for pattern in definitions):
-            continue
+    needed, unwanted, index = rule.options.body, rule.options.body_not, context.index
+    for node in (each for each in (*index.classes, *index.functions) if _is_named(rule, each)):
         words = identifiers(index.segment(node).partition(node.name)[2])
         if (needed and words.isdisjoint(needed)) or not words.isdisjoint(unwanted):
             continue
         if any(inner in holders for inner in ast.walk(node)):
             continue
-        start = index.start(node)
-        end = start + len(f"{'async def' if isinstance(node, ast.AsyncFunctionDef) else kind} {node.name}")
-        form = "class" if kind == "class" else "function"
-        span = (start, end)
-        said = rule.message or rule.summary
-        message = _("by its name, {name} may be this:  {message}", name=node.name, message=said)
-        yield found(
-            context, rule, node, api=node.name, form=form, certainty=ONLY_BY_NAME, span=span, message=message
-        )
+        start, (form, name) = index.start(node), _form(node)
+        keyword = "class" if form == "class" else "def"
+        keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else keyword
+        span, said = (start, start + len(f"{keyword} {name}")), rule.message or rule.summary
+        message = _("by its name, {name} may be this:  {message}", name=name, message=said)
+        certainty = ONLY_BY_NAME
+        yield found(context, rule, node, api=name, form=form, certainty=certainty, span=span, message=message)
 
 
-def _rewriting(context: FileContext, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> list[Edit]:
+def _rewriting(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> list[Edit]:
     """The edits that put the replacement there, and take away the assignment that only it needed."""
-    if not rule.replace or outcome.casts or not _fits_rule(context, rule, node, outcome):
+    if not rule.replace or outcome.casts or not _fits_rule(index, rule, node, outcome):
         return []
-    index = context.index
     torch = index.module_scope.bindings.get("torch", ())
     is_package = bool(torch) and all(binding.name == "torch" for binding in torch)
     if rule.replace.startswith("torch.") and not is_package:
         return []
-    used = _WORD.findall(rule.replace)
-    texts = {}
+    used, texts = _WORD.findall(rule.replace), {}
     for name, term in outcome.variables.items():
-        if name not in used:
-            continue
-        simple = isinstance(term.node, _SIMPLE)
-        if not simple and used.count(name) > 1:
-            return []
-        segment = index.segment(term.node)
-        if "\n" in segment or not segment:
-            return []
-        alone = simple or isinstance(term.node, ast.Call)
-        texts[name] = segment if alone else f"({segment})"
+        simple, segment = isinstance(term.node, _SIMPLE), index.segment(term.node)
+        if name in used:
+            if (not simple and used.count(name) > 1) or "\n" in segment or not segment:
+                return []
+            texts[name] = segment if simple or isinstance(term.node, ast.Call) else f"({segment})"
     before = _folded(index, node, outcome)
-    if before is None:
-        return []
     text = _WORD.sub(lambda word: texts.get(word.group(), word.group()), rule.replace)
-    return [*before, Edit(index.start(node), index.end(node), text)]
+    return [] if before is None else [*before, Edit(index.start(node), index.end(node), text)]
 
 
-def _fits_rule(context: FileContext, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:
+def _fits_rule(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:
     plain = (outcome.variables[name].node for name in rule.options.plain)
     if not all(isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)) for value in plain):
         return False
-    beside = rule.options.beside
-    if beside:
-        function = context.index.function_of(node)
-        if function is None or identifiers(context.index.segment(function)).isdisjoint(beside):
-            return False
+    function, beside = index.function_of(node), rule.options.beside
+    if beside and (function is None or identifiers(index.segment(function)).isdisjoint(beside)):
+        return False
     return all(
-        any(_returns(context.index, f, patterns) for f in context.index.functions if f.name == name)
+        any(_returns(index, each, patterns) for each in index.functions if each.name == name)
         for name, patterns in rule.options.defined.items()
     )
 
