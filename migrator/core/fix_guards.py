@@ -131,7 +131,9 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
     operators = operator_uses(index, [item.node for item in used]) if used else set()
     fixed = [item.node for item in matches if item.finding.fix] if operators else []
     asking = {node for node in fixed if avoids_operators(choices(index, node), operators)}
-    asking = {node for node in asking if not _is_for_more(index, node, fixed)}
+    # A question for any device that is also what chooses one: its way has other places that change.
+    several = (node for node in asking if getattr(node, "attr", "") in QUESTIONS)
+    asking -= {node for node in several if any(is_inside(index, it, _skipped(index, node)) for it in fixed)}
     if not asking:
         return matches
     skipped = [each for node in asking for each in _skipped(index, node)]
@@ -156,14 +158,6 @@ def _less(item: Match, severity: Severity) -> Match:
 
 def _skipped(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
     return [each for choice in choices(index, node) for each in choice.skipped]
-
-
-def _is_for_more(index: ModuleIndex, node: ast.AST, fixed: list[ast.AST]) -> bool:
-    """Whether a question for any device is also what chooses one: its way has other places that change."""
-    if getattr(node, "attr", "") not in QUESTIONS:
-        return False
-    skipped = _skipped(index, node)
-    return any(is_inside(index, other, skipped) for other in fixed)
 
 
 def judged(index: ModuleIndex, matches: list[Match]) -> list[Match]:

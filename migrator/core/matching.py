@@ -147,8 +147,11 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     replaced = {key for item in made if (key := (item.finding.api, item.finding.span)) in asked}
     reported = [item for item in reported if not _is_settled(item, edits, removals, replaced, rules)]
     for place, item in enumerate(made):
-        if shared and needs_import(item):  # here and now, as two findings take twice the memory of one
-            made[place] = _with_imports(item, shared)
+        fix = item.finding.fix
+        if (
+            shared and fix and needs_import(item)
+        ):  # here and now, as two findings take twice the memory of one
+            made[place] = item._replace(finding=item.finding._replace(fix=fix._replace(imports=shared)))
     return Choice(*map(_findings, (made, [*reported, *refused], imports, waiting)))
 
 
@@ -213,12 +216,6 @@ def _is_settled(
     if getattr(rules.every[item.finding.code].options, "verdict", "") != "unclear":
         return False
     return any(start <= edit.start and edit.end <= end for edit in edits)
-
-
-def _with_imports(item: Match, imports: tuple[Edit, ...]) -> Match:
-    fix = item.finding.fix
-    assert fix is not None
-    return item._replace(finding=item.finding._replace(fix=fix._replace(imports=imports)))
 
 
 def _parsing(context: FileContext, made: list[Match]) -> tuple[list[Match], list[Match]]:

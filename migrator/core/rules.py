@@ -142,7 +142,11 @@ class Rules:
             if (apis[source] if (source := rule.finder.words_from) in apis else _file_fits(rule, words))
             and may_be_given(rule, text)
         ]
-        triggers = frozenset(self._triggers(rules)).union(*apis.values())
+        triggers = frozenset().union(
+            *(self._words[rule.code] for rule in rules if not _reads_text(rule)),
+            *(self._line_words.get(rule.code, frozenset()) | line_words(rule) for rule in rules),
+            *apis.values(),
+        )
         if self._of_entries and "torch" in words:
             return [*rules, *self._of_entries], triggers | {"torch"}
         return rules, triggers
@@ -176,7 +180,8 @@ class Rules:
             if rule.finder.settled or _reads_text(rule):
                 continue
             by_names = rule.finder.goes_by == "names" and not (rule.on and rule.words)
-            if not self._words_of(rule).isdisjoint(apart if by_names else words):
+            known = self._other_words if rule.finder.other else self._words
+            if not known.get(rule.code, frozenset()).isdisjoint(apart if by_names else words):
                 return True
             if by_names and any(rule.fits(name) for name in names):
                 return True
@@ -185,9 +190,6 @@ class Rules:
     def asks_for(self, word: str) -> bool:
         """Whether a rule about Python starts from a word."""
         return any(word in self._words[rule.code] for rule in self._of_python if not _reads_text(rule))
-
-    def _words_of(self, rule: Rule) -> frozenset[str]:
-        return self._other_words[rule.code] if rule.finder.other else self._words.get(rule.code, frozenset())
 
     def _learn(self, project: Project) -> None:
         """Start from names that only the project knows too."""
@@ -207,12 +209,6 @@ class Rules:
             for place, rule in enumerate(self._of_python):
                 for word in self._words[rule.code]:
                     self._starts.setdefault(word, []).append(place)
-
-    def _triggers(self, rules: list[Rule]) -> set[str]:
-        words = set().union(*(self._words[rule.code] for rule in rules if not _reads_text(rule)))
-        return words.union(
-            *(self._line_words.get(rule.code, frozenset()) | line_words(rule) for rule in rules)
-        )
 
 
 _made: dict[Settings, Rules] = {}

@@ -171,7 +171,8 @@ def _looked_up(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> I
         in_environment = setting.kind == "variable" and not setting.reads
         if setting.kind != "key" and not in_environment:
             continue
-        name = setting.name if in_environment else _last_key(setting.name)
+        keys = (part for part in reversed(setting.name.split(".")) if not part.isdecimal())
+        name = setting.name if in_environment else next(keys, setting.name)
         span = setting.value_span or setting.name_span
         line = after.lines.line_of(span[0])
         if _OF_CUDA.match(value) and (after.name, line) not in trees.told:
@@ -184,10 +185,6 @@ def _looked_up(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> I
                 yield _finding(
                     "key compared with CUDA", after, span, value, name=name, value=value, where=where
                 )
-
-
-def _last_key(name: str) -> str:
-    return next((part for part in reversed(name.split(".")) if not part.isdecimal()), name)
 
 
 def _compared_with_cuda(programs: Programs, name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache
-from itertools import takewhile
+from posixpath import commonprefix
 from typing import NamedTuple, Optional
 
 from migrator.language import _
@@ -236,7 +236,10 @@ class _Graph:
         known = [found for found in placed if not found[1].owner or found[1].owner == name]
         if len(known) < 2:
             return known
-        shared = [_shared_folders(file, found[0].name) for found in known]
+        folders = [(file.split("/")[:-1], found[0].name.split("/")[:-1]) for found in known]
+        shared = [
+            1000 if found[0].name == file else len(commonprefix(pair)) for pair, found in zip(folders, known)
+        ]
         most = max(shared)
         return [found for found, depth in zip(known, shared) if depth == most]
 
@@ -245,10 +248,3 @@ def _is_cuda_name(name: str) -> bool:
     from migrator.native.functions import is_cuda_name  # which takes 20 ms to load
 
     return is_cuda_name(name)
-
-
-def _shared_folders(first: str, second: str) -> int:
-    if first == second:
-        return 1000
-    same = (one == other for one, other in zip(first.split("/")[:-1], second.split("/")[:-1]))
-    return sum(takewhile(bool, same))

@@ -149,14 +149,11 @@ class Programs:
         if not named[0].endswith(".py"):
             return ""
         places = (posixpath.normpath(posixpath.join(folder, name)) for folder in folders for name in named)
-        found = next((place for place in places if place in self.files), "")
-        return found or self._only(named)
-
-    def _only(self, named: Iterable[str]) -> str:
-        """The one file whose name ends so; empty where there are several."""
-        ends = ["/" + posixpath.normpath(name) for name in named if not name.startswith(("..", "/"))]
-        found = [file for file in self.files if any(f"/{file}".endswith(end) for end in ends)]
-        return found[0] if len(found) == 1 else ""
+        if found := next((place for place in places if place in self.files), ""):
+            return found
+        ends = tuple("/" + posixpath.normpath(name) for name in named if not name.startswith(("..", "/")))
+        alike = [file for file in self.files if f"/{file}".endswith(ends)]
+        return alike[0] if len(alike) == 1 else ""
 
     @cached_property
     def _every(self) -> ProgramFiles:

@@ -27,6 +27,8 @@ _OPTIMIZERS = frozenset({"optimizer", "optim"})
 # What programs measure with NumPy; an accuracy is a number or a tensor, as often as not.
 _MEASURES = r"(?i:(?:(?:best|max|mean)_?)?(?:rank_?|m?iou|map|dice|f1|auc|psnr|ssim|pred|score|fitness)\d*)"
 _IMPORTS_NUMPY = rb"(?m:^[ \t]*(?:import|from) numpy\b)"
+_NUMBERS = ("float", "int", "item", "round", "len")  # what gives one of Python's numbers
+_MOVES = ("to", "cuda", "npu", "cpu")
 _NUMPY = ("np", "numpy")
 _PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
 
@@ -148,7 +150,7 @@ class _Assigned:
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
         if self._numpy and re.fullmatch(_MEASURES, name):
-            known = any(_is_number(each) for each in sources) or all(
+            known = any(called_name(each) in _NUMBERS for each in sources) or all(
                 isinstance(each, ast.Constant) for each in sources
             )
             return None if sources and known else N_("a measure, by its name, which may be a NumPy value")
@@ -156,7 +158,8 @@ class _Assigned:
             loaded = any(called_name(each) in _LOADERS for each in sources)
             return None if loaded else N_("settings, by their name, which may be an object")
         if is_module_name(name):
-            made = not sources or any(_makes_module(each) for each in sources)
+            names = [called_name(each) for each in sources]  # of a class, or of what moves it
+            made = not sources or any(each[:1].isupper() or each in _MOVES for each in names)
             return N_("a module, by its name") if made else None
         return N_("an optimizer, by its name") if name in _OPTIMIZERS else None
 
@@ -184,17 +187,6 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, FUNCTIONS):
             stack += reversed(children(node))
-
-
-def _makes_module(value: ast.expr) -> bool:
-    """Whether a value is made by a class, or moved."""
-    name = called_name(value)
-    return name[:1].isupper() or name in ("to", "cuda", "npu", "cpu")
-
-
-def _is_number(value: ast.expr) -> bool:
-    """Whether a value is, by how it is written, one of Python's numbers."""
-    return isinstance(value, ast.Call) and called_name(value) in ("float", "int", "item", "round", "len")
 
 
 def _is_plain(value: ast.expr) -> bool:

@@ -103,7 +103,9 @@ def _program(every: ProgramFiles, files: Mapping[str, FileRows], named: dict[str
     """The program of some files, with its calls at module level, or in a function that is named twice."""
     options: dict[str, Option] = {}
     for rows in files.values():
-        options.update({option.dest: option for option in (*rows.options, *_of_libraries(rows))})
+        of_libraries = (name for full in rows.names for name in table("parsers").get(full, ()))
+        made = (Option(name, (name,), name.lstrip("-").replace("-", "_")) for name in of_libraries)
+        options.update({option.dest: option for option in (*rows.options, *made)})
     calls = [call for rows in files.values() for call in rows.calls]
     around = {call.function for call in calls if call.function}
     used = {
@@ -111,12 +113,6 @@ def _program(every: ProgramFiles, files: Mapping[str, FileRows], named: dict[str
     }
     kept = (call for call in calls if not call.function or call.function in used)
     return _Program(every, files, options, tuple(kept))
-
-
-def _of_libraries(rows: FileRows) -> Iterator[Option]:
-    """The options of parsers that libraries make."""
-    for name in (name for full in rows.names for name in table("parsers").get(full, ())):
-        yield Option(name, (name,), name.lstrip("-").replace("-", "_"))
 
 
 def _way(program: _Program, mended: bool) -> StartWay:
