@@ -148,9 +148,7 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     reported = [item for item in reported if not _is_settled(item, edits, removals, replaced, rules)]
     for place, item in enumerate(made):
         fix = item.finding.fix
-        if (
-            shared and fix and needs_import(item)
-        ):  # here and now, as two findings take twice the memory of one
+        if shared and fix and needs_import(item):  # at once: two findings take twice the memory of one
             made[place] = item._replace(finding=item.finding._replace(fix=fix._replace(imports=shared)))
     return Choice(*map(_findings, (made, [*reported, *refused], imports, waiting)))
 

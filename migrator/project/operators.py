@@ -236,12 +236,11 @@ class _Graph:
         known = [found for found in placed if not found[1].owner or found[1].owner == name]
         if len(known) < 2:
             return known
-        folders = [(file.split("/")[:-1], found[0].name.split("/")[:-1]) for found in known]
-        shared = [
-            1000 if found[0].name == file else len(commonprefix(pair)) for pair, found in zip(folders, known)
-        ]
-        most = max(shared)
-        return [found for found, depth in zip(known, shared) if depth == most]
+        if here := [found for found in known if found[0].name == file]:
+            return here
+        folders = ((file.split("/")[:-1], found[0].name.split("/")[:-1]) for found in known)
+        shared = [len(commonprefix(pair)) for pair in folders]
+        return [found for found, depth in zip(known, shared) if depth == max(shared)]
 
 
 def _is_cuda_name(name: str) -> bool:
