@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
+
+from tests.cli.results import rows, write
 
 TRAIN = """\
 import argparse
@@ -23,12 +24,7 @@ x = torch.ones(2, device=args.on).to(args.where)
 
 
 def project(folder: Path, script: str, train: str = TRAIN, name: str = "scripts/run.sh") -> Path:
-    source = folder / "project"
-    (source / "tools").mkdir(parents=True)
-    (source / "tools/train.py").write_text(train)
-    (source / name).parent.mkdir(parents=True, exist_ok=True)
-    (source / name).write_text(script)
-    return source
+    return write(folder / "project", {"tools/train.py": train, name: script})
 
 
 def migrated(npumigrate, source: Path, *options: str) -> tuple[str, list[dict[str, str]]]:
@@ -36,10 +32,9 @@ def migrated(npumigrate, source: Path, *options: str) -> tuple[str, list[dict[st
     out = source.parent / "out"
     npumigrate("-i", source, "-o", out, "-v", "2.6", *options)
     result = out / "project_msft"
-    with open(result / "migration_report/manual_review.csv", encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    review = rows(result / "migration_report/manual_review.csv")
     text = (source / "scripts/run.sh").exists() and (result / "scripts/run.sh").read_text()
-    return text or "", [row for row in rows if row["Rule"].startswith("NPU94")]
+    return text or "", [row for row in review if row["Rule"].startswith("NPU94")]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +67,9 @@ def test_a_value_changes_where_the_program_takes_it_so(
 
 def test_a_value_that_the_result_refuses_is_an_error(npumigrate, tmp_path: Path) -> None:
     source = project(tmp_path, "python tools/train.py --where cuda --mode slow --on cuda:0\n")
-    script, rows = migrated(npumigrate, source, "--ignore", "NPU412")
+    script, left = migrated(npumigrate, source, "--ignore", "NPU412")
     assert "--where cuda" in script
-    assert [(row["File"], row["Rule"], row["Severity"], row["Message"]) for row in rows] == [
+    assert [(row["File"], row["Rule"], row["Severity"], row["Message"]) for row in left] == [
         ("scripts/run.sh", "NPU940", "error", "tools/train.py accepts npu, cpu for --where, not cuda"),
         (
             *("scripts/run.sh", "NPU940", "warning"),
@@ -86,19 +81,18 @@ def test_a_value_that_the_result_refuses_is_an_error(npumigrate, tmp_path: Path)
 def test_a_manifest_is_compared_with_the_program_too(npumigrate, tmp_path: Path) -> None:
     manifest = "containers:\n- command: [python, tools/train.py, --where, cuda]\n"
     source = project(tmp_path, manifest, name="job.yaml")
-    _, rows = migrated(npumigrate, source, "--ignore", "NPU412")
-    assert [(row["File"], row["Start Line"], row["Rule"]) for row in rows] == [("job.yaml", "2", "NPU940")]
+    _, left = migrated(npumigrate, source, "--ignore", "NPU412")
+    assert [(row["File"], row["Start Line"], row["Rule"]) for row in left] == [("job.yaml", "2", "NPU940")]
 
 
 def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: Path) -> None:
     from migrator.migrate.consistency import Trees, mismatches
     from migrator.project.programs import Programs
 
-    before = project(tmp_path / "a", "python tools/train.py --where cpu --kernel x --odd\n")
+    line = "python tools/train.py --where cpu --kernel x --odd\n"
+    before = project(tmp_path / "a", line)
     after = project(
-        tmp_path / "b",
-        "python tools/train.py --where cpu --kernel x --odd\n",
-        TRAIN.replace('parser.add_argument("--kernel", default="plain")\n', ""),
+        tmp_path / "b", line, TRAIN.replace('parser.add_argument("--kernel", default="plain")\n', "")
     )
     trees = Trees(
         Programs({"tools/train.py": before / "tools/train.py"}),
@@ -115,10 +109,7 @@ def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: P
 @pytest.mark.parametrize(
     ("ignored", "message"),
     [
-        (
-            "NPU410",
-            "CUDA_LAUNCH_BLOCKING is set here, and tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING",
-        ),
+        ("NPU410", "CUDA_LAUNCH_BLOCKING is set here, and tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING"),
         (
             "NPU401",
             "ASCEND_LAUNCH_BLOCKING is set here, and tools/train.py:11 still reads CUDA_LAUNCH_BLOCKING",
@@ -127,19 +118,20 @@ def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: P
 )
 def test_a_variable_has_one_name(npumigrate, tmp_path: Path, ignored: str, message: str) -> None:
     source = project(tmp_path, "export CUDA_LAUNCH_BLOCKING=1\npython tools/train.py\n")
-    _, rows = migrated(npumigrate, source, "--ignore", ignored)
-    assert [(row["Rule"], row["Message"]) for row in rows] == [("NPU942", message)]
+    _, left = migrated(npumigrate, source, "--ignore", ignored)
+    assert [(row["Rule"], row["Message"]) for row in left] == [("NPU942", message)]
 
 
 def test_a_horovodrun_line_becomes_the_launchers(npumigrate, tmp_path: Path) -> None:
     train = TRAIN + "x.requires_grad_().sum().backward()\n"
-    source = tmp_path / "project"
-    source.mkdir()
-    (source / "train.py").write_text(train.replace("import os", "import os\nimport horovod.torch as hvd"))
     line = "horovodrun -np 2 -H localhost:2 python train.py --where cuda --on=cuda:0\n"
     first = 'cd "$(dirname "$0")" || exit\n'
-    (source / "run.sh").write_text(first + line + "horovodrun -np 2 python $X/train.py\n")
-    (source / "sub.sh").write_text("cd sub || exit\n" + line)
+    files = {
+        "train.py": train.replace("import os", "import os\nimport horovod.torch as hvd"),
+        "run.sh": first + line + "horovodrun -np 2 python $X/train.py\n",
+        "sub.sh": "cd sub || exit\n" + line,
+    }
+    source = write(tmp_path / "project", files)
     npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
     assert (tmp_path / "out/project_msft/run_distributed_npu.sh").exists()
     assert (tmp_path / "out/project_msft/run.sh").read_text().splitlines() == [
@@ -153,18 +145,18 @@ def test_a_horovodrun_line_becomes_the_launchers(npumigrate, tmp_path: Path) -> 
 
 def test_safe_fixes_alone_leave_both_sides(npumigrate, tmp_path: Path) -> None:
     source = project(tmp_path, "python tools/train.py --where cuda --on cuda\n")
-    script, rows = migrated(npumigrate, source, "--safe-only")
+    script, left = migrated(npumigrate, source, "--safe-only")
     assert (
         script == "python tools/train.py --where cuda --on npu\n"
     )  # --on goes into a device and nowhere else
-    assert rows == []
+    assert left == []
 
 
 def test_a_result_that_fits_together_is_left_in_peace(npumigrate, tmp_path: Path) -> None:
     text = "export CUDA_LAUNCH_BLOCKING=1\nW=cuda\npython tools/train.py --where $W --mode slow --on cuda\n"
-    script, rows = migrated(npumigrate, project(tmp_path, text))
+    script, left = migrated(npumigrate, project(tmp_path, text))
     assert script == text.replace("CUDA_", "ASCEND_").replace("cuda", "npu")
-    assert rows == []
+    assert left == []
 
 
 ARGUMENTS = """\
@@ -223,21 +215,21 @@ def test_sys_argv_is_an_argument_too(npumigrate, tmp_path: Path) -> None:
 def test_cuda_in_what_python_looks_up_is_found_at_the_end(npumigrate, tmp_path: Path) -> None:
     source = project(tmp_path, "export RUN_ON=cuda\npython tools/train.py d cuda\n", ARGUMENTS)
     (source / "a.yaml").write_text("place: cuda\nlabel: cuda\n")
-    _, rows = migrated(npumigrate, source, "--ignore", "NPU412,NPU413,NPU427")
-    assert [(row["File"], row["Rule"], row["Start Line"]) for row in rows] == [
+    _, left = migrated(npumigrate, source, "--ignore", "NPU412,NPU413,NPU427")
+    assert [(row["File"], row["Rule"], row["Start Line"]) for row in left] == [
         ("a.yaml", "NPU943", "1"),
         ("scripts/run.sh", "NPU943", "1"),
         ("scripts/run.sh", "NPU940", "2"),
     ]
-    assert rows[2]["Message"] == "tools/train.py accepts npu, cpu for device, not cuda"
+    assert left[2]["Message"] == "tools/train.py accepts npu, cpu for device, not cuda"
 
 
 def test_a_key_that_python_compares_with_cuda_alone_is_found(npumigrate, tmp_path: Path) -> None:
     train = 'import torch\nconfig = {}\nif config["device"] not in ("cuda", "cpu"):\n    raise SystemExit\n'
     source = project(tmp_path, "python tools/train.py\n", train + "torch.cuda.init()\n")
     (source / "a.yaml").write_text("device: cuda\n")
-    _, rows = migrated(npumigrate, source, "--ignore", "NPU121,NPU122")
-    assert [(row["File"], row["Rule"], row["Message"]) for row in rows] == [
+    _, left = migrated(npumigrate, source, "--ignore", "NPU121,NPU122")
+    assert [(row["File"], row["Rule"], row["Message"]) for row in left] == [
         ("a.yaml", "NPU945", "device is npu here, and tools/train.py:4 compares it with CUDA names only")
     ]
     assert migrated(npumigrate, source, "--overwrite")[1] == []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.cli.results import rows
 
 HOROVOD = """\
 import torch
@@ -41,9 +42,8 @@ def broken(project: Path) -> Path:
 
 
 def skipped(result: Path) -> list[tuple[str, str]]:
-    with (result / "migration_report" / "skipped_files.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = [(row["File"], row["Reason"]) for row in csv.DictReader(file)]
-    return [row for row in rows if "internal" in row[1]]
+    found = ((row["File"], row["Reason"]) for row in rows(result / "migration_report" / "skipped_files.csv"))
+    return [row for row in found if "internal" in row[1]]
 
 
 GONE = "internal error, file left unchanged: KeyError('gone')"

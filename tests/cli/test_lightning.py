@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from tests.cli.results import python_files, rows, write
 
 MODEL = "import pytorch_lightning as pl\n\n\nclass Net(pl.LightningModule):\n    pass\n"
 TRAIN = (
@@ -20,23 +19,24 @@ FILES = {"acme/__init__.py": "", "acme/net.py": MODEL, "train.py": TRAIN, "conf/
 IMPORT = "import ascend_lightning\n"
 
 
-def migrate(folder: Path, files: Mapping[str, str], *options: str, name: str = "p") -> Path:
-    for file, text in files.items():
-        (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name / file).write_text(text)
-    command = [sys.executable, "-m", "migrator", name, "-o", "out", "-v", "2.6", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return folder / "out" / f"{name}_msft"
+@pytest.fixture
+def migrate(npumigrate, tmp_path: Path):
+    """Migrates a project of these files; gives the folder of the result."""
+
+    def command(files: Mapping[str, str], *options: str, name: str = "p") -> Path:
+        answer = npumigrate(write(tmp_path / name, files), "-o", tmp_path / "out", "-v", "2.6", *options)
+        assert answer.code == 0, answer.err
+        return tmp_path / "out" / f"{name}_msft"
+
+    return command
 
 
 def rules_in(result: Path, table: str) -> list[str]:
-    text = (result / "migration_report" / f"{table}.csv").read_text(encoding="utf-8-sig")
-    return [row["Rule"] for row in csv.DictReader(text.splitlines())]
+    return [row["Rule"] for row in rows(result / "migration_report" / f"{table}.csv")]
 
 
-def test_the_file_with_the_trainer_imports_the_module(tmp_path: Path) -> None:
-    result = migrate(tmp_path, FILES)
+def test_the_file_with_the_trainer_imports_the_module(migrate) -> None:
+    result = migrate(FILES)
     assert (result / "train.py").read_text() == TRAIN.replace("Net\n\n\ndef", f"Net\n{IMPORT}\n\ndef", 1)
     assert (result / "acme/net.py").read_text() == MODEL
     assert (result / "conf/trainer.yaml").read_text() == SETTINGS
@@ -49,18 +49,18 @@ def test_the_file_with_the_trainer_imports_the_module(tmp_path: Path) -> None:
     }
 
 
-def test_in_a_package_the_module_lies_beside_what_is_imported(tmp_path: Path) -> None:
+def test_in_a_package_the_module_lies_beside_what_is_imported(migrate) -> None:
     text = "import pytorch_lightning as pl\nfrom . import data\n\ntrainer = pl.Trainer(accelerator='gpu')\n"
-    result = migrate(tmp_path, {"acme/__init__.py": "", "acme/data.py": "", "acme/run.py": text})
+    result = migrate({"acme/__init__.py": "", "acme/data.py": "", "acme/run.py": text})
     assert "from . import ascend_lightning\n" in (result / "acme/run.py").read_text()
     assert (result / "acme/ascend_lightning.py").is_file()
 
 
-def test_a_second_migration_changes_nothing(tmp_path: Path) -> None:
-    first = migrate(tmp_path, FILES)
-    files = {path.relative_to(first).as_posix(): path.read_text() for path in first.rglob("*.py")}
-    second = migrate(tmp_path, files, name="again")
-    assert {path.relative_to(second).as_posix(): path.read_text() for path in second.rglob("*.py")} == files
+def test_a_second_migration_changes_nothing(migrate) -> None:
+    first = migrate(FILES)
+    files = python_files(first)
+    second = migrate(files, name="again")
+    assert python_files(second) == files
     assert rules_in(second, "change_list") == []
 
 
@@ -76,9 +76,9 @@ def test_a_second_migration_changes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_where_it_does_not_help_nothing_is_added(
-    tmp_path: Path, more: Mapping[str, str], options: tuple[str, ...]
+    migrate, more: Mapping[str, str], options: tuple[str, ...]
 ) -> None:
-    result = migrate(tmp_path, {**FILES, **more}, *options)
+    result = migrate({**FILES, **more}, *options)
     assert IMPORT not in (result / "train.py").read_text()
     added = result / "ascend_lightning.py"
     assert not added.exists() or added.read_text() == "mine = 1\n"
@@ -86,6 +86,6 @@ def test_where_it_does_not_help_nothing_is_added(
     assert ("NPU429" in rules_in(result, "unsupported_api")) == reads_settings
 
 
-def test_what_uses_no_trainer_gets_nothing(tmp_path: Path) -> None:
-    result = migrate(tmp_path, {"net.py": MODEL, "run.py": "import net\n"})
+def test_what_uses_no_trainer_gets_nothing(migrate) -> None:
+    result = migrate({"net.py": MODEL, "run.py": "import net\n"})
     assert not (result / "ascend_lightning.py").exists()

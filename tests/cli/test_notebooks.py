@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
+
+from tests.cli.results import rows
 
 CELLS = [
     ("markdown", "Runs on `cuda`"),
@@ -21,11 +22,6 @@ BROKEN = ("code", "torch.cuda.init(\n")
 def notebook(cells: list[tuple[str, str]]) -> str:
     content = [{"cell_type": kind, "metadata": {}, "source": text.splitlines(True)} for kind, text in cells]
     return json.dumps({"cells": content, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
-
-
-def rows(report: Path) -> list[dict[str, str]]:
-    with report.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture

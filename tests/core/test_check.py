@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import json
 import sys
 from dataclasses import replace
 from typing import Any, cast
@@ -13,7 +12,6 @@ import pytest
 
 from migrator.core.check import _NUL, Converted, _Check, _check_compiles, _unparsed, check, every_fix, no_fix
 from migrator.core.rules import Rules
-from migrator.files.document import document as read_document
 from migrator.files.source import Source
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble
 from migrator.names.index import ModuleIndex
@@ -23,7 +21,6 @@ from migrator.project.project import Project
 from tests.checking import document
 from tests.matchers.migrating import engine, migrate
 
-CELLS = ["from __future__ import annotations\n", "from __future__ import annotations\nawait x\n"]
 RUNNING = ".".join(map(str, sys.version_info[:2]))
 
 
@@ -191,15 +188,6 @@ def test_a_mistake_of_ours_is_told_from_one_in_the_input() -> None:
         assert raised.value.lineno == (2 if item is fine else 1)
 
 
-def test_the_cells_of_a_notebook_are_compiled_one_by_one() -> None:
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": each} for each in CELLS]
-    data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
-    book = read_document(data, "a.ipynb")
-    _check_compiles(book, Result("a.ipynb"))
-    with pytest.raises(SyntaxError, match="'return' outside function"):  # what is wrong with the result
-        _check_compiles(book, Result("a.ipynb", text="return\n"))
-
-
 def test_a_file_of_a_type_that_has_no_reader_is_only_marked() -> None:
     item = document("a.yaml", "backend: nccl\n")
     item = replace(item, content=Source("a.yaml", item.text, type="other"))
@@ -294,27 +282,6 @@ def test_of_a_converted_text_fixes_have_no_edits_about_the_input() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("a.py", "import torch\ntorch.cuda.synchronize()\n"), ("c.yaml", "backend: nccl\n")]
-)
-def test_what_matchers_are_given(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Any] = []
-
-    def noting(context: Any, _chosen: object, _rules: object) -> Any:
-        given.append(context)
-        return ([], 0) if name == "a.py" else []
-
-    monkeypatch.setattr("migrator.core.check.match_rules", noting)
-    monkeypatch.setattr("migrator.core.check.match_rules_in_text", noting)
-    rules, project = engine("2.6", hardware="A2"), Project(files=1)
-    assert check(document(name, text), rules, project).findings == ()
-    (context,) = given
-    assert (context.index.name if name == "c.yaml" else context.name) == name
-    assert (context.version.text, context.hardware) == ("2.6.0", "A2")
-    assert context.project is project
-    assert context.vocabularies() == rules.vocabularies(project)
-
-
 def test_what_a_fix_inserted_is_told_from_a_place_without_width() -> None:
     way = _Check(document("a.py", "one\ntwo\n"), engine("2.6"), Project(), every_fix)
     way.map = way.map.then([Edit(4, 4, "more\n")])
@@ -351,3 +318,23 @@ def test_places_are_those_of_the_input_where_a_conversion_moved_them() -> None:
     (inserted,) = [item.fix for item in result.findings if item.code == "NPU700"]
     assert inserted
     assert inserted.after == "from acme import a"  # the whole line that has it
+
+
+CLONED = "import torch\nwindow = torch._foreach_clone(3)\n"
+
+
+def unknown(edit: Edit) -> list[int]:
+    """The lines of NPU504 (nothing is known of _foreach_clone)."""
+    converted = Converted(CLONED, (edit,))
+    result = check(
+        document("example.py", CLONED), engine("2.6", select=("NPU504",)), Project(), converted=converted
+    )
+    return [finding.line for finding in result.findings if finding.code == "NPU504"]
+
+
+def test_what_a_conversion_wrote_is_no_finding() -> None:
+    assert unknown(Edit(13, 13, "other = torch._foreach_clone(4)\n")) == [2]
+
+
+def test_what_a_conversion_kept_is_one() -> None:
+    assert unknown(Edit(13, len(CLONED) - 1, "if window:\n    window = torch._foreach_clone(3)")) == [2]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 
 import pytest
 
+from migrator.core.check import check
+from migrator.core.fix_guards import judged
+from migrator.findings.finding import Finding
+from migrator.matchers.context import Match
+from migrator.names.index import ModuleIndex
+from migrator.project.operators import Catalog, Module, Operator
 from migrator.project.project import Project
-from tests.checking import migrate_text
-from tests.matchers.migrating import engine, migrated
+from tests.checking import document, migrate_text
+from tests.matchers.migrating import engine, migrate, migrated
 
 
 @pytest.mark.parametrize(
@@ -93,10 +100,88 @@ def test_why_a_fix_is_not_made(text: str, reason: str) -> None:
     assert (result.text is None) == bool(reason)
 
 
-def test_a_file_with_one_for_npus_beside_it_is_left() -> None:
-    text = "import torch\ntorch.cuda.synchronize()\n"
-    result = migrate_text(engine("2.6"), "a.py", text, Project(twins=frozenset({"a.py"})))
-    (found,) = result.findings
-    assert (result.text, found.fix) == (None, None)
-    assert found.message.endswith("; left unchanged: the project has a separate file for NPUs")
-    assert migrate_text(engine("2.6"), "b.py", text, Project(twins=frozenset({"a.py"}))).text
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("HERE", "blocker"),
+        ("def f():\n    HERE", "error"),
+        ("try:\n    HERE\nexcept RuntimeError:\n    pass", "warning"),
+        ("try:\n    HERE\nexcept Exception:\n    pass", "warning"),
+        ("try:\n    HERE\nexcept Exception:\n    raise", "blocker"),
+        ("try:\n    HERE\nexcept KeyError:\n    pass", "error"),
+        ("def f():\n    with suppress(OSError):\n        HERE", "warning"),
+        ("try:\n    def f():\n        HERE\nexcept RuntimeError:\n    pass", "error"),
+    ],
+)
+def test_the_place_decides(text: str, severity: str) -> None:
+    call = "subprocess.run(['nvidia-smi'])"
+    (finding,) = migrate("import subprocess\n" + text.replace("HERE", call) + "\n").findings
+    assert (finding.code, finding.severity) == ("NPU600", severity)
+
+
+def test_an_import_that_the_rule_has_judged_is_no_less_where_something_is_caught() -> None:
+    tree = "def f():\n    try:\n        import a\n        b()\n    except OSError:\n        pass\n"
+    index = ModuleIndex(tree, ("a", "b"))
+    nodes = [node for node in ast.walk(index.tree) if isinstance(node, (ast.Import, ast.Call))]
+    finding = Finding("NPU600", "m", 1, 1, 1, 1, severity="blocker")
+    found = judged(index, [Match(finding, node, False) for node in nodes])
+    assert {type(item.node): item.finding.severity for item in found} == {
+        ast.Import: "error",
+        ast.Call: "warning",
+    }
+
+
+FUSED = Module("fused", {"leaky": Operator("bound", "leaky", "fused.cpp", 1)})
+PROJECT = Project(operators=Catalog(modules={"fused": FUSED}))
+IMPORT = "import fused\n"
+TRIED = "try:\n    import fused\nexcept ImportError:\n    fused = None\n"
+ASKED = "def f(x):\n    if x.is_cuda:\n        return fused.leaky(x)\n    return x * 2\n"
+FOR_MORE = (
+    "def f(x):\n    if torch.cuda.is_available():\n        x = x.cuda()\n"
+    "        return fused.leaky(x)\n    return x * 2\n"
+)
+NOT_ASKED = "def f(x):\n    if x.is_cuda:\n        x.cuda()\n    return fused.leaky(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "stays", "severities"),
+    [
+        (IMPORT + ASKED, True, ["fused blocker", ".is_cuda info", "fused.leaky info"]),
+        (TRIED + ASKED, True, ["fused warning", ".is_cuda info", "fused.leaky info"]),
+        # one operator is reached all the same, so the import is not made less
+        (
+            f"{TRIED}{ASKED}def g(x):\n    return fused.leaky(x)\n",
+            True,
+            ["fused error", ".is_cuda info", "fused.leaky info", "fused.leaky error"],
+        ),
+        (
+            IMPORT + ASKED.replace(".is_cuda", ".device.type == 'cuda'"),
+            True,
+            ["fused blocker", "cuda info", "fused.leaky info"],
+        ),
+        # what else is fixed in the file is
+        (
+            f"{IMPORT}{ASKED}torch.cuda.synchronize()\n",
+            False,
+            ["fused blocker", ".is_cuda info", "fused.leaky info", "torch.cuda.synchronize error"],
+        ),
+        # the question also chooses what is moved
+        (
+            IMPORT + FOR_MORE,
+            False,
+            ["fused blocker", "torch.cuda.is_available error", ".cuda error", "fused.leaky error"],
+        ),
+        (IMPORT + NOT_ASKED, False, ["fused blocker", ".is_cuda error", ".cuda error", "fused.leaky error"]),
+    ],
+)
+def test_what_the_other_way_avoids(text: str, stays: bool, severities: list[str]) -> None:
+    result = check(document("a.py", f"import torch\n{text}"), engine("2.6"), PROJECT)
+    assert (result.text is None) == stays
+    found = [item for item in result.findings if item.api != "torch_npu"]
+    assert [f"{item.api} {item.severity}" for item in found] == severities
+    for item in found:
+        reason = "left unchanged: it selects CUDA operators, and NPUs take the other branch"
+        assert item.message.endswith(reason) == (item.severity == "info" and item.code != "NPU653")
+        assert not item.message.startswith(("None", "{"))
+        less = item.code == "NPU653" and item.severity in ("info", "warning")
+        assert item.message.endswith("; NPUs take the other branch") == less

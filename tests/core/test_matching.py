@@ -87,12 +87,6 @@ def test_no_string_is_left_alone_where_none_is_looked_at() -> None:
     assert migrate("import torch\nx = {'cuda': torch.cuda}\n", select=("NPU1",)).left_alone == 1
 
 
-def test_with_transfer_the_import_is_of_its_rule() -> None:
-    text = "import torch\nif __name__ == '__main__':\n    print(torch.cuda.is_available())\n"
-    (found,) = migrate(text, transfer=True).findings
-    assert (found.code, found.fixed) == ("NPU902", True)
-
-
 @pytest.mark.parametrize(
     ("text", "version", "expected"),
     [

@@ -88,12 +88,6 @@ def test_the_vocabularies_have_what_the_project_adds() -> None:
         assert (vocabulary.keys, vocabulary.libraries) == (set(), set())
 
 
-def test_a_mode_starts_at_torch_where_no_other_rule_does() -> None:
-    settings = Settings(version="2.6", select=("NPU101",))
-    assert not Rules(settings).is_relevant("import torch")
-    assert Rules(settings._replace(transfer=True)).is_relevant("import torch")
-
-
 @pytest.mark.parametrize(("frameworks", "codes"), [(("torch",), ["NPU450"]), (("mindspore",), [])])
 def test_the_rules_of_other_files_are_those_of_the_frameworks_of_the_project(
     frameworks: tuple[str, ...], codes: list[str]
