@@ -26,12 +26,7 @@ MODULE = "a module, by its name"
         ("o = parser.parse_args()\ndef f():\n    torch.save({'o': o}, p)", "options of argparse", "o", "o"),
         ("best = np.mean(scores)\ntorch.save({'best': best}, p)", NUMPY, "best", "best"),
         ("state = {'at': 1, 'np': np.random.get_state()}\ntorch.save(state, p)", NUMPY, "np", "at np"),
-        (
-            "torch.save({'rng': {'py': random.getstate(), 'np': numpy.random.get_state()}}, p)",
-            NUMPY,
-            "rng",
-            "rng",
-        ),
+        ("torch.save({'rng': {'p': r.getstate(), 'np': numpy.random.get_state()}}, p)", NUMPY, "rng", "rng"),
         ("torch.save({'rng': {'py': random.getstate(), 'torch': torch.get_rng_state()}}, p)", "", "", ""),
         ("utils.save_on_master({'args': args}, p)", OPTIONS, "args", "args"),
         ("self.base.save_checkpoint({'args': args}, p)", OPTIONS, "args", "args"),
