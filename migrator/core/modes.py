@@ -12,6 +12,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.npu_import import imports_package, insert_import, names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
+from migrator.names.goes_to import behind_lists
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, head_lines
 
@@ -68,9 +69,7 @@ def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) ->
 
 
 def _is_compared(index: ModuleIndex, node: ast.AST) -> bool:
-    holder = index.parent(node)
-    while isinstance(holder, (ast.Tuple, ast.List, ast.Set)):
-        holder = index.parent(holder)
+    holder = behind_lists(index, node).holder
     is_text = isinstance(node, (ast.Constant, ast.JoinedStr))
     return is_text and (isinstance(holder, ast.Compare) or called_name(holder) in ("startswith", "endswith"))
 

@@ -16,6 +16,7 @@ from migrator.names.device_context import (
     is_searched_pattern,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
+from migrator.names.goes_to import behind_lists
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import String, called_name
 
@@ -145,8 +146,6 @@ def _is_searched_for(index: ModuleIndex, node: String) -> bool:
 
 def _is_compared_with_type(index: ModuleIndex, node: String) -> bool:
     """Whether a string is compared with ``x.type()``, by itself or in a list."""
-    parent = index.parent(node)
-    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
-        parent = index.parent(parent)
-    operands = [parent.left, *parent.comparators] if isinstance(parent, ast.Compare) else []
+    holder = behind_lists(index, node).holder
+    operands = [holder.left, *holder.comparators] if isinstance(holder, ast.Compare) else []
     return any(called_name(operand) == "type" for operand in operands)

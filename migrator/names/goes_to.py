@@ -114,6 +114,12 @@ def behind_choices(index: ModuleIndex, node: ast.AST) -> Sink:
     return behind_choices(index, sink.holder) if sink.kind in _HANDING_ON else sink
 
 
+def behind_lists(index: ModuleIndex, node: ast.AST) -> Sink:
+    """What takes a value, or the list, the tuple or the set that it is in."""
+    sink = taken_by(index, node)
+    return behind_lists(index, sink.holder) if sink.kind == ELEMENT else sink
+
+
 def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:
     """The places that take a value: behind choices and lists, and where the one name is read that it gets."""
     seen: set[ast.AST] = set()

@@ -33,6 +33,7 @@ from migrator.matchers.context import FileContext, Match, instead_of, put_around
 from migrator.matchers.kinds.method import HOLDS_COMPARISON, called_to, compared_type
 from migrator.matchers.packs import Rule
 from migrator.names.device_strings import written
+from migrator.names.goes_to import ARGUMENT, CASE, COMPARED, INDEXED, KEY, LOOK_UP, behind_lists
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, called_name, hands_on, parse, root, walk
 from migrator.names.what_is import is_class_of_torch
@@ -261,16 +262,10 @@ def _is_pattern(node: ast.AST | None) -> bool:
 
 def _asks(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a string is compared with the name of a device, and puts nothing there."""
-    child, parent = node, index.parent(node)
-    while isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
-        child, parent = parent, index.parent(parent)
-    if isinstance(parent, ast.Dict):
-        return child in parent.keys
-    if isinstance(parent, ast.Call):
-        return child in parent.args and called_name(parent) in _TESTS
-    if isinstance(parent, ast.keyword):
-        return parent.arg == "choices"
-    return isinstance(parent, (ast.Compare, ast.Subscript)) or _is_pattern(parent)
+    sink = behind_lists(index, node)
+    if sink.kind == ARGUMENT:
+        return sink.name == "choices" or (sink.place >= 0 and called_name(sink.holder) in _TESTS)
+    return sink.kind in (COMPARED, KEY, LOOK_UP, INDEXED, CASE)
 
 
 # -- ``.cuda()`` and ``.is_cuda`` of tensors and modules
