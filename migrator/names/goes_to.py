@@ -117,7 +117,7 @@ def behind_choices(index: ModuleIndex, node: ast.AST) -> Sink:
 def behind_lists(index: ModuleIndex, node: ast.AST) -> Sink:
     """What takes a value, or the list, the tuple or the set that it is in."""
     sink = taken_by(index, node)
-    return behind_lists(index, sink.holder) if sink.kind == ELEMENT else sink
+    return behind_lists(index, sink.holder) if sink.kind == "element" else sink
 
 
 def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:

@@ -33,7 +33,7 @@ from migrator.matchers.context import FileContext, Match, instead_of, put_around
 from migrator.matchers.kinds.method import HOLDS_COMPARISON, called_to, compared_type
 from migrator.matchers.packs import Rule
 from migrator.names.device_strings import written
-from migrator.names.goes_to import ARGUMENT, CASE, COMPARED, INDEXED, KEY, LOOK_UP, behind_lists
+from migrator.names.goes_to import behind_lists
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, called_name, hands_on, parse, root, walk
 from migrator.names.what_is import is_class_of_torch
@@ -263,9 +263,9 @@ def _is_pattern(node: ast.AST | None) -> bool:
 def _asks(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a string is compared with the name of a device, and puts nothing there."""
     sink = behind_lists(index, node)
-    if sink.kind == ARGUMENT:
+    if sink.kind == "argument":
         return sink.name == "choices" or (sink.place >= 0 and called_name(sink.holder) in _TESTS)
-    return sink.kind in (COMPARED, KEY, LOOK_UP, INDEXED, CASE)
+    return sink.kind in ("compared", "key", "look-up", "indexed", "case")
 
 
 # -- ``.cuda()`` and ``.is_cuda`` of tensors and modules
