@@ -22,8 +22,8 @@ from migrator.files.staging import remove, staging_prefix
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def kinds(root: Path, exclude: tuple[str, ...] = (), avoid: Path | None = None) -> list[tuple[str, str]]:
-    return [(entry.name, entry.kind) for entry in discover(root, exclude, avoid)]
+def kinds(root: Path, exclude: tuple[str, ...] = (), avoid: Path | None = None) -> list[str]:
+    return [f"{entry.name} {entry.kind}" for entry in discover(root, exclude, avoid)]
 
 
 def make(root: Path, *names: str) -> None:
@@ -36,20 +36,12 @@ def make(root: Path, *names: str) -> None:
 def test_names_come_in_order_and_folders_before_what_they_hold(tmp_path: Path) -> None:
     make(tmp_path, "b.py", "a/z.pyi", "a/b/c.pyw", "a.py", "A.PY", "a/b.txt", "notes")
     (tmp_path / "empty").mkdir()
-    expected = [
-        ("A.PY", "python"),
-        ("a", "folder"),
-        ("a/b", "folder"),
-        ("a/b/c.pyw", "python"),
-        ("a/b.txt", "file"),
-        ("a/z.pyi", "python"),
-        ("a.py", "python"),
-        ("b.py", "python"),
-        ("empty", "folder"),
-        ("notes", "file"),
-    ]
+    expected = ["A.PY python", "a folder", "a/b folder", "a/b/c.pyw python", "a/b.txt file"]
+    expected += ["a/z.pyi python", "a.py python", "b.py python", "empty folder", "notes file"]
     assert kinds(tmp_path) == expected
-    assert [entry.path for entry in discover(tmp_path)] == [tmp_path / name for name, _ in expected]
+    assert [f"{entry.path} {entry.kind}" for entry in discover(tmp_path)] == [
+        f"{tmp_path}/{each}" for each in expected
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,43 +66,25 @@ def test_a_script_without_extension_is_python_by_its_first_line(
     (tmp_path / "train").write_bytes(start)
     (tmp_path / "train.sh").write_bytes(start)
     other = "text" if start.startswith((b"#!/bin/sh", b"#!/opt")) else "file"
-    assert kinds(tmp_path) == [("train", "python" if is_python else other), ("train.sh", "text")]
+    assert kinds(tmp_path) == [f"train {'python' if is_python else other}", "train.sh text"]
 
 
 def test_version_control_is_copied_and_never_python(tmp_path: Path) -> None:
     make(tmp_path, ".git/HEAD", ".git/hooks/check.py", ".github/check.py")
     (tmp_path / ".git/hooks/pre-commit").write_bytes(b"#!/usr/bin/env python\n")
     assert kinds(tmp_path) == [
-        (".git", "folder"),
-        (".git/HEAD", "file"),
-        (".git/hooks", "folder"),
-        (".git/hooks/check.py", "file"),
-        (".git/hooks/pre-commit", "file"),
-        (".github", "folder"),
-        (".github/check.py", "python"),
+        *(".git folder", ".git/HEAD file", ".git/hooks folder", ".git/hooks/check.py file"),
+        *(".git/hooks/pre-commit file", ".github folder", ".github/check.py python"),
     ]
 
 
 def test_caches_and_environments_are_left_out(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        "a/__pycache__/a.pyc",
-        ".mypy_cache/x.py",
-        "venv/pyvenv.cfg",
-        "venv/lib/torch.py",
-        "my/conda-meta/x",
-    )
-    make(tmp_path, "node_modules/gyp/a.py", "env/a.py", "pkg.egg-info/PKG-INFO")
+    make(tmp_path, "a/__pycache__/a.pyc", ".mypy_cache/x.py", "venv/pyvenv.cfg", "venv/lib/torch.py")
+    make(tmp_path, "my/conda-meta/x", "node_modules/gyp/a.py", "env/a.py", "pkg.egg-info/PKG-INFO")
     found = kinds(tmp_path)
-    assert [name for name, kind in found if kind == "skipped"] == [
-        ".mypy_cache",
-        "a/__pycache__",
-        "my",
-        "venv",
-    ]
-    assert ("node_modules/gyp/a.py", "python") in found
-    assert ("env/a.py", "python") in found
-    assert ("pkg.egg-info/PKG-INFO", "file") in found
+    skipped = [each for each in found if each.endswith(" skipped")]
+    assert skipped == [f"{name} skipped" for name in (".mypy_cache", "a/__pycache__", "my", "venv")]
+    assert {"node_modules/gyp/a.py python", "env/a.py python", "pkg.egg-info/PKG-INFO file"} <= {*found}
     assert {entry.reason for entry in discover(tmp_path) if entry.kind == "skipped"} == {
         "tool cache: not copied",
         "virtual environment: not copied",
@@ -120,31 +94,19 @@ def test_caches_and_environments_are_left_out(tmp_path: Path) -> None:
 def test_links_are_not_followed(tmp_path: Path) -> None:
     root = tmp_path / "proj"
     make(root, "a/real.py")
-    for name, target in [
-        ("a/up", ".."),
-        ("a/self", "self"),
-        ("gone.py", "x.py"),
-        ("out", os.fspath(tmp_path)),
-        ("b.py", "a/real.py"),
-    ]:
+    targets = {"a/up": "..", "a/self": "self", "gone.py": "x.py", "out": f"{tmp_path}", "b.py": "a/real.py"}
+    for name, target in targets.items():
         (root / name).symlink_to(target)
-    assert kinds(root) == [
-        ("a", "folder"),
-        ("a/real.py", "python"),
-        ("a/self", "link"),
-        ("a/up", "link"),
-        ("b.py", "link"),
-        ("gone.py", "link"),
-        ("out", "link"),
-    ]
+    links = ("a/self", "a/up", "b.py", "gone.py", "out")
+    assert kinds(root) == ["a folder", "a/real.py python", *(f"{name} link" for name in links)]
 
 
 def test_a_root_that_is_a_link_is_followed(tmp_path: Path) -> None:
     make(tmp_path / "proj", "a.py")
     (tmp_path / "link").symlink_to("proj")
     (tmp_path / "link.py").symlink_to("proj/a.py")
-    assert kinds(tmp_path / "link") == [("a.py", "python")]
-    assert kinds(tmp_path / "link.py") == [("link.py", "python")]
+    assert kinds(tmp_path / "link") == ["a.py python"]
+    assert kinds(tmp_path / "link.py") == ["link.py python"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -168,7 +130,7 @@ ODD = ["a b.py", "a+b.py", "模型.py", "é.py", "a\nb.py", "-rf.py", "x" * 247 
 
 def test_odd_names(tmp_path: Path) -> None:
     make(tmp_path, *ODD)
-    assert [name for name, _ in kinds(tmp_path)] == sorted(ODD)
+    assert kinds(tmp_path) == [f"{name} python" for name in sorted(ODD)]
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode on this system")
@@ -236,7 +198,7 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0)
     (tmp_path / "b").chmod(0)
     try:
-        assert kinds(tmp_path) == [("a", "unreadable"), ("b", "file")]
+        assert kinds(tmp_path) == ["a unreadable", "b file"]
     finally:
         (tmp_path / "a").chmod(0o700)
 
@@ -253,25 +215,23 @@ def test_one_file(tmp_path: Path) -> None:
     make(tmp_path, "a.py", "b.py", "c.txt")
     assert list(discover(tmp_path / "a.py")) == [Entry("python", "a.py", tmp_path / "a.py")]
     assert list(discover(tmp_path / "b.py", ["b*"])) == [Entry("python", "b.py", tmp_path / "b.py", True)]
-    assert kinds(tmp_path / "c.txt") == [("c.txt", "file")]
+    assert kinds(tmp_path / "c.txt") == ["c.txt file"]
 
 
 def test_the_result_inside_the_input_is_left_out(tmp_path: Path) -> None:
     root = tmp_path / "proj"
     make(root, "a.py", "out/keep.py", "out/proj_msft/a.py", f"out/{staging_prefix('proj_msft')}12/new/a.py")
+    python = ["a.py python", "out/keep.py python"]
     avoid = result_folder(root, root / "out")
     assert avoid == root / "out" / "proj_msft"
-    assert [name for name, kind in kinds(root, avoid=avoid) if kind == "python"] == ["a.py", "out/keep.py"]
+    assert [each for each in kinds(root, avoid=avoid) if each.endswith(" python")] == python
     (tmp_path / "elsewhere").symlink_to("proj/out")
     avoid = result_folder(root, tmp_path / "elsewhere")
-    assert [name for name, kind in kinds(root, avoid=avoid) if kind == "python"] == ["a.py", "out/keep.py"]
+    assert [each for each in kinds(root, avoid=avoid) if each.endswith(" python")] == python
     assert len(kinds(root, avoid=tmp_path / "other" / "proj_msft")) == len(kinds(root))
     make(root, "proj_msft/a.py", f"{staging_prefix('proj_msft')}7/new/a.py")
-    found = kinds(root, avoid=root / "proj_msft")
-    assert [name for name, kind in found if kind == "skipped"] == [
-        f"{staging_prefix('proj_msft')}7",
-        "proj_msft",
-    ]
+    skipped = [each for each in kinds(root, avoid=root / "proj_msft") if each.endswith(" skipped")]
+    assert skipped == [f"{staging_prefix('proj_msft')}7 skipped", "proj_msft skipped"]
 
 
 def test_excluded_things_are_marked_with_all_they_hold(tmp_path: Path) -> None:

@@ -1,9 +1,15 @@
-"""What Kubernetes takes: a schema of jobs, made of the API's own Python models."""
+"""Starts launchers as platforms do; and what Kubernetes takes, by a schema from the API's own models."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import re
+import shutil
+import signal
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -27,15 +33,52 @@ PLAIN = {
 
 
 @pytest.fixture
-def k8s(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """``npumigrate launch k8s``: exit code, output, standard error."""
+def project(tmp_path: Path) -> Path:
+    """A project folder with a program; its path has spaces."""
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    shutil.copy(FOLDER / "program.py", folder / "my train.py")
+    return folder
+
+
+def started(command: list[str], folder: Path, env: dict[str, str]) -> subprocess.Popen[str]:
+    """A process with these variables and none of CANN's, in a session of its own."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("ASCEND_", "HCCL_"))}
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**clean, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def said(out: str) -> list[dict[str, Any]]:
+    """What each rank of program.py was given, by its number."""
+    lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    return sorted(lines, key=lambda line: int(line["RANK"]))
+
+
+@pytest.fixture
+def launch(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """``npumigrate launch``: exit code, output, standard error."""
 
     def command(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()
-        code = run(["launch", "k8s", *map(str, arguments)])
+        code = run(["launch", *map(str, arguments)])
         return (code, *capsys.readouterr())
 
     return command
+
+
+@pytest.fixture
+def k8s(launch: Callable[..., tuple[int, str, str]]) -> Callable[..., tuple[int, str, str]]:
+    """``npumigrate launch k8s``."""
+    return partial(launch, "k8s")
 
 
 @pytest.fixture(scope="session")

@@ -136,18 +136,8 @@ def test_an_mpi_line_with_a_hostile_variable_or_host_is_refused(line: list[str],
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_an_mpi_line_keeps_its_words(name: str) -> None:
-    line = [
-        "mpirun",
-        "-n",
-        "1",
-        "-wdir",
-        name,
-        "-x",
-        f"A={name.replace(',', '')}",
-        "python",
-        f"src/{name}.py",
-        name,
-    ]
+    options = ["-n", "1", "-wdir", name, "-x", f"A={name.replace(',', '')}"]
+    line = ["mpirun", *options, "python", f"src/{name}.py", name]
     (command,) = plan(line, lambda _: "").commands
     words = shlex.split(command)
     assert words[:2] == ["cd", name]

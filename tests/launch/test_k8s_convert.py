@@ -247,13 +247,8 @@ def test_mounts_that_are_there_are_used():
     )
     job, notes = converted(one_pod(container, pod))
     mounts = {one["mountPath"]: one["name"] for one in container_of(job)["volumeMounts"]}
-    assert mounts == {
-        "/dev/shm/": "mem",
-        "/cache": "dshm",
-        "/data": "cudas",
-        "/usr/local/Ascend/driver": "host",
-        "/etc/localtime": "localtime",
-    }
+    there = {"/dev/shm/": "mem", "/cache": "dshm", "/data": "cudas"}
+    assert mounts == {**there, "/usr/local/Ascend/driver": "host", "/etc/localtime": "localtime"}
     assert [one["name"] for one in pod_of(job)["volumes"]] == ["mem", "dshm", "host", "cudas", "localtime"]
     assert "left out: the volume of the node's /usr/local/nvidia/lib64" in notes
     assert "left unchanged: /data/cuda" in notes
@@ -267,11 +262,8 @@ def test_scheduling():
     )
     job, _ = converted(one_pod(GPU, pod), accelerator_type="module-910b-8")
     spec = pod_of(job)
-    assert spec["nodeSelector"] == {
-        "zone": "b",
-        "accelerator": "huawei-Ascend910",
-        "accelerator-type": "module-910b-8",
-    }
+    npus = {"accelerator": "huawei-Ascend910", "accelerator-type": "module-910b-8"}
+    assert spec["nodeSelector"] == {"zone": "b", **npus}
     assert "tolerations" not in spec
     assert "runtimeClassName" not in spec
     assert "ASCEND_VISIBLE_DEVICES" in [one["name"] for one in container_of(job)["env"]]
@@ -347,19 +339,9 @@ def test_commands(before, after, style):
 
 
 def test_a_command_in_words():
-    job, notes = converted(
-        one_pod("command: [torchrun, t.py, --backend, nccl, --device, 'cuda:1', --x, nccl]\n" + GPU)
-    )
-    assert container_of(job)["command"] == [
-        "torchrun",
-        "t.py",
-        "--backend",
-        "hccl",
-        "--device",
-        "npu:1",
-        "--x",
-        "nccl",
-    ]
+    command = "command: [torchrun, t.py, --backend, nccl, --device, 'cuda:1', --x, nccl]\n"
+    job, notes = converted(one_pod(command + GPU))
+    assert container_of(job)["command"] == "torchrun t.py --backend hccl --device npu:1 --x nccl".split()
     assert job["spec"]["nprocPerNode"] == "8"
     assert "left unchanged: nccl" in notes
 

@@ -6,12 +6,11 @@ import ast
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Callable
 
 import pytest
-
-from migrator.cli.main import run
 
 TRAIN = """\
 import torch
@@ -32,13 +31,8 @@ _RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_A
 
 
 @pytest.fixture
-def launch(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def command(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(["launch", "modelarts", *map(str, arguments)])
-        return (code, *capsys.readouterr())
-
-    return command
+def launch(launch: Callable[..., tuple[int, str, str]]) -> Callable[..., tuple[int, str, str]]:
+    return partial(launch, "modelarts")
 
 
 @pytest.fixture

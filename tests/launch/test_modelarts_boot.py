@@ -20,8 +20,8 @@ from typing import Optional
 import pytest
 
 from migrator.cli.main import run
+from tests.launch.conftest import said, started
 
-HERE = Path(__file__).parent
 MOXING = """\
 import multiprocessing
 import os
@@ -81,37 +81,22 @@ if sys.argv[3:4] == ["fail"]:
 """
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "my project"
-    folder.mkdir()
-    shutil.copy(HERE / "program.py", folder / "my train.py")
-    return folder
+_TWO = "RANK_ID=0 RANK_SIZE=2 RANK_TABLE_FILE=T"
 
 
 @pytest.fixture
 def start(project: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts the boot file as ModelArts does: with these variables, from a folder of its own."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("ASCEND_", "HCCL_"))}
-    started = []
+    processes = []
 
     def boot(*arguments: str, **env: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(project / "modelarts_boot.py"), *arguments],
-            cwd=tmp_path,
-            env={**clean, "TMPDIR": str(tmp_path), **{name: str(value) for name, value in env.items()}},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-        started.append(process)
-        return process
+        command = [sys.executable, str(project / "modelarts_boot.py"), *arguments]
+        values = {"TMPDIR": str(tmp_path), **{name: str(value) for name, value in env.items()}}
+        processes.append(started(command, tmp_path, values))
+        return processes[-1]
 
     yield boot
-    for process in started:
+    for process in processes:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with what moxing has forked
         process.communicate()
@@ -145,11 +130,6 @@ def engine(file: Path, rank: int, size: int, device: Optional[int] = None) -> di
 
 def ended(*processes: subprocess.Popen[str]) -> list[tuple[int, str, str]]:
     return [(process.returncode, *out) for process in processes for out in [process.communicate(timeout=90)]]
-
-
-def said(out: str) -> list[dict[str, object]]:
-    lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-    return sorted(lines, key=lambda line: int(str(line["RANK"])))
 
 
 @pytest.mark.parametrize("form", ["current", "older"])
@@ -186,12 +166,8 @@ def test_the_table_of_a_container_with_one_card(project, start, tmp_path):
     made(project)
     device = {"device_id": "4", "device_ip": "192.1.10.254"}
     instance = {"devices": [device], "pod_name": "job-trainjob-0", "server_id": "192.168.0.25"}
-    group = {
-        "group_name": "job-trainjob",
-        "device_count": "1",
-        "instance_count": "1",
-        "instance_list": [instance],
-    }
+    counts = {"group_name": "job-trainjob", "device_count": "1", "instance_count": "1"}
+    group = {**counts, "instance_list": [instance]}
     content = {"group_count": "1", "group_list": [group], "status": "completed"}
     (tmp_path / "jobstart_hccl.json").write_text(json.dumps(content))
     for device_id in (0, 4):  # 4: the number that older drivers gave
@@ -240,17 +216,13 @@ def test_a_signal_while_it_waits(project, start, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "nodes", "address"),
     [
-        (
-            ["--init_method", "tcp://10.0.0.9:6666", "--rank=1", "--world_size", "2", "--lr", "1"],
-            2,
-            "10.0.0.9",
-        ),
-        (["--lr", "1", "--init_method=tcp://[::1]:6666"], 1, "::1"),
+        ("--init_method tcp://10.0.0.9:6666 --rank=1 --world_size 2 --lr 1", 2, "10.0.0.9"),
+        ("--lr 1 --init_method=tcp://[::1]:6666", 1, "::1"),
     ],
 )
 def test_the_pytorch_engine_starts_once_on_each_node(project, start, arguments, nodes, address):
     made(project)
-    ((code, out, err),) = ended(start(*arguments, MA_NUM_GPUS=2))
+    ((code, out, err),) = ended(start(*arguments.split(), MA_NUM_GPUS=2))
     assert code == 0, err
     names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK MASTER_ADDR MASTER_PORT".split()
     first = (nodes - 1) * 2
@@ -268,26 +240,15 @@ def test_a_custom_image_starts_once_on_each_node(project, start):
     assert code == 0, err
     assert [rank["RANK"] for rank in said(out)] == ["3", "4", "5"]
     assert said(out)[0]["MASTER_ADDR"] == "job-worker-0.job"
-    assert said(out)[0]["args"] == [
-        "--rank",
-        "8",
-        "--world_size",
-        "9",
-    ]  # no --init_method: they are the script's
+    assert said(out)[0]["args"] == "--rank 8 --world_size 9".split()  # no --init_method: the script's
     ((code, out, _),) = ended(start(MA_NUM_HOSTS=1, NPROC_PER_NODE=1, MA_NUM_GPUS=8))
     assert (code, len(said(out)), said(out)[0]["MASTER_ADDR"]) == (0, 1, "127.0.0.1")
 
 
 def test_torchrun_has_done_it(project, start):
     made(project)
-    env = {
-        "RANK": 5,
-        "LOCAL_RANK": 1,
-        "WORLD_SIZE": 8,
-        "LOCAL_WORLD_SIZE": 4,
-        "MASTER_ADDR": "h",
-        "MASTER_PORT": 9,
-    }
+    names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT".split()
+    env = dict(zip(names, (5, 1, 8, 4, "h", 9)))
     ((code, out, _),) = ended(start("--init_method", "tcp://a:1", **env))
     rank = said(out)[0]
     assert code == 0
@@ -299,43 +260,27 @@ def test_torchrun_has_done_it(project, start):
 @pytest.mark.parametrize(
     ("env", "arguments", "line"),
     [
-        ({}, [], "how was this started?"),
-        ({"RANK_ID": 0, "RANK_SIZE": 2}, [], "RANK_ID is set, and RANK_TABLE_FILE is not"),
-        ({"RANK_ID": 0, "RANK_TABLE_FILE": "T"}, [], "RANK_SIZE is not set"),
-        ({"RANK_ID": "x", "RANK_SIZE": 2}, [], "RANK_ID is 'x', and should be a whole number from 0 on"),
-        ({"RANK_ID": 0, "RANK_SIZE": 8, "RANK_TABLE_FILE": "T"}, [], "RANK_SIZE is 8, and T has 2 devices"),
-        ({"RANK_ID": 2, "RANK_SIZE": 2, "RANK_TABLE_FILE": "T"}, [], "RANK_ID is 2, and RANK_SIZE 2"),
+        ("", "", "how was this started?"),
+        ("RANK_ID=0 RANK_SIZE=2", "", "RANK_ID is set, and RANK_TABLE_FILE is not"),
+        ("RANK_ID=0 RANK_TABLE_FILE=T", "", "RANK_SIZE is not set"),
+        ("RANK_ID=x RANK_SIZE=2", "", "RANK_ID is 'x', and should be a whole number from 0 on"),
+        ("RANK_ID=0 RANK_SIZE=8 RANK_TABLE_FILE=T", "", "RANK_SIZE is 8, and T has 2 devices"),
+        ("RANK_ID=2 RANK_SIZE=2 RANK_TABLE_FILE=T", "", "RANK_ID is 2, and RANK_SIZE 2"),
+        (f"{_TWO} ASCEND_DEVICE_ID=5", "", "ASCEND_DEVICE_ID is 5, and a has 2 NPUs in the rank table"),
+        (f"{_TWO} MASTER_PORT=x", "", "MASTER_PORT is 'x', and should be a whole number from 1 on"),
         (
-            {"RANK_ID": 0, "RANK_SIZE": 2, "RANK_TABLE_FILE": "T", "ASCEND_DEVICE_ID": 5},
-            [],
-            "ASCEND_DEVICE_ID is 5, and a has 2 NPUs in the rank table",
-        ),
-        (
-            {"RANK_ID": 0, "RANK_SIZE": 2, "RANK_TABLE_FILE": "T", "MASTER_PORT": "x"},
-            [],
-            "MASTER_PORT is 'x', and should be a whole number from 1 on",
-        ),
-        (
-            {"RANK_ID": 0, "RANK_SIZE": 2, "RANK_TABLE_FILE": "/nope", "RANK_TABLE_TIMEOUT": 0},
-            [],
+            "RANK_ID=0 RANK_SIZE=2 RANK_TABLE_FILE=/nope RANK_TABLE_TIMEOUT=0",
+            "",
             "RANK_TABLE_FILE: /nope is not there after 0 s (RANK_TABLE_TIMEOUT)",
         ),
-        ({}, ["--init_method", "10.0.0.1:99"], "--init_method is '10.0.0.1:99', not like tcp://host:port"),
-        ({}, ["--init_method"], "--init_method is '', not like tcp://host:port"),
-        (
-            {},
-            ["--init_method=tcp://a:1", "--rank", "2", "--world_size", "2"],
-            "--rank is 2, and --world_size 2",
-        ),
-        ({}, ["--init_method=tcp://a:1", "--rank", "0", "--rank", "16"], "--rank is there twice"),
-        (
-            {"MA_NUM_HOSTS": 2},
-            ["--init_method=tcp://a:1", "--world_size", "16"],
-            "--world_size is 16, and MA_NUM",
-        ),
-        ({"MA_NUM_HOSTS": 2}, [], "VC_TASK_INDEX is not set"),
-        ({"MA_NUM_HOSTS": 2, "VC_TASK_INDEX": 0}, [], "MA_NUM_HOSTS is 2, and VC_WORKER_HOSTS does not say"),
-        ({"MA_NUM_HOSTS": 1, "MA_NUM_GPUS": 0}, [], "how many NPUs has this node?"),
+        ("", "--init_method 10.0.0.1:99", "--init_method is '10.0.0.1:99', not like tcp://host:port"),
+        ("", "--init_method", "--init_method is '', not like tcp://host:port"),
+        ("", "--init_method=tcp://a:1 --rank 2 --world_size 2", "--rank is 2, and --world_size 2"),
+        ("", "--init_method=tcp://a:1 --rank 0 --rank 16", "--rank is there twice"),
+        ("MA_NUM_HOSTS=2", "--init_method=tcp://a:1 --world_size 16", "--world_size is 16, and MA_NUM"),
+        ("MA_NUM_HOSTS=2", "", "VC_TASK_INDEX is not set"),
+        ("MA_NUM_HOSTS=2 VC_TASK_INDEX=0", "", "MA_NUM_HOSTS is 2, and VC_WORKER_HOSTS does not say"),
+        ("MA_NUM_HOSTS=1 MA_NUM_GPUS=0", "", "how many NPUs has this node?"),
     ],
 )
 def test_what_is_missing_or_wrong_is_one_line(project, start, tmp_path, env, arguments, line):
@@ -343,7 +288,8 @@ def test_what_is_missing_or_wrong_is_one_line(project, start, tmp_path, env, arg
         pytest.skip("this machine has NPUs")
     made(project)
     file = str(table(tmp_path, "a:2"))
-    ((code, out, err),) = ended(start(*arguments, **{k: file if v == "T" else v for k, v in env.items()}))
+    values = dict(pair.split("=") for pair in env.replace("=T", f"={file}").split())
+    ((code, out, err),) = ended(start(*arguments.split(), **values))
     assert (code, out) == (78, "")
     assert err.startswith(f"modelarts_boot: {line.replace('T has', file + ' has')}"), err
     assert err.count("\n") == 1 + ("waiting" in err)
@@ -478,14 +424,7 @@ def mapped(project: Path, tmp_path: Path, *more: str) -> tuple[Path, Path]:
     """A project that reads data and writes an output, both at local paths."""
     (project / "my train.py").write_text(TRAIN)
     data, out = tmp_path / "cache" / "data", tmp_path / "cache" / "out"
-    made(
-        project,
-        "--map",
-        f"obs://b/data={data}",
-        "--output",
-        f"{out}=obs://b/out/{{node}}",
-        *more,
-    )
+    made(project, "--map", f"obs://b/data={data}", "--output", f"{out}=obs://b/out/{{node}}", *more)
     return data, out
 
 
@@ -613,32 +552,22 @@ def test_what_cannot_be_copied(project, start, tmp_path, buckets):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("PATH_MAPPING_CONFIG = {", ":1: "),
-        (
-            "",
-            ": module 'ascend_modelarts_function.path_mapping_config' has no attribute 'PATH_MAPPING_CONFIG'",
-        ),
-        ("PATH_MAPPING_CONFIG = []", ": PATH_MAPPING_CONFIG is no dictionary"),
-        ("PATH_MAPPING_CONFIG = {'inputs': {}}", ": 'inputs' is no part of it"),
-        ("PATH_MAPPING_CONFIG = {'input': 3}", ': "input" is no dictionary'),
-        (
-            "PATH_MAPPING_CONFIG = {'input': {'obs://b/d': '/d'}}",
-            ": \"input\", 'obs://b/d': a local path should",
-        ),
-        (
-            "PATH_MAPPING_CONFIG = {'output': {'/d': 'd'}}",
-            ": \"output\", '/d': 'd' is neither obs://bucket/path",
-        ),
-        (
-            "PATH_MAPPING_CONFIG = {'output': {'/d': '/d/e'}}",
-            ": \"output\", '/d': one of the two paths lies in",
-        ),
-        ("PATH_MAPPING_CONFIG = {'output_nodes': 2}", ': "output_nodes" is neither "all" nor "first"'),
+        ("= {", ":1: "),
+        (None, ": module '{module}' has no attribute 'PATH_MAPPING_CONFIG'"),
+        ("= []", ": PATH_MAPPING_CONFIG is no dictionary"),
+        ("= {'inputs': {}}", ": 'inputs' is no part of it"),
+        ("= {'input': 3}", ': "input" is no dictionary'),
+        ("= {'input': {'obs://b/d': '/d'}}", ": \"input\", 'obs://b/d': a local path should"),
+        ("= {'output': {'/d': 'd'}}", ": \"output\", '/d': 'd' is neither obs://bucket/path"),
+        ("= {'output': {'/d': '/d/e'}}", ": \"output\", '/d': one of the two paths lies in"),
+        ("= {'output_nodes': 2}", ': "output_nodes" is neither "all" nor "first"'),
     ],
 )
 def test_a_wrong_configuration_is_one_line(project, start, tmp_path, buckets, text, line):
     mapped(project, tmp_path)
-    (project / "ascend_modelarts_function" / "path_mapping_config.py").write_text(text + "\n")
+    content = "\n" if text is None else f"PATH_MAPPING_CONFIG {text}\n"
+    (project / "ascend_modelarts_function" / "path_mapping_config.py").write_text(content)
+    line = line.replace("{module}", "ascend_modelarts_function.path_mapping_config")
     ((code, out, err),) = ended(start(**engine(table(tmp_path, "a:1"), 0, 1)))
     assert (code, out, err.count("\n")) == (78, "", 2)
     place = "ascend_modelarts_function/path_mapping_config.py"

@@ -19,6 +19,7 @@ from migrator.launch.fault_texts import fault_texts
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
 from migrator.project.start_ways import StartWay
+from tests.launch.conftest import said, started
 
 HERE = Path(__file__).parent
 BY_LAUNCHER = StartWay("launcher")
@@ -26,13 +27,10 @@ LSCPU = "#!/bin/sh\ncat <<'END'\n# CPU,NODE\n{lines}\nEND\n"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project folder with a program and its launcher; its path has spaces."""
-    folder = tmp_path / "my project"
-    folder.mkdir()
-    shutil.copy(HERE / "program.py", folder / "my train.py")
-    write_launcher(folder, "my train.py")
-    return folder
+def project(project: Path) -> Path:
+    """The same with its launcher."""
+    write_launcher(project, "my train.py")
+    return project
 
 
 def write_launcher(
@@ -43,34 +41,14 @@ def write_launcher(
 
 
 def start(project: Path, *arguments: str, env: dict[str, str] | None = None, stub: Path = HERE / "stub"):
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("ASCEND_", "HCCL_"))},
-        "PYTHON": sys.executable,
-        "PYTHONPATH": str(stub),
-        **(env or {}),
-    }
-    return subprocess.Popen(
-        ["bash", str(project / NAME), *arguments],
-        cwd=project.parent,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    environment = {"PYTHON": sys.executable, "PYTHONPATH": str(stub), **(env or {})}
+    return started(["bash", str(project / NAME), *arguments], project.parent, environment)
 
 
 def run(project: Path, *arguments: str, **more):
     process = start(project, *arguments, **more)
     out, err = process.communicate(timeout=90)
     return process.returncode, out, err
-
-
-def said(out: str) -> list[dict[str, object]]:
-    lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-    return sorted(lines, key=lambda line: int(line["RANK"]))
 
 
 def test_each_rank_gets_its_place_and_the_arguments(project: Path) -> None:
@@ -143,17 +121,8 @@ def test_another_launchers_variables_say_the_rank_too(project: Path) -> None:
 
 
 def test_a_program_that_starts_its_own_ranks_is_one_process(project: Path) -> None:
-    options = (
-        "--gpus",
-        "%NPROC%",
-        "--nodes",
-        "%NNODES%",
-        "--nr",
-        "%NODE_RANK%",
-        "--url",
-        "tcp://%MASTER_ADDR%:1",
-    )
-    write_launcher(project, "my train.py", way=StartWay("program", options))
+    options = "--gpus %NPROC% --nodes %NNODES% --nr %NODE_RANK% --url tcp://%MASTER_ADDR%:1"
+    write_launcher(project, "my train.py", way=StartWay("program", tuple(options.split())))
     code, out, err = run(project, "--nproc", "2", "--", "x")
     assert code == 0, err
     (line,) = [json.loads(each) for each in out.splitlines() if each.startswith("{")]
@@ -389,15 +358,10 @@ def test_cores_by_numa_node(project: Path, tmp_path: Path) -> None:
 
 
 def test_cores_by_what_npu_smi_says(project: Path, tmp_path: Path) -> None:
-    topo = "\n".join(
-        [
-            "\t   NPU0  NPU1  NPU2  NPU3  CPU Affinity",
-            "NPU0  X  HCCS  HCCS  HCCS  4-7",
-            "NPU1  HCCS  X  HCCS  HCCS  4-7",
-            "NPU2  HCCS  HCCS  X  HCCS  0-3",
-            "NPU3  HCCS  HCCS  HCCS  X  0-3",
-        ]
-    )
+    rows = ("X  HCCS  HCCS  HCCS  4-7", "HCCS  X  HCCS  HCCS  4-7", "HCCS  HCCS  X  HCCS  0-3",
+        "HCCS  HCCS  HCCS  X  0-3")  # fmt: skip
+    head = "\t   NPU0  NPU1  NPU2  NPU3  CPU Affinity"
+    topo = "\n".join([head, *(f"NPU{number}  {row}" for number, row in enumerate(rows))])
     path = fakes(tmp_path / "bin", "aarch64", [0] * 8, topo)
     _, _, err = run(project, "--bind-cores", "--devices", "1,2,3", env={"PATH": path})
     assert bound(err) == {0: "4,5,6,7", 1: "0,1", 2: "2,3"}
