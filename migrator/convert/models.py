@@ -12,16 +12,12 @@ from migrator.convert.program import (
     LOOPS,
     Program,
     Value,
-    call_sites,
     calls_in,
-    classes_of,
-    definition_of,
     dotted,
     is_after,
     is_stored,
     method,
     method_name,
-    origins,
     parameters,
 )
 from migrator.names.tree import FUNCTIONS, only_target
@@ -102,7 +98,7 @@ def owners_behind(program: Program, given: ast.expr) -> list[ast.expr]:
     waiting = [given]
     for node in waiting if not found else ():  # grows: what the names of groups stand for
         names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and not is_stored(one)]
-        for origin in (each for name in names for each in origins(program, name)):
+        for origin in (each for name in names for each in program.origins(name)):
             found += owners_of_parameters(origin)
             if len(waiting) < _MOST_GROUPS and origin not in waiting:
                 waiting.append(origin)
@@ -189,7 +185,7 @@ def wrapped_uses(program: Program, home: Home, wrapped: Wrapped) -> list[ast.exp
 
 def receiving(program: Program, call: ast.Call, node: ast.AST) -> list[Home]:
     """The project's function, and its parameter, that gets an argument of a call."""
-    found = definition_of(program, call)
+    found = program.definition_of(call)
     starts = (
         [method(one, "__init__") for one in program.family(found)] if isinstance(found, ast.ClassDef) else []
     )
@@ -207,7 +203,7 @@ def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
         return up.attr != "forward"
     if not isinstance(call, ast.Call) or call.func is node:
         return False
-    if definition_of(program, call) is None:  # of another package
+    if program.definition_of(call) is None:  # of another package
         return not isinstance(program.statement_of(call), LOOPS)
     return all(
         depth and all(prepares(program, one, depth - 1) for one in uses(program, home))
@@ -259,7 +255,7 @@ def _of_objects(program: Program, home: Home, wrapped: Wrapped) -> list[ast.expr
         node
         for node in program.nodes(ast.Attribute)
         if node.attr == name and dotted(node.value) != "self"
-        if home.scope in classes_of(program, node.value)
+        if home.scope in program.classes_of(node.value)
     ]
 
 
@@ -297,7 +293,7 @@ def _argument(
         return
     given, name = receiving(program, call, node), program.name(call) or dotted(call.func)
     strict = wrapped.training is None
-    if strict and isinstance(definition_of(program, call), ast.ClassDef):
+    if strict and isinstance(program.definition_of(call), ast.ClassDef):
         _check_kept(program, node, wrapped)
     if given:
         yield from given
@@ -323,7 +319,7 @@ def _returned(
     program: Program, node: ast.expr, together: ast.Tuple | None, wrapped: Wrapped
 ) -> Iterator[Home]:
     """The scopes that get a value which a function returns, alone or in a tuple."""
-    for site in call_sites(program, program.scope_of(node)):
+    for site in program.call_sites(program.scope_of(node)):
         assign = program.parent(site)
         if isinstance(assign, ast.Expr):
             continue
@@ -364,7 +360,7 @@ def _check_kept(program: Program, node: ast.AST, wrapped: Wrapped) -> None:
 
 def only_called_after(program: Program, function: ast.AST, behind: ast.stmt, depth: int = 4) -> bool:
     """Whether a function is called behind a statement only, as far as the calls are seen."""
-    sites = call_sites(program, function)
+    sites = program.call_sites(function)
     for call in sites:
         caller = program.scope_of(call)
         if caller is program.scope_of(behind):

@@ -251,6 +251,151 @@ class Program:
         """The nodes of a kind in a scope, without those of functions inside it, in the order of the lines."""
         return [one for one in self.nodes(kind, file=self.file(scope)) if self.scope_of(one) is scope]
 
+    # -- what names stand for ---------------------------------------------------------------------------
+
+    def call_sites(self, function: ast.AST) -> list[ast.Call]:
+        """Where a function is called; of ``__init__``, where its class is; none of a module."""
+        if not isinstance(function, FUNCTIONS):
+            return []
+        sites, owner = self.calls.get(function, []), self.class_of(function)
+        if owner is None or function.name != "__init__":
+            return sites
+        heirs = [one for one in self.families.get(owner, ()) if method(one, "__init__") is None]
+        return [site for one in (owner, *heirs) for site in self.calls.get(one, ())] + sites
+
+    def live_sites(self, function: ast.AST) -> list[ast.Call]:
+        """Where a function is called, without what further files do not use themselves."""
+        sites, entry = self.call_sites(function), self.entry
+        around = [(site, self.scope_of(site)) for site in sites]
+        return [
+            site
+            for site, scope in around
+            if self.file(site) is entry or isinstance(scope, ast.Module) or self.call_sites(scope)
+        ] or sites
+
+    def definition_of(self, call: ast.AST | None) -> Definition | None:
+        """The project's own function, class or method that a call calls; None for what is no call."""
+        return self.defined_as(call.func) if isinstance(call, ast.Call) else None
+
+    def function_of(self, call: ast.AST | None) -> Function | None:
+        """The same, where it is a function or a method."""
+        found = self.definition_of(call)
+        return found if isinstance(found, FUNCTIONS) else None
+
+    def defined_as(self, func: ast.expr) -> Definition | None:
+        """The project's own function, class or method that an expression names."""
+        if func in self.found:
+            return self.found[func]
+        if not isinstance(func, (ast.Name, ast.Attribute)):
+            return None
+        return self.ask("definition", func, lambda: self._defined(func), None)
+
+    def _defined(self, func: Named) -> Definition | None:
+        file = self.file(func)
+        if isinstance(func, ast.Name):
+            around = self.class_of(self.scope_of(func)) if func.id == "cls" else None
+            return around or self._named(file, func.id, file.scope_of(func))
+        name, inside = self.imports.get((file, dotted(func.value)), ("", ""))
+        if name in self.files and not inside:
+            return self._named(self.files[name], func.attr)
+        return self.method_of(func.value, func.attr)
+
+    def _named(self, file: WholeFile, name: str, scope: scopes.Scope | None = None) -> Definition | None:
+        """The definition that a name has in a scope of a file, or in the files from which it is imported."""
+        for _ in range(_DEPTH):
+            bound = [one.node for one in (scope or file.module_scope).look_up(name)]
+            found = [one for one in bound if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+            other, inside = self.imports.get((file, name), ("", ""))
+            if found or not inside or other not in self.files:
+                return found[0] if len(found) == 1 else None
+            file, name, scope = self.files[other], inside, None
+        return None
+
+    def method_of(self, node: ast.expr, name: str) -> Function | None:
+        """The project's method that an object has under a name, one that is written before one left open."""
+        upwards = isinstance(node, ast.Call) and dotted(node.func) == "super"
+        if dotted(node) in ("self", "cls") or upwards:
+            owner = self.class_of(self.scope_of(node))
+        else:
+            owner = next(iter(self.classes_of(node)), None)
+        family = self.family(owner)[upwards:] if owner else ()
+        found = [own for one in family if (own := method(one, name)) is not None]
+        for own in found:
+            last = own.body[-1]
+            raised = ast.dump(last.exc) if isinstance(last, ast.Raise) and last.exc is not None else ""
+            abstract = any("abstract" in dotted(one) for one in own.decorator_list)
+            if "NotImplementedError" not in raised and not abstract:
+                return own
+        return found[0] if found else None
+
+    def classes_of(self, node: ast.expr) -> list[ast.ClassDef]:
+        """The one class of which an object is; none where that is not known."""
+        made = {self.definition_of(origin) for origin in self.origins(node)}
+        return [one for one in made if isinstance(one, ast.ClassDef)] if len(made) == 1 else []
+
+    def origins(self, node: ast.expr | None, place: int = -1) -> list[ast.expr]:
+        """The expressions from which a value comes, through names, parameters, attributes and returns.
+
+        With a ``place``, those of what stands there in a tuple. Empty where one of the ways to it is not known.
+        """
+        if node is None:
+            return []
+        return self.ask(f"origins {place}", node, lambda: self._origins(node, place), [])
+
+    def _origins(self, node: ast.expr, place: int) -> list[ast.expr]:
+        found: list[Value] = []
+        if place >= 0 and isinstance(node, (ast.Tuple, ast.List)):
+            if place < len(node.elts) and not any(isinstance(one, ast.Starred) for one in node.elts):
+                found, place = [(node.elts[place], -1)], -1
+        elif isinstance(node, ast.Name):
+            found = self._of_name(node) or self._stored_elsewhere(node)
+        elif isinstance(node, ast.Attribute):
+            owner = self.class_of(self.scope_of(node)) if dotted(node.value) == "self" else None
+            kept = (self.values(one, f"self.{node.attr}") for one in (self.family(owner) if owner else ()))
+            found = next(filter(None, kept), []) or self._stored_elsewhere(node)
+        else:
+            function = self.function_of(node)
+            if function is None or self.own_nodes(function, ast.Yield):
+                return [node] if place < 0 else []
+            found, place = [(one.value, place) for one in self.own_nodes(function, ast.Return)], -1
+        ways = [
+            self.origins(value, max(position, place)) if min(position, place) < 0 else []
+            for value, position in found
+        ]
+        return list(dict.fromkeys(one for way in ways for one in way)) if all(ways) else []
+
+    def _of_name(self, node: ast.Name) -> list[Value]:
+        """The values that a name is given: by assignments, by calls, where it is imported from."""
+        scope, file = self.scope_of(node), self.file(node)
+        found = self.values(scope, node.id)
+        if node.id in parameters(scope) and not found:
+            sites = self.live_sites(scope)
+            return [(self.argument(call, scope, node.id), -1) for call in sites] or [(None, -1)]
+        found = found or self.values(file.tree, node.id)
+        name, inside = self.imports.get((file, node.id), ("", ""))
+        if not found and inside and name in self.files:
+            found = self.values(self.files[name].tree, inside)
+        return found
+
+    def _stored_elsewhere(self, node: ast.Name | ast.Attribute) -> list[Value]:
+        """The values that something named has by ``elsewhere``."""
+        found = (one for one in self._found_elsewhere(node) if isinstance(one, (ast.Name, ast.Attribute)))
+        return [self.stored_value(one) for one in found if one is not node]
+
+    def _found_elsewhere(self, node: ast.expr) -> list[Definition | ast.expr]:
+        """The definitions, and the names that are set, that ``elsewhere`` says an expression means."""
+        file = self.file(node)
+        places = self.elsewhere.places(file.name, file, node) if self.elsewhere else []
+        return [
+            one
+            for name, line, column in places
+            if name in self.files
+            for there in [self.files[name]]
+            for one in (*there.functions, *there.classes, *self.nodes(ast.Name, ast.Attribute, file=there))
+            if one.lineno == line
+            if isinstance(one, ast.stmt) or (one.end_col_offset or 0) - len(bare_name(one)) == column
+        ]
+
 
 def _nodes(file: WholeFile, kinds: tuple[type[Node], ...]) -> list[Node]:
     def find() -> list[Node]:
@@ -308,7 +453,7 @@ def load(
     for owner in program.nodes(ast.ClassDef):
         bases[owner] = line = [owner]
         for one in line:  # grows: the nearest first
-            known = (defined_as(program, base) for base in one.bases)
+            known = (program.defined_as(base) for base in one.bases)
             line += [base for base in known if isinstance(base, ast.ClassDef) and base not in line]
     program.families.update({owner: line[1:] for owner, line in bases.items()})
     for owner, (_, *line) in bases.items():
@@ -317,173 +462,11 @@ def load(
     program = program.but()
     names = {node.name for file in files.values() for node in (*file.functions, *file.classes)}
     for call in program.nodes(ast.Call):
-        definition = defined_as(program, call.func)
+        definition = program.defined_as(call.func)
         if definition is None and elsewhere and called_name(call) in names:
-            found_there = [one for one in _found_elsewhere(program, call) if not isinstance(one, ast.expr)]
+            found_there = [one for one in program._found_elsewhere(call) if not isinstance(one, ast.expr)]
             definition = found_there[0] if len(found_there) == 1 else None
             program.found[call.func] = definition
         if definition:
             program.calls.setdefault(definition, []).append(call)
     return program.but()
-
-
-# -- what names stand for ---------------------------------------------------------------------------------
-
-
-def call_sites(program: Program, function: ast.AST) -> list[ast.Call]:
-    """Where a function is called; of ``__init__``, where its class is; none of a module."""
-    if not isinstance(function, FUNCTIONS):
-        return []
-    sites, owner = program.calls.get(function, []), program.class_of(function)
-    if owner is None or function.name != "__init__":
-        return sites
-    heirs = [one for one in program.families.get(owner, ()) if method(one, "__init__") is None]
-    return [site for one in (owner, *heirs) for site in program.calls.get(one, ())] + sites
-
-
-def live_sites(program: Program, function: ast.AST) -> list[ast.Call]:
-    """Where a function is called, without what further files do not use themselves."""
-    sites, entry = call_sites(program, function), program.entry
-    around = [(site, program.scope_of(site)) for site in sites]
-    return [
-        site
-        for site, scope in around
-        if program.file(site) is entry or isinstance(scope, ast.Module) or call_sites(program, scope)
-    ] or sites
-
-
-def definition_of(program: Program, call: ast.AST | None) -> Definition | None:
-    """The project's own function, class or method that a call calls; None for what is no call."""
-    return defined_as(program, call.func) if isinstance(call, ast.Call) else None
-
-
-def function_of(program: Program, call: ast.AST | None) -> Function | None:
-    """The same, where it is a function or a method."""
-    found = definition_of(program, call)
-    return found if isinstance(found, FUNCTIONS) else None
-
-
-def defined_as(program: Program, func: ast.expr) -> Definition | None:
-    """The project's own function, class or method that an expression names."""
-    if func in program.found:
-        return program.found[func]
-    if not isinstance(func, (ast.Name, ast.Attribute)):
-        return None
-    return program.ask("definition", func, lambda: _defined(program, func), None)
-
-
-def _defined(program: Program, func: Named) -> Definition | None:
-    file = program.file(func)
-    if isinstance(func, ast.Name):
-        around = program.class_of(program.scope_of(func)) if func.id == "cls" else None
-        return around or _named(program, file, func.id, file.scope_of(func))
-    name, inside = program.imports.get((file, dotted(func.value)), ("", ""))
-    if name in program.files and not inside:
-        return _named(program, program.files[name], func.attr)
-    return method_of(program, func.value, func.attr)
-
-
-def _named(
-    program: Program, file: WholeFile, name: str, scope: outline.Scope | None = None
-) -> Definition | None:
-    """The definition that a name has in a scope of a file, or in the files from which it is imported."""
-    for _ in range(_DEPTH):
-        bound = [one.node for one in (scope or file.module_scope).look_up(name)]
-        found = [one for one in bound if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
-        other, inside = program.imports.get((file, name), ("", ""))
-        if found or not inside or other not in program.files:
-            return found[0] if len(found) == 1 else None
-        file, name, scope = program.files[other], inside, None
-    return None
-
-
-def method_of(program: Program, node: ast.expr, name: str) -> Function | None:
-    """The project's method that an object has under a name, one that is written before one left open."""
-    upwards = isinstance(node, ast.Call) and dotted(node.func) == "super"
-    if dotted(node) in ("self", "cls") or upwards:
-        owner = program.class_of(program.scope_of(node))
-    else:
-        owner = next(iter(classes_of(program, node)), None)
-    family = program.family(owner)[upwards:] if owner else ()
-    found = [own for one in family if (own := method(one, name)) is not None]
-    for own in found:
-        last = own.body[-1]
-        raised = ast.dump(last.exc) if isinstance(last, ast.Raise) and last.exc is not None else ""
-        abstract = any("abstract" in dotted(one) for one in own.decorator_list)
-        if "NotImplementedError" not in raised and not abstract:
-            return own
-    return found[0] if found else None
-
-
-def classes_of(program: Program, node: ast.expr) -> list[ast.ClassDef]:
-    """The one class of which an object is; none where that is not known."""
-    made = {definition_of(program, origin) for origin in origins(program, node)}
-    return [one for one in made if isinstance(one, ast.ClassDef)] if len(made) == 1 else []
-
-
-def origins(program: Program, node: ast.expr | None, place: int = -1) -> list[ast.expr]:
-    """The expressions from which a value comes, through names, parameters, attributes and returns.
-
-    With a ``place``, those of what stands there in a tuple. Empty where one of the ways to it is not known.
-    """
-    if node is None:
-        return []
-    return program.ask(f"origins {place}", node, lambda: _origins(program, node, place), [])
-
-
-def _origins(program: Program, node: ast.expr, place: int) -> list[ast.expr]:
-    found: list[Value] = []
-    if place >= 0 and isinstance(node, (ast.Tuple, ast.List)):
-        if place < len(node.elts) and not any(isinstance(one, ast.Starred) for one in node.elts):
-            found, place = [(node.elts[place], -1)], -1
-    elif isinstance(node, ast.Name):
-        found = _of_name(program, node) or _stored_elsewhere(program, node)
-    elif isinstance(node, ast.Attribute):
-        owner = program.class_of(program.scope_of(node)) if dotted(node.value) == "self" else None
-        kept = (program.values(one, f"self.{node.attr}") for one in (program.family(owner) if owner else ()))
-        found = next(filter(None, kept), []) or _stored_elsewhere(program, node)
-    else:
-        function = function_of(program, node)
-        if function is None or program.own_nodes(function, ast.Yield):
-            return [node] if place < 0 else []
-        found, place = [(one.value, place) for one in program.own_nodes(function, ast.Return)], -1
-    ways = [
-        origins(program, value, max(position, place)) if min(position, place) < 0 else []
-        for value, position in found
-    ]
-    return list(dict.fromkeys(one for way in ways for one in way)) if all(ways) else []
-
-
-def _of_name(program: Program, node: ast.Name) -> list[Value]:
-    """The values that a name is given: by assignments, by calls, where it is imported from."""
-    scope, file = program.scope_of(node), program.file(node)
-    found = program.values(scope, node.id)
-    if node.id in parameters(scope) and not found:
-        sites = live_sites(program, scope)
-        return [(program.argument(call, scope, node.id), -1) for call in sites] or [(None, -1)]
-    found = found or program.values(file.tree, node.id)
-    name, inside = program.imports.get((file, node.id), ("", ""))
-    if not found and inside and name in program.files:
-        found = program.values(program.files[name].tree, inside)
-    return found
-
-
-def _stored_elsewhere(program: Program, node: ast.Name | ast.Attribute) -> list[Value]:
-    """The values that something named has by ``elsewhere``."""
-    found = (one for one in _found_elsewhere(program, node) if isinstance(one, (ast.Name, ast.Attribute)))
-    return [program.stored_value(one) for one in found if one is not node]
-
-
-def _found_elsewhere(program: Program, node: ast.expr) -> list[Definition | ast.expr]:
-    """The definitions, and the names that are set, that ``elsewhere`` says an expression means."""
-    file = program.file(node)
-    places = program.elsewhere.places(file.name, file, node) if program.elsewhere else []
-    return [
-        one
-        for name, line, column in places
-        if name in program.files
-        for there in [program.files[name]]
-        for one in (*there.functions, *there.classes, *program.nodes(ast.Name, ast.Attribute, file=there))
-        if one.lineno == line
-        if isinstance(one, ast.stmt) or (one.end_col_offset or 0) - len(bare_name(one)) == column
-    ]

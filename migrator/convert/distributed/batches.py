@@ -16,16 +16,12 @@ from migrator.convert.program import (
     Program,
     Scope,
     below,
-    call_sites,
     calls_in,
-    definition_of,
     dotted,
-    function_of,
     is_stored,
     last_name,
     method_name,
     names_set,
-    origins,
     parameters,
 )
 from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of
@@ -88,7 +84,7 @@ def _moved(program: Program, node: ast.AST, seeds: Collection[ast.AST], known: s
             return
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
             yield _name(program, node.func.value)
-        found = function_of(program, node)
+        found = program.function_of(node)
         stars = any(isinstance(one, ast.Starred) for one in node.args)
         for name in parameters(found):
             value = program.argument(node, found, name)
@@ -177,7 +173,7 @@ def is_of(program: Program, drawn: Drawn, node: ast.expr) -> bool:
         if _name(program, given) == _name(program, node):
             return True
         scope = program.scope_of(given)
-        sites = call_sites(program, scope) if dotted(given) in parameters(scope) else []
+        sites = program.call_sites(scope) if dotted(given) in parameters(scope) else []
         if len(sites) != 1:
             return False
         given = program.argument(sites[0], scope, dotted(given))
@@ -220,7 +216,7 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     for node in inside:
         if isinstance(node, ast.If) and holds(program, node.test, (), places) and not _only_shows(node):
             return None  # the ranks would not agree
-    makers = (node for node in inside if definition_of(program, node) in taken.values())
+    makers = (node for node in inside if program.definition_of(node) in taken.values())
     seeds: frozenset[ast.AST] = frozenset((*taken, *makers))
     return Drawn(inner, False, seeds, fed(program, inside, seeds, ()))
 
@@ -240,7 +236,7 @@ def _only_shows(node: ast.If) -> bool:
 
 def _gives_batches(program: Program, node: ast.expr, depth: int = _DEPTH) -> bool:
     """Whether all that an expression may be is iterated in the same order on every rank."""
-    found = origins(program, node) if depth else []
+    found = program.origins(node) if depth else []
     return bool(found) and all(_is_iterated(program, one, depth) for one in found)
 
 
@@ -251,7 +247,7 @@ def _is_iterated(program: Program, node: ast.expr, depth: int) -> bool:
         return _gives_batches(program, node.value, depth - 1)
     if not isinstance(node, ast.Call) or counts(node):
         return False
-    if definition_of(program, node) is not None:
+    if program.definition_of(node) is not None:
         return True
     name = program.name(node) or dotted(node.func)
     if listed("loaders", name):
@@ -276,7 +272,7 @@ def _draws(program: Program, call: ast.AST, depth: int = _DEPTH, seen: tuple[ast
     if not isinstance(call, ast.Call) or not depth:
         return False
     name = program.name(call) or dotted(call.func)
-    function = definition_of(program, call)
+    function = program.definition_of(call)
     if not isinstance(function, FUNCTIONS):
         return name == "next" or (listed("random_numbers", name) and not name.endswith("seed"))
     nodes = list(ast.walk(function))

@@ -9,12 +9,9 @@ from dataclasses import dataclass, replace
 from migrator.convert.program import (
     Program,
     constant,
-    definition_of,
     dotted,
-    function_of,
     last_name,
     method,
-    origins,
     parameters,
 )
 from migrator.names.tree import arguments_of
@@ -54,7 +51,7 @@ def loader_calls(
     ``known``: conditions that hold where the iterable stands.
     """
     found: dict[ast.Call, Loader] = {}
-    for origin in origins(program, stripped(node)) if depth else ():
+    for origin in program.origins(stripped(node)) if depth else ():
         if isinstance(origin, ast.Call) and listed("loaders", program.name(origin)):
             found.setdefault(origin, Loader(origin))
             continue
@@ -80,7 +77,7 @@ def passed_on(program: Program, node: ast.expr, known: Sequence[Guard]) -> Ways:
                 return [(node.body if holds else node.orelse, "")]
     if isinstance(node, ast.Subscript):
         key = _key(node, known)
-        for table in origins(program, node.value) if key is not None else ():
+        for table in program.origins(node.value) if key is not None else ():
             if isinstance(table, ast.Dict):
                 keys = [constant(one) for one in table.keys]
                 return [(table.values[keys.index(key)], "")] if key in keys else []
@@ -91,7 +88,7 @@ def passed_on(program: Program, node: ast.expr, known: Sequence[Guard]) -> Ways:
 
 def _yielded(program: Program, call: ast.Call) -> Ways:
     """What a generator of the project is given, where its items are those that it yields."""
-    function = function_of(program, call)
+    function = program.function_of(call)
     for one in program.own_nodes(function, ast.Yield) if function else ():
         loops = (up for _, up in program.above(one) if isinstance(up, ast.For))
         drawn = next((loop.iter for loop in loops if dotted(loop.target) == dotted(one.value)), None)
@@ -103,7 +100,7 @@ def _yielded(program: Program, call: ast.Call) -> Ways:
 
 def _taken(program: Program, node: ast.expr, known: Sequence[Guard], depth: int) -> Ways:
     """The loaders that an object of the project is made with, where its items are drawn."""
-    found = definition_of(program, node)
+    found = program.definition_of(node)
     if not isinstance(node, ast.Call) or found is None:
         return []
     if not any(method(found, name) for name in ("__iter__", "__next__", "next")):

@@ -19,14 +19,12 @@ from migrator.convert.program import (
     Program,
     below,
     calls_in,
-    definition_of,
     dotted,
     is_stored,
     last_name,
     method_name,
     names_below,
     names_set,
-    origins,
 )
 from migrator.language import _
 from migrator.names.tree import FUNCTIONS, argument_of, holder_of
@@ -286,7 +284,7 @@ def _by(program: Program, training: Training, node: ast.expr, sums: set[str]) ->
     if index and isinstance(node, ast.BinOp) and dotted(node.left) == index:
         return "mean" if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) else "unclear"
     answers: set[Use] = set()
-    for origin in origins(program, node):
+    for origin in program.origins(node):
         inner = passed_on(program, origin, training.known) if isinstance(origin, ast.Subscript) else []
         answers |= {_length(program, training, one) for one in [value for value, _ in inner] or [origin]}
     return answers.pop() if len(answers) == 1 else "unclear"
@@ -312,7 +310,7 @@ def _length(program: Program, training: Training, node: ast.expr) -> Use:
         return "mean"
     if any(is_of(program, drawn, measured) for drawn in training.drawn):
         return "mean"
-    own = set(origins(program, measured))
+    own = set(program.origins(measured))
     for loader in training.loaders:
         data = argument_of(loader.call, "dataset", 0)
         if data is None:
@@ -320,7 +318,7 @@ def _length(program: Program, training: Training, node: ast.expr) -> Use:
         same = program.scope_of(data) is program.scope_of(measured)
         if same and ast.dump(data) == ast.dump(measured):
             return "sum"
-        if own and own == set(origins(program, data)):
+        if own and own == set(program.origins(data)):
             return "sum"
     return "unclear"
 
@@ -335,7 +333,7 @@ def _meters(draft: Draft, training: Training) -> None:
     used = {node.id for node in _behind(program, loop, ast.Name)}
     for name in dict.fromkeys(updated):
         made = _made(program, loop, name) if name in used else []
-        owner = definition_of(program, made[0]) if len(made) == 1 else None
+        owner = program.definition_of(made[0]) if len(made) == 1 else None
         stores = names_set(owner) if isinstance(owner, ast.ClassDef) else set()
         if not {"self.sum", "self.count"} <= stores:
             continue

@@ -28,16 +28,12 @@ from migrator.convert.program import (
     LOOPS,
     Program,
     below,
-    call_sites,
-    definition_of,
     dotted,
-    function_of,
     is_main_guard,
     is_stored,
     last_name,
     method,
     method_name,
-    method_of,
 )
 from migrator.names.tree import FUNCTIONS, Function, arguments_of
 from migrator.names.whole_file import WholeFile
@@ -104,7 +100,7 @@ def _bases(program: Program, call: ast.Call) -> list[tuple[ast.expr, str]]:
     for node in list(nodes):
         if dotted(node) == "self" and isinstance(program.scope_of(node), FUNCTIONS):
             # A method of the model makes its optimizer.
-            called = (site.func for site in call_sites(program, program.scope_of(node)))
+            called = (site.func for site in program.call_sites(program.scope_of(node)))
             nodes += [func.value for func in called if isinstance(func, ast.Attribute)]
             nodes.remove(node)
     found = []
@@ -119,7 +115,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
     yield home
     given: list[ast.AST] = []
     if home.is_parameter:
-        values = [program.argument(call, home.scope, home.text) for call in call_sites(program, home.scope)]
+        values = [program.argument(call, home.scope, home.text) for call in program.call_sites(home.scope)]
         if None in values:
             return
         given = [value for value in values if value is not None]
@@ -185,7 +181,7 @@ def _wrapped(program: Program, ways: list[Home], found: list[Training], in_part:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             continue
         inside = below(statement)
-        if any(definition_of(program, node) in trains for node in inside):
+        if any(program.definition_of(node) in trains for node in inside):
             break  # functions may use the name themselves
         mentioned = own & inside
         if not mentioned:
@@ -247,7 +243,7 @@ def _is_moved(program: Program, home: Home) -> bool:
             return True
     for value, _ in home.values(program):
         for call in ast.walk(value) if value is not None else ():
-            found = function_of(program, call)
+            found = program.function_of(call)
             if _is_move(call) or (found and any(map(_is_move, ast.walk(found)))):
                 return True
     return False
@@ -293,7 +289,7 @@ def _computes(program: Program, node: ast.expr, name: str) -> bool:
     """Whether a method of the model may compute with what it trains."""
     if name in CHECKPOINTS:
         return False
-    found = method_of(program, node, name)
+    found = program.method_of(node, name)
     return found is None or _uses_parts(program, found)
 
 
@@ -332,6 +328,6 @@ def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: Seque
     here = Home(program.scope_of(node), dotted(node))
     if not here.is_parameter or here == wrapped.home:
         return False
-    given = [program.argument(call, here.scope, here.text) for call in call_sites(program, here.scope)]
+    given = [program.argument(call, here.scope, here.text) for call in program.call_sites(here.scope)]
     known = {one for home in seen for one in wrapped_uses(program, home, wrapped)}
     return any(value is None or value not in known for value in given)

@@ -12,11 +12,8 @@ from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped
 from migrator.convert.program import (
     Program,
-    definition_of,
     dotted,
     last_name,
-    live_sites,
-    origins,
     parameters,
 )
 from migrator.convert.write import added_parameter
@@ -172,7 +169,7 @@ def _asked_for(draft: Draft, loader: Loader, call: ast.Call, found: list[Trainin
     function = program.scope_of(call)
     if not isinstance(function, FUNCTIONS) or not depth:
         return ""
-    sites = live_sites(program, function)
+    sites = program.live_sites(function)
     training = [site for site in sites if _leads_to(program, loader, site, found)]
     ways = [_asked_for(draft, loader, site, found, depth - 1) for site in training]
     scopes = [one for each in found for one in each.scopes]
@@ -208,7 +205,7 @@ def _leads_to(program: Program, loader: Loader, site: ast.Call, found: list[Trai
 
 
 def _is_iterable(program: Program, data: ast.expr) -> bool:
-    made = [definition_of(program, origin) for origin in origins(program, data)]
+    made = [program.definition_of(origin) for origin in program.origins(data)]
     bases = [base for one in made if isinstance(one, ast.ClassDef) for base in one.bases]
     return any(dotted(base).split(".")[-1] == "IterableDataset" for base in bases)
 

@@ -17,11 +17,9 @@ from migrator.convert.program import (
     Program,
     Scope,
     below,
-    call_sites,
     calls_in,
     default,
     dotted,
-    function_of,
     last_name,
     method_name,
     names_below,
@@ -70,7 +68,7 @@ def training_view(program: Program) -> Program:
         doubtful: set[ast.AST] = set()
         more = []
         for function, nodes in by_function.items():
-            for site in call_sites(program, function):
+            for site in program.call_sites(function):
                 reached = [_reached(program, node, function, site) for node in nodes]
                 if all(one is False for one in reached):
                     quiet.add(site)
@@ -231,7 +229,7 @@ def _above(
                 return
             inner = inner or (isinstance(up, ast.For) and not counts(up.iter))
         if isinstance(up, FUNCTIONS) and child in up.body:
-            sites = call_sites(program, up)
+            sites = program.call_sites(up)
             for call in sites if len(scopes) < _DEPTH else ():
                 yield from _above(program, call, backward, (*scopes, up), drawn)
             if sites or program.class_of(up) is not None:
@@ -276,14 +274,14 @@ def _training(
     drawn: tuple[Drawn, ...] = (),
 ) -> Training:
     scope = program.scope_of(loop)
-    sites = call_sites(program, scope)
+    sites = program.call_sites(scope)
     if len(loaders) > 1 and len(sites) > 1 and scope in program.mixed:
         raise UncertainError("trains_and_validates", loop)
     way: list[Scope] = [*scopes, scope]
     text = loader_name(program, loop.iter, known) if isinstance(loop, ast.For) else ""
     epochs = _epochs(program, loop, text, way, _DEPTH)
     for place in way:  # grows: those that call the ones before, up to the start of the program
-        callers = map(program.scope_of, call_sites(program, place))
+        callers = map(program.scope_of, program.call_sites(place))
         way.extend(one for one in list(callers) if one not in way)
     also = not program.mixed.isdisjoint([*scopes, scope]) or any(one.only for one in loaders)
     if drawn and (also or (known and len(sites) > 1)):  # validation would be shared
@@ -317,7 +315,7 @@ def _with_gradients(program: Program, loop: Loop) -> Iterator[ast.AST]:
             continue
         yield node
         waiting += children(node)
-        found = function_of(program, node)
+        found = program.function_of(node)
         if found and found not in seen:
             seen.add(found)
             waiting.append(found)
@@ -339,7 +337,7 @@ def _epochs(program: Program, loop: ast.AST, text: str, way: list[Scope], depth:
             outside = text.partition("[")[0] not in names_set(up)
             return Epochs(up, counter, text if outside else "")
         if isinstance(up, FUNCTIONS) and child in up.body:
-            sites = call_sites(program, up)
+            sites = program.call_sites(up)
             if len(sites) != 1 or not depth:
                 return None
             way.append(program.scope_of(sites[0]))

@@ -13,10 +13,7 @@ from migrator.convert.models import Home, Wrapped, home_of, only_called_after, p
 from migrator.convert.program import (
     Program,
     below,
-    call_sites,
-    definition_of,
     dotted,
-    function_of,
     is_after,
     is_main_guard,
     is_stored,
@@ -108,7 +105,7 @@ def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: list[
     if text not in parameters(scope):
         return not only_called_after(program, scope, wrapped.behind)
     known = {one for home in seen for one in wrapped_uses(program, home, wrapped)}
-    given = [program.argument(call, scope, text) for call in call_sites(program, scope)]
+    given = [program.argument(call, scope, text) for call in program.call_sites(scope)]
     return not given or any(value not in known for value in given)
 
 
@@ -155,7 +152,7 @@ def _stays(program: Program, home: Home, node: ast.expr) -> bool:
 def _is_kept(program: Program, node: ast.AST) -> bool:
     """Whether the model goes to something of another package that, by its name, may train it later."""
     call = program.taker_of(node)
-    if not isinstance(call, ast.Call) or definition_of(program, call) is not None:
+    if not isinstance(call, ast.Call) or program.definition_of(call) is not None:
         return False
     name = program.name(call) or dotted(call.func)
     return bool(_MAY_TRAIN.search(name)) and not name.startswith("torch.")
@@ -170,7 +167,7 @@ def _function_with_parameter(program: Program, value: ast.expr | None) -> Functi
 def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
     """Who hands in the model may not train it by itself: its name keeps the bare one."""
     for scope, name in _taken_from(program, home):
-        sites = call_sites(program, scope)
+        sites = program.call_sites(scope)
         if not sites or not depth:
             raise UncertainError("caller_not_seen", scope, scope=scope, name=name, home=home)
         for call in sites:
@@ -183,7 +180,7 @@ def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
             outer = home_of(program, value, text)
             owners = {scope, program.class_of(scope) or scope}
             for node in uses(program, outer):
-                goes_to = definition_of(program, program.taker_of(node))
+                goes_to = program.definition_of(program.taker_of(node))
                 mine = node is value or is_stored(node) or goes_to in owners
                 if not (mine or prepares(program, node) or _evaluates(program, node)):
                     raise UncertainError("not_the_wrapped", node, outer=outer)
@@ -203,7 +200,7 @@ def _taken_from(program: Program, home: Home) -> Iterator[tuple[ast.AST, str]]:
 def _evaluates(program: Program, node: ast.AST) -> bool:
     """Whether a use stands in a function, or goes to one, that only evaluates."""
     call = program.taker_of(node)
-    called = function_of(program, call) if isinstance(call, ast.Call) and call.func is not node else None
+    called = program.function_of(call) if isinstance(call, ast.Call) and call.func is not node else None
     for function in (program.scope_of(node), called):
         text = program.segment(function) if isinstance(function, FUNCTIONS) else ""
         if _EVALUATES.search(text) and ".backward(" not in text:
