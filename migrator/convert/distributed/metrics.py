@@ -6,6 +6,7 @@ Validation needs nothing: its loaders are whole on every rank.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Literal
 
 from migrator.convert.distributed.batches import is_of
@@ -32,6 +33,7 @@ from migrator.names.tree import FUNCTIONS, argument_of, holder_of
 _WORLD = "dist.get_world_size()"
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
 _SAME_BY_CALL = ("float", "int", "round", "max")
+_SHOWS = (ast.Call, ast.JoinedStr, ast.Tuple, ast.FormattedValue, ast.Attribute, ast.keyword)
 
 # How a sum is made one of all ranks: as a sum or as a mean, as another one is, or only for the screen.
 Use = Literal["sum", "mean", "either", "shown", "unclear"]
@@ -52,29 +54,25 @@ def reduce_metrics(draft: Draft, found: list[Training]) -> None:
 
 def _after_loop(program: Program, draft: Draft, training: Training) -> None:
     """What is added up in the loop from nothing before it, and used behind it."""
-    loop = training.batches
-    sums = {
-        name: used for name in _sums(program, loop) if (used := _uses_behind(program, loop, name)) is not None
-    }
-    kinds = {name: {_kind(program, training, use, set(sums)) for use in used} for name, used in sums.items()}
-    always: list[str] = []
-    conditional: list[str] = []
-    for group in _together(program, sums):
-        every = {kind for name in group for kind in kinds[name]}
-        if not every or all(_counts_rounds(program, loop, name) for name in group):
+    loop, always, conditional = training.batches, list[str](), list[str]()
+    sums = _sums(program, loop)
+    used = {name: uses for name in sums if (uses := _uses_behind(program, loop, name)) is not None}
+    for group in _together(program, used):
+        every = {_kind(program, training, use, set(used)) for name in group for use in used[name]}
+        if not every or all(_counts_rounds(sums[name]) for name in group):
             continue
         unclear = "unclear" in every or {"sum", "mean"} <= every or {"shown", "mean"} <= every
         fixed = every - {"either", "mean"}  # not the same for loaders that are whole
         if unclear or (training.mixed and fixed and not training.when):
             for name in group:
-                report_share(draft, training, name)
+                draft.report("own_share", loop, name=name)
             continue
         lines = [_line(program, loop, name, "mean" in every) for name in group]
         (conditional if training.mixed and fixed else always).extend(lines)
     if conditional:
         always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))
     if always:
-        _put(draft, draft.of(loop).after.setdefault(loop, []), loop, always)
+        _put(draft, draft.of(loop).after, loop, always)
 
 
 def _line(program: Program, node: ast.AST, name: str, mean: bool) -> str:
@@ -84,17 +82,12 @@ def _line(program: Program, node: ast.AST, name: str, mean: bool) -> str:
     return f"{name} = sum_over_ranks({name})" + (f" / {ranks}" if mean else "")
 
 
-def _put(draft: Draft, place: list[str], node: ast.AST, lines: list[str]) -> None:
+def _put(draft: Draft, places: dict[ast.stmt, list[str]], node: ast.stmt, lines: list[str]) -> None:
     """Plan lines at a place of the draft, with the function that they call."""
-    place += lines
+    places.setdefault(node, []).extend(lines)
     draft.use_helper(node, "sum_over_ranks", "import torch", DIST)
     for line in lines:
         draft.changed(node, _("the sum is of all ranks"), "INSERT", line)
-
-
-def report_share(draft: Draft, training: Training, name: str) -> None:
-    """Say that a number is of each rank's share, with the lines to write."""
-    draft.report("own_share", training.batches, name=name)
 
 
 def _behind(program: Program, loop: Loop, kind: type[Node]) -> list[Node]:
@@ -105,37 +98,34 @@ def _behind(program: Program, loop: Loop, kind: type[Node]) -> list[Node]:
 
 def _statements_before(program: Program, loop: Loop) -> list[ast.stmt]:
     """The statements that run before a loop each time that it runs."""
-    found: list[ast.stmt] = []
-    node: ast.AST | None = loop
-    while node is not None:
-        found += program.file(loop).before(node)
-        node = program.parent(node)
-        if not isinstance(node, (ast.With, ast.Try, ast.If)):
+    found = [*program.file(loop).before(loop)]
+    for _child, up in program.above(loop):
+        if not isinstance(up, (ast.With, ast.Try, ast.If)):
             break
+        found += program.file(loop).before(up)
     return found
 
 
 def _sums(program: Program, loop: Loop) -> dict[str, list[ast.AugAssign]]:
     """What a loop adds to, by name, in the order of the lines."""
     found: dict[str, list[ast.AugAssign]] = {}
-    for node in ast.walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.target):
-            if program.scope_of(node) is program.scope_of(loop):
-                found.setdefault(dotted(node.target), []).append(node)
-    return dict(sorted(found.items(), key=lambda one: one[1][0].lineno))
+    for node in program.own_nodes(program.scope_of(loop), ast.AugAssign):
+        if isinstance(node.op, ast.Add) and dotted(node.target) and node in below(loop):
+            found.setdefault(dotted(node.target), []).append(node)
+    return found
 
 
-def _counts_rounds(program: Program, loop: Loop, name: str) -> bool:
-    return all(isinstance(one.value, ast.Constant) for one in _sums(program, loop)[name])
+def _counts_rounds(added: Sequence[ast.AugAssign]) -> bool:
+    return all(isinstance(one.value, ast.Constant) for one in added)
 
 
 def _is_nothing(value: ast.AST | None) -> bool:
     if isinstance(value, ast.Constant):
         return type(value.value) in (int, float) and value.value == 0
-    if not isinstance(value, ast.Call):
-        return False
-    name = dotted(value.func)
-    return name == "torch.zeros" or (name == "torch.tensor" and _is_nothing(next(iter(value.args), None)))
+    name = dotted(value.func) if isinstance(value, ast.Call) else ""
+    return name == "torch.zeros" or (
+        isinstance(value, ast.Call) and name == "torch.tensor" and _is_nothing(next(iter(value.args), None))
+    )
 
 
 def _is_begun(program: Program, loop: Loop, name: str) -> bool:
@@ -163,35 +153,32 @@ def _uses_behind(program: Program, loop: Loop, name: str) -> list[Named] | None:
     for node in _behind(program, loop, ast.expr):
         if dotted(node) != name or not isinstance(node, (ast.Name, ast.Attribute)):
             continue
+        up = program.parent(node)
+        if not is_stored(node) or isinstance(up, ast.AugAssign):
+            used.append(node)
+        elif isinstance(up, ast.Assign):  # loss = loss / n
+            inside = (one for one in ast.walk(up.value) if isinstance(one, (ast.Name, ast.Attribute)))
+            used += [one for one in inside if dotted(one) == name]
         if is_stored(node):
-            up = program.parent(node)
-            if isinstance(up, ast.AugAssign):
-                used.append(node)
-            elif isinstance(up, ast.Assign):  # loss = loss / n
-                inside = (one for one in ast.walk(up.value) if isinstance(one, (ast.Name, ast.Attribute)))
-                used += [one for one in inside if dotted(one) == name]
             break
-        used.append(node)
     return used
 
 
 def _together(program: Program, sums: dict[str, list[Named]]) -> list[list[str]]:
     """The sums in groups: those that are divided by each other have to be reduced alike."""
     groups = [[name] for name in sums]
-    for name, used in sums.items():
-        for use in used:
-            up = program.parent(use if is_stored(use) else _same_number(program, use))
-            near: set[str] = set()
-            if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
-                near = names_below(up)
-            elif is_stored(use) and isinstance(up, ast.AugAssign):
-                near = names_below(up.value)
-            for other in near & set(sums):
-                one = next(group for group in groups if name in group)
-                two = next(group for group in groups if other in group)
-                if one is not two:
-                    one += two
-                    groups.remove(two)
+    for name, use in ((name, use) for name, used in sums.items() for use in used):
+        up = program.parent(use if is_stored(use) else _same_number(program, use))
+        near: set[str] = set()
+        if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
+            near = names_below(up)
+        elif is_stored(use) and isinstance(up, ast.AugAssign):
+            near = names_below(up.value)
+        for other in near & set(sums):
+            one, two = (next(group for group in groups if each in group) for each in (name, other))
+            if one is not two:
+                one += two
+                groups.remove(two)
     return [sorted(group, key=list(sums).index) for group in groups]
 
 
@@ -201,25 +188,25 @@ def _in_windows(draft: Draft, training: Training) -> None:
     for window in loop.body:
         if not isinstance(window, ast.If) or window.orelse or "Mod()" not in ast.dump(window.test):
             continue
-        names = []
-        for name in _sums(program, loop):
-            resets = [
-                one
-                for one in window.body
-                if isinstance(one, ast.Assign) and dotted(one.targets[0]) == name and _is_nothing(one.value)
-            ]
-            named = [node for node in ast.walk(window) if dotted(node) == name]
-            if resets and any(node not in resets[0].targets for node in named):
-                names.append(name)
-        shown = [name for name in names if not _counts_rounds(program, loop, name)]
-        if not shown:
-            continue
+        shown = [
+            name
+            for name, added in _sums(program, loop).items()
+            if not _counts_rounds(added) and _is_reset_and_used(window, name)
+        ]
         if training.mixed or not _same_on_every_rank(program, loop, window.test):
             for name in shown:
-                report_share(draft, training, name)
-            continue
-        lines = [_line(program, loop, name, True) for name in shown]
-        _put(draft, draft.of(loop).first.setdefault(window, []), window, lines)
+                draft.report("own_share", loop, name=name)
+        elif shown:
+            lines = [_line(program, loop, name, True) for name in shown]
+            _put(draft, draft.of(loop).first, window, lines)
+
+
+def _is_reset_and_used(window: ast.If, name: str) -> bool:
+    """Whether a block sets a sum to nothing, and uses it otherwise."""
+    assigns = (one for one in window.body if isinstance(one, ast.Assign) and _is_nothing(one.value))
+    reset = next((one for one in assigns if dotted(one.targets[0]) == name), None)
+    named = (node for node in ast.walk(window) if dotted(node) == name)
+    return reset is not None and any(node not in reset.targets for node in named)
 
 
 def _same_on_every_rank(program: Program, loop: Loop, test: ast.expr) -> bool:
@@ -234,21 +221,20 @@ def _same_on_every_rank(program: Program, loop: Loop, test: ast.expr) -> bool:
 
 def _kind(program: Program, training: Training, use: ast.expr, sums: set[str]) -> Use:
     """What a use of a sum says of it."""
-    if is_stored(use):  # loss /= n
-        by = program.parent(use)
-        if isinstance(by, ast.AugAssign) and isinstance(by.op, ast.Div):
-            return _by(program, training, by.value, sums)
-        return "unclear"
-    node: ast.AST = _same_number(program, use)
+    node: ast.AST = use if is_stored(use) else _same_number(program, use)
     up = program.parent(node)
+    if is_stored(use):  # loss /= n
+        divided = isinstance(up, ast.AugAssign) and isinstance(up.op, ast.Div)
+        return (
+            _by(program, training, up.value, sums) if divided and isinstance(up, ast.AugAssign) else "unclear"
+        )
     if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.Div, ast.FloorDiv)):
         if up.left is node:
             return _by(program, training, up.right, sums)
         return "either" if sums & names_below(up.left) else "unclear"
-    shows = (ast.Call, ast.JoinedStr, ast.Tuple, ast.FormattedValue, ast.Attribute, ast.keyword)
     while up is not None and not isinstance(up, ast.stmt):
         fills_in = isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and up.right is node
-        if not isinstance(up, shows) and not fills_in:
+        if not isinstance(up, _SHOWS) and not fills_in:
             return "unclear"
         node, up = up, program.parent(up)
     return "shown" if isinstance(up, ast.Expr) else "unclear"
@@ -256,22 +242,16 @@ def _kind(program: Program, training: Training, use: ast.expr, sums: set[str]) -
 
 def _same_number(program: Program, node: ast.expr) -> ast.expr:
     """What stands for the same number, or that many times it: ``100 * float(node.item())``."""
-    while True:
-        up = program.parent(node)
-        if isinstance(up, ast.Attribute) and up.attr in _SAME:
-            call = program.parent(up)
-            if not isinstance(call, ast.Call):
-                return node
-            node = call
-        elif isinstance(up, ast.Call) and dotted(up.func) in _SAME_BY_CALL and node in up.args:
-            node = up
-        elif isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
-            other = up.left if up.right is node else up.right
-            if not isinstance(other, ast.Constant):
-                return node
-            node = up
-        else:
-            return node
+    up = program.parent(node)
+    around: ast.AST | None = None
+    if isinstance(up, ast.Attribute) and up.attr in _SAME:
+        around = program.parent(up)
+        around = around if isinstance(around, ast.Call) else None
+    elif isinstance(up, ast.Call) and dotted(up.func) in _SAME_BY_CALL and node in up.args:
+        around = up
+    elif isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
+        around = up if isinstance(up.left if up.right is node else up.right, ast.Constant) else None
+    return _same_number(program, around) if isinstance(around, ast.expr) else node
 
 
 def _by(program: Program, training: Training, node: ast.expr, sums: set[str]) -> Use:
@@ -311,15 +291,11 @@ def _length(program: Program, training: Training, node: ast.expr) -> Use:
     if any(is_of(program, drawn, measured) for drawn in training.drawn):
         return "mean"
     own = set(program.origins(measured))
-    for loader in training.loaders:
-        data = argument_of(loader.call, "dataset", 0)
-        if data is None:
-            continue
-        same = program.scope_of(data) is program.scope_of(measured)
-        if same and ast.dump(data) == ast.dump(measured):
-            return "sum"
-        if own and own == set(program.origins(data)):
-            return "sum"
+    for data in (argument_of(loader.call, "dataset", 0) for loader in training.loaders):
+        if data is not None:
+            same = program.scope_of(data) is program.scope_of(measured)
+            if (same and ast.dump(data) == ast.dump(measured)) or (own and own == set(program.origins(data))):
+                return "sum"
     return "unclear"
 
 
@@ -331,33 +307,23 @@ def _meters(draft: Draft, training: Training) -> None:
     program, loop = draft.program, training.batches
     updated = [dotted(holder_of(one)) for one in calls_in(loop) if method_name(one) == "update"]
     used = {node.id for node in _behind(program, loop, ast.Name)}
-    for name in dict.fromkeys(updated):
-        made = _made(program, loop, name) if name in used else []
+    for name in (name for name in dict.fromkeys(updated) if name in used):
+        values = program.values(program.scope_of(loop), name)
+        each = (value.elts[at] if at >= 0 and isinstance(value, ast.Tuple) else value for value, at in values)
+        made = [one for one in each if isinstance(one, ast.Call)]
         owner = program.definition_of(made[0]) if len(made) == 1 else None
         stores = names_set(owner) if isinstance(owner, ast.ClassDef) else set()
         if not {"self.sum", "self.count"} <= stores:
             continue
-        if not _is_fresh(program, loop, name, made):
-            report_share(draft, training, f"{name}.avg")
+        before = below(*_statements_before(program, loop))
+        resets = (one for one in before if isinstance(one, ast.Call) and dotted(one.func) == f"{name}.reset")
+        if not (before >= set(made) or any(resets)):
+            draft.report("own_share", loop, name=f"{name}.avg")
             continue
         lines = [f"{name}.{one} = sum_over_ranks({name}.{one})" for one in ("sum", "count")]
         if "self.avg" in stores:
             lines.append(f"{name}.avg = {name}.sum / {name}.count")
-        _put(draft, draft.of(loop).after.setdefault(loop, []), loop, lines)
-
-
-def _made(program: Program, loop: Loop, name: str) -> list[ast.Call]:
-    """The calls that make what a name stands for."""
-    values = program.values(program.scope_of(loop), name)
-    each = (value.elts[at] if at >= 0 and isinstance(value, ast.Tuple) else value for value, at in values)
-    return [one for one in each if isinstance(one, ast.Call)]
-
-
-def _is_fresh(program: Program, loop: Loop, name: str, made: list[ast.Call]) -> bool:
-    """Whether an object is made, or reset, in the loop's block before it."""
-    before = below(*_statements_before(program, loop))
-    resets = (one for one in before if isinstance(one, ast.Call) and dotted(one.func) == f"{name}.reset")
-    return before >= set(made) or any(resets)
+        _put(draft, draft.of(loop).after, loop, lines)
 
 
 def average_in_closures(draft: Draft, found: list[Training]) -> None:
@@ -370,25 +336,22 @@ def average_in_closures(draft: Draft, found: list[Training]) -> None:
         return
     for training in found:
         closure = program.scope_of(training.backward)
-        if not isinstance(closure, FUNCTIONS) or closure is program.scope_of(training.batches):
-            continue
-        last = closure.body[-1]
-        name = dotted(last.value) if isinstance(last, ast.Return) else ""
-        if not name:
-            raise UncertainError("closure_loss", closure)
-        lines = [_line(program, last, name, True)]
-        _put(draft, draft.of(last).before.setdefault(last, []), last, lines)
+        if isinstance(closure, FUNCTIONS) and closure is not program.scope_of(training.batches):
+            last = closure.body[-1]
+            name = dotted(last.value) if isinstance(last, ast.Return) else ""
+            if not name:
+                raise UncertainError("closure_loss", closure)
+            _put(draft, draft.of(last).before, last, [_line(program, last, name, True)])
 
 
 def _lists(draft: Draft, training: Training) -> None:
     """``losses.append(loss.item())``: what is made of the list is of one rank."""
-    taken = [
-        one for one in _behind(draft.program, training.batches, ast.Call) if last_name(one) in ("mean", "sum")
-    ]
+    behind = _behind(draft.program, training.batches, ast.Call)
+    taken = names_below(ast.Tuple([one for one in behind if last_name(one) in ("mean", "sum")]))
     for node in calls_in(training.batches):
         if method_name(node) == "append" and len(node.args) == 1:
-            name = dotted(holder_of(node)) if "loss" in ast.dump(node.args[0]).lower() else ""
-            if name and any(name in names_below(one) for one in taken):
+            name = dotted(holder_of(node))
+            if name in taken and "loss" in ast.dump(node.args[0]).lower():
                 draft.report("mean_of_list", node, name=name)
 
 
@@ -398,13 +361,13 @@ def _others(draft: Draft, training: Training) -> None:
     of_batches = feeds(program, training)
     used = {node.id for node in _behind(program, loop, ast.Name)}
     for node in below(*loop.body):
+        name = ""
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
             name = dotted(node.target.value)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
             name = dotted(node.targets[0])
             name = name if name in names_below(node.value) else ""
-        else:
-            continue
-        if name in used and program.scope_of(node) is program.scope_of(loop) and of_batches(node.value):
-            report_share(draft, training, name)
-            used.discard(name)
+        if name in used and program.scope_of(node) is program.scope_of(loop):
+            if isinstance(node, (ast.AugAssign, ast.Assign)) and of_batches(node.value):
+                draft.report("own_share", loop, name=name)
+                used.discard(name)

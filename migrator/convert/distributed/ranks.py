@@ -6,7 +6,6 @@ import ast
 import re
 
 from migrator.convert.distributed.batches import is_step
-from migrator.convert.distributed.metrics import report_share
 from migrator.convert.distributed.training import Training, feeds, guards
 from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Wrapped
@@ -190,7 +189,7 @@ def leave_together(draft: Draft, found: list[Training]) -> None:
             own = feeds(program, training, reduced)
             for name in dict.fromkeys(dotted(node) for node in below(*tests) if own(node)):
                 if name:
-                    report_share(draft, training, name)
+                    draft.report("own_share", training.batches, name=name)
 
 
 def _agree(draft: Draft, tests: list[ast.expr], before: str = "") -> None:
