@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from migrator.convert.program import Program
 from migrator.convert.write import Changes, changed_arguments, write
@@ -16,10 +17,10 @@ from migrator.language import _
 from migrator.matchers.context import instead_of
 from migrator.names.tree import parse, walk
 
-CHANGED = "NPU920"
-REPORTED = "NPU921"
 DIST = "import torch.distributed as dist"
 _RANKS = "ranks.py"
+_SET_UP = "setup_distributed"
+Place = Literal["before", "after", "first", "last"]
 
 
 @dataclass(frozen=True)
@@ -38,33 +39,34 @@ def text(key: str, **values: object) -> Text:
     return Text(message, advice, found.get("severity", "warning"))
 
 
+def new_imports() -> dict[str, str]:
+    """What new code may hold, and the import that it then needs."""
+    found: dict[str, str] = reports_yaml("distributed/names.yaml")["imports"]
+    return found
+
+
 @cache
 def functions(file: str) -> dict[str, str]:
     """The sources of a file's functions and classes by their names, in the order of the file.
 
-    Those of ``ranks.py``, which all conversions share, come before.
+    Those of ``ranks.py``, which all conversions share, come before what calls them.
     """
-    shared = {} if file == _RANKS else functions(_RANKS)
     source = (data_folder("reports") / "distributed" / file).read_text(encoding="utf-8")
     lines = source.splitlines()
-    own = {
-        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
-        for node in ast.parse(source).body
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    }
-    return {**shared, **own}
+    found: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.update(functions(_RANKS) if node.name == _SET_UP else {})
+            found[node.name] = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+    return found
 
 
 def sources(file: str, names: Iterable[str]) -> str:
     """The sources of some of a file's functions, with those that they use."""
     every = functions(file)
-    wanted: set[str] = set()
-    waiting = [name for name in names if name in every]
-    while waiting:
-        name = waiting.pop()
-        if name not in wanted:
-            wanted.add(name)
-            waiting += [word for word in names_in(every[name]) if word in every]
+    wanted = [name for name in names if name in every]
+    for name in wanted:  # grows
+        wanted += [word for word in names_in(every[name]) if word in every and word not in wanted]
     return "\n\n".join(text for name, text in every.items() if name in wanted)
 
 
@@ -89,13 +91,16 @@ class UncertainError(Exception):
 class Draft:
     """The changes of each file, and the findings about them, by the files' names, with the rules' codes.
 
-    ``set_up``: what the program does first, once the ranks have found each other.
+    ``helpers`` is the file with the functions that new code may call, ``used`` are the names in the new code
+    of each file; ``set_up``: what the program does first, once the ranks have found each other.
     """
 
     program: Program
-    changed_code: str = CHANGED
-    reported_code: str = REPORTED
+    helpers: str = "helpers.py"
+    changed_code: str = "NPU920"
+    reported_code: str = "NPU921"
     changes: dict[str, Changes] = field(default_factory=dict)
+    used: dict[str, set[str]] = field(default_factory=dict)
     findings: dict[str, list[Finding]] = field(default_factory=dict)
     set_up: list[str] = field(default_factory=list)
 
@@ -103,20 +108,43 @@ class Draft:
         """The changes of a node's file, to add to."""
         return self.changes.setdefault(self.program.file(node).name, Changes())
 
+    def use(self, node: ast.AST, code: str) -> None:
+        """Import what new code in a node's file needs, and take over the helpers that it calls."""
+        names = names_in(code)
+        self.used.setdefault(self.program.file(node).name, set()).update(names)
+        text = ast.unparse(parse(f"{code}\n{sources(self.helpers, names)}"))
+        names = names_in(text)
+        needed = ((start, line) for start, line in new_imports().items() if start in text)
+        self.of(node).imports += (line for start, line in needed if start.rstrip(".") in names)
+
     def replace(self, node: ast.AST, code: str, message: str = "") -> None:
-        """Put code in the place of a node, and say so where there is a message."""
+        """Put code in the place of an expression, and say so where there is a message."""
+        around = (up for _, up in self.program.above(node))
+        up = next(up for up in around if isinstance(up, ast.JoinedStr) or not isinstance(up, ast.expr))
+        if isinstance(up, ast.JoinedStr) and '"' in self.program.segment(up):
+            code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
         self.of(node).edits.append(instead_of(self.program.file(node), node, code))
+        self.use(node, code)
         if message:
             self.changed(node, message)
+
+    def insert(self, place: Place, statement: ast.stmt, lines: Sequence[str], message: str = "") -> None:
+        """Put lines around a statement, or into its body, and say so where there is a message."""
+        getattr(self.of(statement), place).setdefault(statement, []).extend(lines)
+        self.use(statement, "\n".join(lines))
+        for line in lines if message else ():
+            self.changed(statement, message, "INSERT", line)
+
+    def indent(self, first: ast.stmt, last: ast.stmt, head: str, message: str) -> None:
+        """Put statements into a block with this head."""
+        self.of(first).around[first] = (last, head)
+        self.use(first, f"{head}\n    pass")
+        self.changed(first, message)
 
     def change_arguments(self, call: ast.Call, drop: Sequence[int], add: Sequence[str]) -> None:
         """Take the arguments at these places away from a call, and add others."""
         self.of(call).edits.extend(changed_arguments(self.program.file(call), call, drop, add))
-
-    def use_helper(self, node: ast.AST, helper: str, *imports: str) -> None:
-        """Give a node's file a function of ``helpers.py`` that new code calls, and what that imports."""
-        self.of(node).helpers.setdefault(helper, functions("helpers.py")[helper])
-        self.of(node).imports += imports
+        self.use(call, f"_({', '.join(add)})")
 
     def changed(self, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = "") -> None:
         """Say that a change is made at a node, or that ``new`` code is inserted there."""
@@ -127,9 +155,11 @@ class Draft:
         """Say what a person has to look at, with the lines to write."""
         self._report(node, text(key, **values))
 
-    def refuse(self, error: UncertainError, instead: ast.AST, before: str = "") -> None:
-        """Say why nothing is converted: where the error has its place, or ``instead``."""
-        self._report(error.node or instead, Text(before + error.text.message, error.text.advice, "error"))
+    def give_up(self, errors: Iterable[UncertainError], instead: ast.AST, before: str = "") -> None:
+        """Change nothing, and say why: where an error has its place, or ``instead``."""
+        self.changes, self.findings = {}, {}
+        for error in errors:
+            self._report(error.node or instead, Text(before + error.text.message, error.text.advice, "error"))
 
     def _report(self, node: ast.AST, said: Text) -> None:
         found = self._finding(self.reported_code, node, said.message)
@@ -155,6 +185,9 @@ class Draft:
         result = {}
         for name in sorted({*self.changes, *self.findings}):
             file, changes = self.program.files[name], self.changes.get(name)
+            if changes:
+                helpers = sources(self.helpers, self.used.get(name, ()))
+                changes.header = "\n\n".join(filter(None, [helpers, changes.header]))
             edits = write(file, changes) if changes else ()
             result[name] = Converted(file.text, edits, tuple(self.findings.get(name, ())))
         return result

@@ -334,9 +334,9 @@ class Program:
         return [one for one in made if isinstance(one, ast.ClassDef)] if len(made) == 1 else []
 
     def origins(self, node: ast.expr | None, place: int = -1) -> list[ast.expr]:
-        """The expressions from which a value comes, through names, parameters, attributes and returns.
+        """The expressions from which a value comes: by names, parameters, attributes and returns.
 
-        With a ``place``, those of what stands there in a tuple. Empty where one of the ways to it is not known.
+        With a ``place``, those of what stands there in a tuple. Empty where a way to it is not known.
         """
         if node is None:
             return []

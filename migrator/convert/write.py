@@ -28,7 +28,7 @@ class NotPlacedError(Exception):
 class Changes:
     """What changes in one file, by its statements; ``edits`` are those inside of statements.
 
-    ``header`` goes behind the first imports, and before it the ``helpers``: functions by their names.
+    ``header`` goes behind the first imports.
     """
 
     edits: list[Edit] = field(default_factory=list)
@@ -41,7 +41,6 @@ class Changes:
     removed: set[ast.stmt] = field(default_factory=set)  # with "after", those lines take its place
     dissolved: set[ast.stmt] = field(default_factory=set)  # of a with statement the body stays
     imports: list[str] = field(default_factory=list)
-    helpers: dict[str, str] = field(default_factory=dict)
     header: str = ""
     end: list[str] = field(default_factory=list)
 
@@ -322,7 +321,7 @@ def _at_top(layout: _Layout, changes: Changes, edits: Sequence[Edit]) -> list[Ed
     there.update(index.text.splitlines())
     there.update(line for lines in changes.after.values() for line in lines)
     imports = [line for line in dict.fromkeys(changes.imports) if line not in there]
-    header = "\n\n".join([*changes.helpers.values(), *([changes.header] if changes.header else [])])
+    header = changes.header
     if not imports and not header:
         return []
     ends = [_end(layout, one) for one in body]

@@ -10,36 +10,6 @@ import torch.distributed as dist
 from ranks import join_ranks
 
 
-def setup_distributed():
-    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
-    join_ranks()
-    backend = "gloo"
-    if torch.cuda.is_available():
-        backend = "nccl"
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group(backend)
-    if dist.get_rank() != 0:  # one rank speaks for all
-        builtins.print = lambda *args, **kwargs: None
-        logging.disable(logging.INFO)
-
-
-def leave_distributed():
-    """Part from the other ranks; this comes last in a program."""
-    gc.collect()  # frees wrapped models: Gloo can hang where one of them is the last to hold the group
-    dist.destroy_process_group()
-
-
-def sum_over_ranks(value):
-    """The sum of a number or a tensor over the ranks: each has it of its own share of the data."""
-    if not dist.is_initialized():
-        return value
-    total = torch.as_tensor(value).detach()
-    kind = torch.float32 if total.is_floating_point() else torch.int64
-    total = total.to("cuda" if torch.cuda.is_available() else "cpu", kind, copy=True)
-    dist.all_reduce(total)
-    return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
-
-
 class ShareOfRank:
     """Every so many-th of some batches, as many on each rank; what is left at the end goes to none."""
 
@@ -76,6 +46,17 @@ def seed_alike(*seeds):
         seed(number.item())
 
 
+def sum_over_ranks(value):
+    """The sum of a number or a tensor over the ranks: each has it of its own share of the data."""
+    if not dist.is_initialized():
+        return value
+    total = torch.as_tensor(value).detach()
+    kind = torch.float32 if total.is_floating_point() else torch.int64
+    total = total.to("cuda" if torch.cuda.is_available() else "cpu", kind, copy=True)
+    dist.all_reduce(total)
+    return total.to(value.device, value.dtype) if torch.is_tensor(value) else total.item()
+
+
 def on_any_rank(condition):
     """Whether a condition holds on one of the ranks: all of them take the same way."""
     if not dist.is_initialized():
@@ -83,3 +64,22 @@ def on_any_rank(condition):
     found = torch.tensor(float(bool(condition)), device="cuda" if torch.cuda.is_available() else "cpu")
     dist.all_reduce(found, op=dist.ReduceOp.MAX)
     return bool(found.item())
+
+
+def setup_distributed():
+    """Join the ranks that the launcher has started, each on its card; without a launcher, be the only one."""
+    join_ranks()
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "nccl"
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(backend)
+    if dist.get_rank() != 0:  # one rank speaks for all
+        builtins.print = lambda *args, **kwargs: None
+        logging.disable(logging.INFO)
+
+
+def leave_distributed():
+    """Part from the other ranks; this comes last in a program."""
+    gc.collect()  # frees wrapped models: Gloo can hang where one of them is the last to hold the group
+    dist.destroy_process_group()

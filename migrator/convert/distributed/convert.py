@@ -11,7 +11,6 @@ from migrator.convert.distributed.loaders import counts
 from migrator.convert.distributed.metrics import average_in_closures, reduce_metrics
 from migrator.convert.distributed.models import follow, models_to_wrap
 from migrator.convert.distributed.parallel import (
-    IMPORT,
     parallels,
     prefixed,
     replace_parallel,
@@ -26,7 +25,7 @@ from migrator.convert.distributed.ranks import (
 )
 from migrator.convert.distributed.samplers import check_batches, share_drawn, share_loaders
 from migrator.convert.distributed.training import Training, trainings
-from migrator.convert.draft import DIST, Draft, UncertainError, sources
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped, free_models, use_the_model_inside
 from migrator.convert.program import (
     UNREADABLE,
@@ -45,7 +44,6 @@ from migrator.project.definitions import Definitions
 from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
 
-_IMPORTS = [f"import {name}" for name in ("builtins", "gc", "json", "logging", "os", "subprocess", "sys")]
 _OWN_DEVICE = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
 
@@ -75,22 +73,17 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
     except UNREADABLE:
         return Conversion(entry, reason="it cannot be parsed")
     try:
-        draft = _plan(program, read, target, others)
-        files = draft.converted()
+        draft = Draft(program)
+        _plan(draft, read, target, others)
+        return Conversion(entry, draft.converted())
     except UncertainError as error:
-        return _by_hand(program, error)
+        problem = error
     except (NotPlacedError, SyntaxError) as error:
-        return _by_hand(program, UncertainError("no_place", error=error))
-    return Conversion(entry, files)
-
-
-def _by_hand(program: Program, error: UncertainError) -> Conversion:
-    """Nothing is changed; the findings hold the lines to write."""
-    draft, tree = Draft(program), program.entry.tree
-    draft.refuse(error, tree)
+        problem = UncertainError("no_place", error=error)
+    draft.give_up([problem], program.entry.tree)
     for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
-        draft.report(key, tree)
-    return Conversion(program.entry.name, draft.converted(), reason=error.text.message)
+        draft.report(key, program.entry.tree)
+    return Conversion(entry, draft.converted(), reason=problem.text.message)
 
 
 @dataclass(frozen=True)
@@ -122,13 +115,13 @@ class Conversion:
 # -- the plan -----------------------------------------------------------------------
 
 
-def _plan(program: Program, read: Read, target: str = "", others: Collection[str] = ()) -> Draft:
+def _plan(draft: Draft, read: Read, target: str, others: Collection[str]) -> None:
     """The changes that convert a program. ``target``: the name of the model, where it has to be given.
 
     ``others`` are the project's Python files, ``read`` gives their texts. Raises UncertainError where a
     change that is needed cannot be placed.
     """
-    draft = Draft(program)
+    program = draft.program
     found = trainings(program)
     models = models_to_wrap(program, found, target)
     parallel = parallels(program)
@@ -156,14 +149,12 @@ def _plan(program: Program, read: Read, target: str = "", others: Collection[str
     _rank_zero(draft)
     report_differences(draft, found)
     _set_up(draft, models)
-    return draft
 
 
 def _where_distributed(draft: Draft, node: ast.AST, line: str) -> str:
     """A line for a node's file: other programs may import it, if it is not the entry."""
     if draft.program.file(node) is draft.program.entry:
         return line
-    draft.of(node).imports.append(DIST)
     return f"if dist.is_initialized():\n    {line}"
 
 
@@ -176,10 +167,7 @@ def _wrap(draft: Draft, wrapped: Wrapped, parallel: bool, first: bool) -> None:
         options += ", find_unused_parameters=True"
     line = f"{home.text} = DistributedDataParallel({home.text}{options})"
     line = _where_distributed(draft, behind, line)
-    draft.of(behind).after.setdefault(behind, []).append(line)
-    draft.of(behind).imports.append(IMPORT)
-    message = "the model is wrapped: gradients are averaged over the ranks"
-    draft.changed(behind, message, "INSERT", line)
+    draft.insert("after", behind, [line], "the model is wrapped: gradients are averaged over the ranks")
     named = map(bare_name, draft.program.nodes(ast.Name, ast.Attribute))
     if first and any("BatchNorm" in name for name in named):
         draft.report("batch_norm", behind, home=home)
@@ -198,10 +186,8 @@ def _set_epoch(draft: Draft, training: Training) -> None:
         draft.report("loop_of_one_line", epochs.loop, line=line)
         return
     line = _where_distributed(draft, epochs.loop, line)
-    lines = draft.of(epochs.loop).first.setdefault(epochs.loop, [])
-    if line not in lines:
-        lines.append(line)
-        draft.changed(epochs.loop, _("each epoch has an order of its own"), "INSERT", line)
+    if line not in draft.of(epochs.loop).first.get(epochs.loop, ()):
+        draft.insert("first", epochs.loop, [line], _("each epoch has an order of its own"))
 
 
 def _rank_zero(draft: Draft) -> None:
@@ -218,9 +204,7 @@ def _rank_zero(draft: Draft) -> None:
         if not program.own_line(node) or _in_open(program, node):
             draft.report("written_by_every_rank", node, test=test)
             continue
-        draft.of(node).around[node] = (node, f"if {test}:")
-        draft.of(node).imports.append(DIST)
-        draft.changed(node, _("one rank writes for all"))
+        draft.indent(node, node, f"if {test}:", _("one rank writes for all"))
 
 
 def _in_open(program: Program, node: ast.AST) -> bool:
@@ -242,31 +226,34 @@ def _show_bars_once(draft: Draft) -> None:
         if program.scope_of(call) is program.file(call).tree or program.file(call) is not program.entry:
             disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
         draft.change_arguments(call, [], [disable])
-        draft.of(call).imports.append(DIST)
         draft.changed(call, _("one rank shows the bar"))
 
 
 def _set_up(draft: Draft, models: Sequence[Wrapped]) -> None:
     program, tree = draft.program, draft.program.entry.tree
     changes = draft.of(tree)
-    changes.imports[:0] = [*_IMPORTS, "import torch", DIST]
-    changes.header = sources("helpers.py", ["setup_distributed", "leave_distributed"])
     guard = next(filter(is_main_guard, tree.body), None)
     wrapped = ((model.home, model.behind) for model in models)
-    call, end = "setup_distributed()", [*free_models(program, guard or tree, wrapped), "leave_distributed()"]
+    begin, end = (
+        ["setup_distributed()", *draft.set_up],
+        [*free_models(program, guard or tree, wrapped), "leave_distributed()"],
+    )
+    others, changes.imports = changes.imports, []  # they come behind these
+    draft.use(tree, "\n".join([*begin, *end]))
+    changes.imports += others
     if isinstance(guard, ast.If) and not _works_above(program, guard):
         if not program.own_line(guard.body[0]):
             raise UncertainError("main_block", guard)
-        changes.first.setdefault(guard, [])[:0] = [call, *draft.set_up]
+        changes.first.setdefault(guard, [])[:0] = begin
         if not _leaves(guard.body[-1]):
             changes.last.setdefault(guard, []).extend(end)
     else:
         guard = None
-        changes.header += "\n\n" + "\n".join([call, *draft.set_up]) + "\n"
+        changes.header = "\n".join(begin) + "\n"
         if not _leaves(tree.body[-1]):
             changes.end.extend(end)
     message = _("the ranks find each other, and part at the end")
-    draft.changed(guard or tree.body[0], message, "INSERT", call)
+    draft.changed(guard or tree.body[0], message, "INSERT", begin[0])
 
 
 def _works_above(program: Program, guard: ast.If) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal
 from migrator.convert.distributed.batches import is_of
 from migrator.convert.distributed.loaders import loader_calls, passed_on
 from migrator.convert.distributed.training import Training, feeds, training_view
-from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import (
     Loop,
     Named,
@@ -27,9 +27,10 @@ from migrator.convert.program import (
     names_below,
     names_set,
 )
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.names.tree import FUNCTIONS, argument_of, holder_of
 
+_SUMMED = N_("the sum is of all ranks")
 _WORLD = "dist.get_world_size()"
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
 _SAME_BY_CALL = ("float", "int", "round", "max")
@@ -72,7 +73,7 @@ def _after_loop(program: Program, draft: Draft, training: Training) -> None:
     if conditional:
         always.append(f"if {training.when}:\n" + "\n".join(f"    {line}" for line in conditional))
     if always:
-        _put(draft, draft.of(loop).after, loop, always)
+        draft.insert("after", loop, always, _(_SUMMED))
 
 
 def _line(program: Program, node: ast.AST, name: str, mean: bool) -> str:
@@ -80,14 +81,6 @@ def _line(program: Program, node: ast.AST, name: str, mean: bool) -> str:
     entry = program.file(node) is program.entry
     ranks = _WORLD if entry else f"({_WORLD} if dist.is_initialized() else 1)"
     return f"{name} = sum_over_ranks({name})" + (f" / {ranks}" if mean else "")
-
-
-def _put(draft: Draft, places: dict[ast.stmt, list[str]], node: ast.stmt, lines: list[str]) -> None:
-    """Plan lines at a place of the draft, with the function that they call."""
-    places.setdefault(node, []).extend(lines)
-    draft.use_helper(node, "sum_over_ranks", "import torch", DIST)
-    for line in lines:
-        draft.changed(node, _("the sum is of all ranks"), "INSERT", line)
 
 
 def _behind(program: Program, loop: Loop, kind: type[Node]) -> list[Node]:
@@ -198,7 +191,7 @@ def _in_windows(draft: Draft, training: Training) -> None:
                 draft.report("own_share", loop, name=name)
         elif shown:
             lines = [_line(program, loop, name, True) for name in shown]
-            _put(draft, draft.of(loop).first, window, lines)
+            draft.insert("first", window, lines, _(_SUMMED))
 
 
 def _is_reset_and_used(window: ast.If, name: str) -> bool:
@@ -323,7 +316,7 @@ def _meters(draft: Draft, training: Training) -> None:
         lines = [f"{name}.{one} = sum_over_ranks({name}.{one})" for one in ("sum", "count")]
         if "self.avg" in stores:
             lines.append(f"{name}.avg = {name}.sum / {name}.count")
-        _put(draft, draft.of(loop).after, loop, lines)
+        draft.insert("after", loop, lines, _(_SUMMED))
 
 
 def average_in_closures(draft: Draft, found: list[Training]) -> None:
@@ -341,7 +334,7 @@ def average_in_closures(draft: Draft, found: list[Training]) -> None:
             name = dotted(last.value) if isinstance(last, ast.Return) else ""
             if not name:
                 raise UncertainError("closure_loss", closure)
-            _put(draft, draft.of(last).before, last, [_line(program, last, name, True)])
+            draft.insert("before", last, [_line(program, last, name, True)], _(_SUMMED))
 
 
 def _lists(draft: Draft, training: Training) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped, has_prefix, receiving, uses
 from migrator.convert.program import Program, below, dotted, is_stored, last_name
 from migrator.convert.write import first_argument
@@ -16,7 +16,6 @@ from migrator.project.imports import Read
 
 NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 CHECKPOINTS = ("state_dict", "load_state_dict")
-IMPORT = "from torch.nn.parallel import DistributedDataParallel"
 _BY_NUMBER = re.compile(r"count|len\(|>|multi|parallel|distributed|n(?:um)?_?gpu")
 _LOADS_PREFIXED = re.compile(r"\bDataParallel\(|[\"']module\.|\[7:\]")
 
@@ -77,7 +76,6 @@ def replace_parallel(draft: Draft, found: list[Parallel]) -> None:
             both = both if isinstance(up, ast.Tuple) else f"({both})"
             entry = program.file(node) is program.entry
             draft.replace(node, "DistributedDataParallel" if entry else both)
-            draft.of(node).imports.append(IMPORT)
     for one in found:
         _take_away(draft, one.call)
 
@@ -89,7 +87,6 @@ def _take_away(draft: Draft, call: ast.Call) -> None:
     if file is not program.entry:
         code = f"{program.segment(call.args[0])} if dist.is_initialized() else {program.segment(call)}"
         draft.replace(call, code if isinstance(assign, (ast.Assign, ast.Return)) else f"({code})")
-        draft.of(call).imports.append(DIST)
         return
     changes = draft.of(call)
     changes.edits += first_argument(file, call)

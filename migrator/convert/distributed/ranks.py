@@ -7,7 +7,7 @@ import re
 
 from migrator.convert.distributed.batches import is_step
 from migrator.convert.distributed.training import Training, feeds, guards
-from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped
 from migrator.convert.program import (
     LOOPS,
@@ -82,7 +82,6 @@ def _device_of_call(draft: Draft, node: ast.Call) -> str:
         if number == _LOCAL_RANK:
             return ""
         draft.replace(given[0], _LOCAL_RANK)
-        draft.of(node).imports.append("import os")
         draft.changed(node, _(_OWN_DEVICE))
         return "" if _holds_string(given[0]) or dotted(given[0]).endswith("device") else number
     if name == "torch.device" and len(given) == 2 and constant(given[0]) == "cuda":
@@ -154,9 +153,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
         draft.report("exchanged_every_step", training.backward, advice=advice)
         return
     head = f"with contextlib.nullcontext() if {' '.join(test.split())} else {home.text}.no_sync():"
-    draft.of(condition).around[between[0]] = (body[end], head)
-    draft.of(condition).imports.append("import contextlib")
-    draft.changed(between[0], _("gradients are exchanged in the step that uses them"))
+    draft.indent(between[0], body[end], head, _("gradients are exchanged in the step that uses them"))
 
 
 def _has_long_string(statement: ast.stmt) -> bool:
@@ -205,7 +202,7 @@ def _agree(draft: Draft, tests: list[ast.expr], before: str = "") -> None:
         if any(edit.start == start and "on_any_rank" in edit.text for edit in changes.edits):
             continue
         changes.edits += put_around(file, test, head, tail)
-        draft.use_helper(test, "on_any_rank", "import torch", DIST)
+        draft.use(test, "on_any_rank()")
         draft.changed(test, _("the ranks take the same way"))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from migrator.convert.distributed.batches import carried, is_of
 from migrator.convert.distributed.loaders import Loader, loader_calls
 from migrator.convert.distributed.training import Training
-from migrator.convert.draft import DIST, Draft, UncertainError
+from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped
 from migrator.convert.program import (
     Program,
@@ -22,7 +22,6 @@ from migrator.names.tree import FUNCTIONS
 from migrator.project.distributed_use import entries, listed
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
-_IMPORT = "from torch.utils.data.distributed import DistributedSampler"
 _READY = "dist.is_initialized()"
 _PARAMETER = "over_ranks"
 _NOT = object()
@@ -85,9 +84,6 @@ def _share(draft: Draft, loader: Loader, found: list[Training]) -> None:
             before = before if dotted(value) or not before else f"({before})"
             add.append(f"shuffle={before}{' and ' if before else ''}{_otherwise(conditions)}")
     draft.change_arguments(call, drop, add)
-    draft.of(call).imports.append(_IMPORT)
-    if ready:
-        draft.of(call).imports.append(DIST)
     draft.changed(call, _("every rank trains on its share of the data"))
 
 
@@ -218,7 +214,7 @@ def _named(draft: Draft, call: ast.Call, data: ast.expr) -> str:
     compound = hasattr(statement, "body")
     if compound or not program.own_line(statement) or name in program.file(call).text:
         raise UncertainError("dataset_without_name", call)
-    draft.of(call).before.setdefault(statement, []).append(f"{name} = {program.segment(data)}")
+    draft.insert("before", statement, [f"{name} = {program.segment(data)}"])
     draft.replace(data, name)
     return name
 
@@ -260,7 +256,6 @@ def share_drawn(draft: Draft, found: list[Training]) -> None:
 def _take(draft: Draft, node: ast.expr, helper: str, before: str = "") -> None:
     code = f"{helper}({before}{draft.program.segment(node)})"
     draft.replace(node, code, _("every rank trains on its share of the batches"))
-    draft.use_helper(node, helper, DIST)
 
 
 def _seed_alike(draft: Draft) -> None:
@@ -274,6 +269,5 @@ def _seed_alike(draft: Draft) -> None:
         if seed not in called and any(name.startswith(seed.rpartition(".")[0] + ".") for name in used)
     ]
     if unseeded:
-        needed = (f"import {seed.rpartition('.')[0]}" for seed in unseeded)
-        draft.use_helper(program.entry.tree, "seed_alike", *needed)
+        draft.of(program.entry.tree).imports += (f"import {seed.rpartition('.')[0]}" for seed in unseeded)
         draft.set_up.append(f"seed_alike({', '.join(unseeded)})")

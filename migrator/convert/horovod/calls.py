@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.draft import DIST, Draft, UncertainError, names_in
+from migrator.convert.draft import DIST, Draft, UncertainError
 from migrator.convert.models import Home
 from migrator.convert.program import Program, below, is_stored
 from migrator.convert.write import rewritten
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
-from migrator.names.tree import FUNCTIONS, Import, is_none, parse
+from migrator.names.tree import FUNCTIONS, Import, is_none
 from migrator.names.whole_file import WholeFile
 
 PACKAGE = "horovod.torch"
@@ -37,48 +37,28 @@ def advice(name: str) -> str:
 
 
 @dataclass
-class Plan:
+class Plan(Draft):
     """What is planned for the files that belong together, for a torch version: changes, and objections.
 
-    ``used``: the names in the new code of each file, helpers among them; ``optimizers``: the calls of
-    DistributedOptimizer; ``wrapped``: the models, and the statements that wrap them.
+    ``optimizers``: the calls of DistributedOptimizer; ``wrapped``: the models, and the statements that wrap
+    them.
     """
 
-    draft: Draft
-    version: tuple[int, ...]
+    helpers: str = "horovod_helpers.py"
+    changed_code: str = "NPU930"
+    reported_code: str = "NPU931"
+    version: tuple[int, ...] = ()
     problems: list[UncertainError] = field(default_factory=list)
-    used: dict[str, set[str]] = field(default_factory=dict)
     optimizers: list[ast.Call] = field(default_factory=list)
     wrapped: list[tuple[Home, ast.stmt]] = field(default_factory=list)
-
-    @property
-    def program(self) -> Program:
-        """The files."""
-        return self.draft.program
 
     def refuse(self, key: str, node: ast.AST, **values: object) -> None:
         """Nothing can be converted, because of this."""
         self.problems.append(UncertainError(key, node, **values))
 
-    def replace(self, node: ast.AST, code: str, message: str) -> None:
-        """Put code in the place of an expression."""
-        around = (up for _, up in self.program.above(node))
-        up = next(up for up in around if isinstance(up, ast.JoinedStr) or not isinstance(up, ast.expr))
-        if isinstance(up, ast.JoinedStr) and '"' in self.program.segment(up):
-            code = code.replace('"', "'")  # before Python 3.12 the text's own quotes would end it
-        self.draft.replace(node, code, message)
-        self.use(node, code)
-
-    def use(self, node: ast.AST, code: str) -> None:
-        """Import what new code in a node's file needs, and take over the helpers that it calls."""
-        text, words = ast.unparse(parse(code)), names_in(code)
-        needed = (line for start, line in table("imports").items() if start[:-1] in words and start in text)
-        self.draft.of(node).imports.extend(needed)
-        self.used.setdefault(self.program.file(node).name, set()).update(words)
-
     def written(self, node: ast.AST) -> str:
         """The source of an expression with the new code in it."""
-        return rewritten(self.program.file(node), node, self.draft.of(node).edits)
+        return rewritten(self.program.file(node), node, self.of(node).edits)
 
 
 def plan_names(file: WholeFile, plan: Plan, refused: set[ast.AST]) -> None:
@@ -189,13 +169,10 @@ def _plan_collective(call: ast.Call, name: str, plan: Plan) -> None:
         plan.refuse("arguments_behind_name", call, name=name)
         return
     code = table("values").get(name, f"hvd_{name}")
-    plan.draft.replace(call.func, code)
+    plan.replace(call.func, code)
     if dropped or added:
-        plan.draft.change_arguments(call, sorted(dropped), added)
-    plan.use(call, code)
-    for one in added:
-        plan.use(call, one.partition("=")[2])
-    plan.draft.changed(call, _("{name} over torch.distributed", name=name))
+        plan.change_arguments(call, sorted(dropped), added)
+    plan.changed(call, _("{name} over torch.distributed", name=name))
 
 
 def _instead(parameter: str) -> str:
@@ -228,7 +205,7 @@ def _plan_import(statement: Import, plan: Plan) -> None:
     else:
         rest = [ast.unparse(alias) for alias in statement.names if alias not in ours]
         lines = [f"import {', '.join(rest)}"] if rest else []
-        changes = plan.draft.of(statement)
+        changes = plan.of(statement)
         if DIST not in plan.program.file(statement).text and all(
             DIST not in new for new in changes.after.values()
         ):
@@ -238,7 +215,7 @@ def _plan_import(statement: Import, plan: Plan) -> None:
         changes.removed.add(statement)
         changes.after[statement] = lines
         message = _("torch.distributed does what Horovod did")
-        plan.draft.changed(statement, message, "MODIFY" if lines else "DELETE")
+        plan.changed(statement, message, "MODIFY" if lines else "DELETE")
 
 
 # -- branches that an option chooses: what has no equivalent in them is refused when they are taken ----------
@@ -255,11 +232,11 @@ def refuse_branches(file: WholeFile, plan: Plan) -> set[ast.AST]:
             inside |= below(*branch)
             what = f"hvd.{name}" if name != "run" else "horovod.run"
             refusal = f"{what} has no equivalent: start the program with run_distributed_npu.sh or torchrun"
-            changes = plan.draft.of(node)
+            changes = plan.of(node)
             changes.removed.update(branch)
             changes.after[branch[0]] = [f"raise NotImplementedError({json.dumps(refusal)})"]
-            plan.draft.report("branch_refused", node, name=what, advice=advice(name))
-            plan.draft.changed(branch[0], _("{what} has no equivalent: this branch is refused", what=what))
+            plan.report("branch_refused", node, name=what, advice=advice(name))
+            plan.changed(branch[0], _("{what} has no equivalent: this branch is refused", what=what))
     return inside
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
-from migrator.convert.draft import Draft, UncertainError, names_in, sources
-from migrator.convert.horovod.calls import PACKAGE, Plan, plan_names, references, refuse_branches, table
+from migrator.convert.draft import UncertainError, names_in, new_imports
+from migrator.convert.horovod.calls import PACKAGE, Plan, plan_names, references, refuse_branches
 from migrator.convert.horovod.optimizer import plan_optimizer, plan_synchronize
 from migrator.convert.models import free_models
 from migrator.convert.program import UNREADABLE, Program, is_main_guard, load
@@ -21,7 +21,6 @@ from migrator.names.tree import Import, bare_name, imported
 from migrator.names.whole_file import WholeFile
 from migrator.project.imports import Read, imported_files
 
-_CHANGED, _REPORTED = "NPU930", "NPU931"
 _INSIDE = f"{PACKAGE}."
 _OWN_WAY = ("init_process_group", "DistributedDataParallel")
 _OLDEST = (1, 11)  # torch 1.8.1 has no ReduceOp.AVG
@@ -147,13 +146,13 @@ def _imports(file: WholeFile) -> list[Import]:
 def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converted]:
     ours = [file for file in program.files.values() if _imports(file)]
     places = [place for file in ours for place in _imports(file)]
-    plan = Plan(Draft(program, changed_code=_CHANGED, reported_code=_REPORTED), version)
+    plan = Plan(program, version=version)
     optional = [statement for statement in places if _is_optional(program, statement)]
     own_way = any(map(_has_own_way, program.files.values()))
     if optional or own_way:
         for statement in optional or places:
-            plan.draft.report("beside_own_way" if own_way else "one_of_several_ways", statement)
-        return plan.draft.converted()
+            plan.report("beside_own_way" if own_way else "one_of_several_ways", statement)
+        return plan.converted()
     if version < _OLDEST:
         plan.refuse("old_torch", places[0])
     for file in ours:
@@ -169,18 +168,14 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     if not plan.problems:
         _leave_at_the_end(plan)
         for file in ours:
-            text = sources("horovod_helpers.py", plan.used.get(file.name, set()))
-            if text:
-                plan.use(file.tree, text)
-                plan.draft.of(file.tree).header = text
-            plan.draft.of(file.tree).imports.sort(key=list(table("imports").values()).index)
+            plan.of(file.tree).imports.sort(key=list(new_imports().values()).index)
         try:
-            result = plan.draft.converted()
+            result = plan.converted()
             _check_left(program, result)
             return result
         except (NotPlacedError, SyntaxError) as error:
             plan.problems.append(UncertainError("no_place", ours[0].tree, error=error))
-    return _by_hand(ours, plan).converted()
+    return _by_hand(ours, plan)
 
 
 def _check_left(program: Program, result: Mapping[str, Converted]) -> None:
@@ -224,25 +219,20 @@ def _leave_at_the_end(plan: Plan) -> None:
             continue
         guard = next(filter(is_main_guard, file.tree.body), None)
         end = [*free_models(plan.program, guard or file.tree, plan.wrapped), "leave_distributed()"]
-        changes = plan.draft.of(file.tree)
         begun = [file.owner_of(node) for node, name in references(plan.program, file) if name == "init"]
         if isinstance(guard, ast.If) and not guard.orelse:
-            changes.last.setdefault(guard, []).extend(end)
+            plan.insert("last", guard, end)
         elif guard is None and file.tree in begun:
-            changes.end.extend(end)
-        else:
-            continue
-        plan.use(file.tree, end[-1])
+            plan.of(file.tree).end.extend(end)
+            plan.use(file.tree, end[-1])
 
 
-def _by_hand(ours: list[WholeFile], plan: Plan) -> Draft:
+def _by_hand(ours: list[WholeFile], plan: Plan) -> dict[str, Converted]:
     """Nothing is changed; the findings hold the lines to write."""
-    draft = Draft(plan.program, changed_code=_CHANGED, reported_code=_REPORTED)
-    for error in plan.problems:
-        draft.refuse(error, ours[0].tree, "not converted from Horovod: ")
+    plan.give_up(plan.problems, ours[0].tree, "not converted from Horovod: ")
     for file in ours:
         names = {name.split(".")[0] for _, name in references(plan.program, file)}
         for name in _STEPS:
             if name in names:
-                draft.report(f"hvd.{name}", _imports(file)[0])
-    return draft
+                plan.report(f"hvd.{name}", _imports(file)[0])
+    return plan.converted()

@@ -46,20 +46,18 @@ def plan_optimizer(call: ast.Call, plan: Plan) -> None:
     ]
     _check_others(program, arguments)
     _check_passes(arguments.get("backward_passes_per_step"), wrapped, plan)
-    changes = plan.draft.of(call)
+    changes = plan.of(call)
     if dotted(target) and dotted(target) == dotted(arguments["optimizer"]):
         changes.removed.add(statement)
     else:
         changes.edits += first_argument(program.file(call), call)
         if values["optimizer"][0] != 0:
             raise UncertainError("optimizer_not_first", call)
-    changes.after.setdefault(statement, []).extend(lines)
-    for line in lines:
-        plan.use(call, line)
+    plan.insert("after", statement, lines)
     message = _("DistributedDataParallel averages the gradients, in the backward pass")
-    plan.draft.changed(statement, message)
+    plan.changed(statement, message)
     message = _("the model inside of DistributedDataParallel: its keys stay")
-    use_the_model_inside(plan.draft, wrapped, message)
+    use_the_model_inside(plan, wrapped, message)
 
 
 def _model_of(program: Program, arguments: Arguments, call: ast.Call) -> Home:
@@ -96,7 +94,7 @@ def _op(op: Optional[ast.expr], model: str, plan: Plan, arguments: Arguments) ->
     if isinstance(op, ast.IfExp) and sorted(names) == ["Adasum", "Average"]:
         test = plan.written(op.test)
         condition = test if names[0] == "Adasum" else f"not ({test})"
-        plan.draft.report("adasum", op)
+        plan.report("adasum", op)
         return [f'if {condition}:\n    raise NotImplementedError("torch.distributed has no Adasum")']
     if names == ["Sum"]:
         if not _is_default(plan.program, arguments, "compression"):
@@ -127,7 +125,7 @@ def _hooks(arguments: Arguments, model: str, plan: Plan) -> list[str]:
     if plan.version < _HOOKS:
         why = "on NPUs gradients are compressed from torch 2.1 on"
         return [f'if {hook} is not default_hooks.allreduce_hook:\n    raise NotImplementedError("{why}")']
-    plan.draft.report("fp16_rounding", value)
+    plan.report("fp16_rounding", value)
     return [f"{model}.register_comm_hook(None, {hook})"]
 
 
@@ -164,7 +162,7 @@ def _check_passes(passes: ast.expr | None, wrapped: Wrapped, plan: Plan) -> None
         if not _is_one(passes) and not _has_own_forward(plan.program, call, wrapped):
             raise UncertainError("own_forward_pass", call)
     if passes is not None and not _is_one(passes):
-        plan.draft.report("averaged_each_pass", passes, text=wrapped.home.text)
+        plan.report("averaged_each_pass", passes, text=wrapped.home.text)
 
 
 def _has_own_forward(program: Program, call: ast.Call, wrapped: Wrapped) -> bool:
@@ -192,7 +190,7 @@ def plan_synchronize(plan: Plan) -> None:
 
 def _without_synchronize(node: ast.Attribute, plan: Plan) -> None:
     program = plan.program
-    statement, changes = program.statement_of(node), plan.draft.of(node)
+    statement, changes = program.statement_of(node), plan.of(node)
     own = program.own_line(statement)
     if isinstance(statement, ast.Expr) and statement.value is program.parent(node) and own:
         changes.removed.add(statement)
@@ -204,4 +202,4 @@ def _without_synchronize(node: ast.Attribute, plan: Plan) -> None:
         plan.refuse("synchronize_not_plain", node, name=node.attr)
         return
     message = _("backward() of a DistributedDataParallel model has reduced the gradients when it returns")
-    plan.draft.changed(statement if isinstance(statement, ast.Expr) else node, message, "DELETE")
+    plan.changed(statement if isinstance(statement, ast.Expr) else node, message, "DELETE")
