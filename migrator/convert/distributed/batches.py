@@ -1,25 +1,27 @@
-"""Batches that a program makes itself: by a generator or an object of its own, by a counter, or at random.
+"""Where batches come from: a DataLoader under what a loop runs over, or what a program makes itself.
 
-Where the values of some expressions go is told by names, each behind its scope.
+That is a generator or an object of its own, a counter, or chance. Where the values of some expressions go is
+told by names, each behind its scope.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
-from migrator.convert.distributed.loaders import counts, stripped
 from migrator.convert.program import (
     Loop,
     Program,
     Scope,
     below,
     calls_in,
+    constant,
     dotted,
     is_stored,
     last_name,
+    method,
     method_name,
     names_set,
     parameters,
@@ -27,12 +29,135 @@ from migrator.convert.program import (
 from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of
 from migrator.project.distributed_use import listed
 
-_DEPTH = 6
+_DEPTH = 8
+_STEPS = 6
 _SHOWS = "print info debug log write set_description set_postfix append format time item".split()
 _MOVES = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension, ast.Call)
 
+Guard = tuple[ast.expr, bool]  # a condition, and whether it holds
+Ways = list[tuple[ast.expr, str]]  # iterables, each with the condition under which it is the one
 Nodes = Sequence[ast.AST]
 Name = tuple[Optional[Scope], str]  # without a scope for attributes of self
+
+
+# -- loaders ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Loader:
+    """A DataLoader call that makes a training loader. ``only``: where it makes others too, a condition."""
+
+    call: ast.Call
+    only: str = ""
+
+
+def stripped(node: ast.expr) -> ast.expr:
+    """What ``enumerate``, ``tqdm`` and the like are put around."""
+    while isinstance(node, ast.Call) and node.args and listed("pass_items_on", last_name(node)):
+        node = node.args[0]
+    return node
+
+
+def counts(iterable: ast.expr) -> bool:
+    """Whether an iterable is a ``range``."""
+    return last_name(stripped(iterable)) in ("range", "trange", "count")
+
+
+def loader_calls(
+    program: Program, node: ast.expr, known: Sequence[Guard] = (), depth: int = _DEPTH
+) -> list[Loader]:
+    """The DataLoader calls from which an iterable comes; none where that is not known.
+
+    ``known``: conditions that hold where the iterable stands.
+    """
+    found: dict[ast.Call, Loader] = {}
+    for origin in program.origins(stripped(node)) if depth else ():
+        if isinstance(origin, ast.Call) and listed("loaders", program.name(origin)):
+            found.setdefault(origin, Loader(origin))
+            continue
+        inner = passed_on(program, origin, known) or _taken(program, origin, known, depth)
+        ways = [loader_calls(program, one, known, depth - 1) for one, _ in inner]
+        if not ways or not all(ways):
+            return []
+        for (_, only), way in zip(inner, ways):
+            found.update({one.call: replace(one, only=only or one.only) for one in way})
+    return list(found.values())
+
+
+def passed_on(program: Program, node: ast.expr, known: Sequence[Guard]) -> Ways:
+    """The iterables whose items an expression gives, each with the condition under which it does."""
+    inner = stripped(node)
+    if inner is not node:
+        return [(inner, "")]
+    if isinstance(node, ast.Call):
+        return [(one, "") for one in node.args] if dotted(node.func) == "zip" else _yielded(program, node)
+    if isinstance(node, ast.IfExp):
+        ways = [node.body if holds else node.orelse for test, holds in known if _same(test, node.test)]
+        return [(way, "") for way in ways[:1]]
+    key = _key(node, known) if isinstance(node, ast.Subscript) else None
+    for table in program.origins(node.value) if isinstance(node, ast.Subscript) and key is not None else ():
+        if isinstance(table, ast.Dict):
+            keys = [constant(one) for one in table.keys]
+            return [(table.values[keys.index(key)], "")] if key in keys else []
+        if isinstance(table, ast.DictComp) and len(table.generators) == 1 and dotted(table.key):
+            return [(table.value, f"{dotted(table.key)} == {_quoted(key)}")]
+    return []
+
+
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)
+
+
+def _yielded(program: Program, call: ast.Call) -> Ways:
+    """What a generator of the project is given, where its items are those that it yields."""
+    function = program.function_of(call)
+    for one in program.own_nodes(function, ast.Yield) if function else ():
+        loops = (up for _, up in program.above(one) if isinstance(up, ast.For))
+        drawn = next((loop.iter for loop in loops if dotted(loop.target) == dotted(one.value)), None)
+        name = dotted(stripped(drawn)) if drawn else ""
+        given = program.argument(call, function, name) if name in parameters(function) else None
+        return [(given, "")] if given is not None else []
+    return []
+
+
+def _taken(program: Program, node: ast.expr, known: Sequence[Guard], depth: int) -> Ways:
+    """The loaders that an object of the project is made with, where its items are drawn."""
+    found = program.definition_of(node)
+    if not isinstance(node, ast.Call) or found is None:
+        return []
+    if not any(method(found, name) for name in ("__iter__", "__next__", "next")):
+        return []
+    return [(one, "") for one in arguments_of(node) if loader_calls(program, one, known, depth - 1)]
+
+
+def _key(node: ast.Subscript, known: Sequence[Guard]) -> object:
+    """The key of a subscript, where it is a constant or is compared with one."""
+    if isinstance(node.slice, ast.Constant):
+        return node.slice.value
+    for test, holds in known:
+        if holds and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and len(test.ops) == 1:
+            value, name = test.comparators[0], dotted(node.slice)
+            if name and dotted(test.left) == name and isinstance(value, ast.Constant):
+                return value.value
+    return None
+
+
+def _quoted(key: object) -> str:
+    plain = isinstance(key, str) and '"' not in key and repr(key)[1:-1] == key
+    return f'"{key}"' if plain else repr(key)
+
+
+def loader_name(program: Program, node: ast.expr, known: Sequence[Guard] = ()) -> str:
+    """What the loader under an iterable is called there: ``loader``, ``self.loader``, or nothing plain."""
+    node = stripped(node)
+    value = program.only_value(program.scope_of(node), node.id) if isinstance(node, ast.Name) else None
+    inner = stripped(value) if value is not None else None
+    if inner is not None and (inner is not value or isinstance(inner, ast.Subscript)):
+        return inner.id if isinstance(inner, ast.Name) else loader_name(program, inner, known)
+    if isinstance(node, ast.Subscript) and dotted(node.value):
+        key = _key(node, known)
+        return f"{dotted(node.value)}[{_quoted(key)}]" if key is not None else ""
+    return dotted(node)
 
 
 # -- where values go ----------------------------------------------------------------
@@ -51,14 +176,17 @@ def holds(program: Program, node: ast.AST, seeds: Collection[ast.AST], names: Co
         if one in seeds:
             return True
         if isinstance(one, (ast.Name, ast.Attribute)) and (text := dotted(one)) in texts:
-            scope: Scope | None = None
-            while True:
-                if (scope, text) in names:
-                    return True
-                if isinstance(scope, ast.Module):
-                    break
-                scope = program.scope_of(scope or one)
+            if any((scope, text) in names for scope in _around(program, one)):
+                return True
     return False
+
+
+def _around(program: Program, node: ast.AST) -> Iterator[Scope | None]:
+    """The scopes that may have a name that stands at a node: none, its own, and those around that one."""
+    yield None
+    while not isinstance(node, ast.Module):
+        node = program.scope_of(node)
+        yield node
 
 
 def fed(
@@ -71,31 +199,26 @@ def fed(
     while count != len(known):
         count = len(known)
         for node in moves:
-            known.update(_moved(program, node, seeds, known))
+            known.update(_moved(program, node, lambda value: holds(program, value, seeds, known)))
     return frozenset(known)
 
 
-def _moved(program: Program, node: ast.AST, seeds: Collection[ast.AST], known: set[Name]) -> Iterator[Name]:
-    def is_held(value: ast.AST | None) -> bool:
-        return value is not None and holds(program, value, seeds, known)
-
-    if isinstance(node, ast.Call):
-        if not any(map(is_held, arguments_of(node))):
-            return
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
+def _moved(program: Program, node: ast.AST, is_held: Callable[[ast.AST], bool]) -> Iterator[Name]:
+    """The names that get a value by a node, where what it gives is held."""
+    if not isinstance(node, ast.Call):
+        value = getattr(node, "iter", None) or getattr(node, "value", None)
+        targets = getattr(node, "targets", None) or [getattr(node, "target", node)]
+        if value is not None and is_held(value):
+            yield from (_name(program, one) for one in below(*targets) if is_stored(one))
+    elif any(map(is_held, arguments_of(node))):
+        if method_name(node) in ("append", "extend") and isinstance(node.func, ast.Attribute):
             yield _name(program, node.func.value)
         found = program.function_of(node)
         stars = any(isinstance(one, ast.Starred) for one in node.args)
         for name in parameters(found):
             value = program.argument(node, found, name)
-            if is_held(value) or (value is None and stars):
+            if stars if value is None else is_held(value):
                 yield found, name
-        return
-    value = node.iter if isinstance(node, (ast.For, ast.comprehension)) else getattr(node, "value", None)
-    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    if is_held(value):
-        for target in filter(None, targets):
-            yield from (_name(program, one) for one in below(target) if is_stored(one))
 
 
 # -- what gives the batches ------------------------------------------------------------
@@ -137,19 +260,14 @@ def drawn_batches(
         if node in own and isinstance(node, ast.Call) and _may_turn(program, node, loop, functions):
             if _draws(program, node) and not any(_draws(program, one) for one in below(*arguments_of(node))):
                 seeds: frozenset[ast.AST] = frozenset({node})
-                one = Drawn(node, True, seeds, fed(program, inside, seeds, ()))
-                found += [one] if one.feeds(program, loss) else []
-    return found
+                found.append(Drawn(node, True, seeds, fed(program, inside, seeds, ())))
+    return [one for one in found if one.feeds(program, loss)]
 
 
 def is_step(node: ast.AST) -> bool:
     """Whether a node steps an optimizer."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "step"
-        and "sched" not in dotted(node.func.value).lower()
-    )
+    func = node.func if isinstance(node, ast.Call) and method_name(node) == "step" else None
+    return isinstance(func, ast.Attribute) and "sched" not in dotted(func.value).lower()
 
 
 def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) -> Callable[[ast.AST], bool]:
@@ -167,16 +285,14 @@ def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) 
 def is_of(program: Program, drawn: Drawn, node: ast.expr) -> bool:
     """Whether an expression names what gives a loop all of its batches, there or where it comes from."""
     given: ast.expr | None = drawn.node
-    for _ in range(_DEPTH):
+    for _ in range(_STEPS):
         if given is None or not dotted(given):
             return False
         if _name(program, given) == _name(program, node):
             return True
         scope = program.scope_of(given)
         sites = program.call_sites(scope) if dotted(given) in parameters(scope) else []
-        if len(sites) != 1:
-            return False
-        given = program.argument(sites[0], scope, dotted(given))
+        given = program.argument(sites[0], scope, dotted(given)) if len(sites) == 1 else None
     return False
 
 
@@ -208,14 +324,13 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     places = fed(program, inside, (), _items(program, loop))
     if not counts(loop.iter):
         return Drawn(inner, False, frozenset(), places) if _gives_batches(program, inner) else None
+    if any(isinstance(one, ast.If) and holds(program, one.test, (), places) for one in _deciding(inside)):
+        return None  # the ranks would not agree
     taken = {
         node: program.scope_of(node)
         for node in inside
         if isinstance(node, ast.Subscript) and holds(program, node.slice, (), places)
     }
-    for node in inside:
-        if isinstance(node, ast.If) and holds(program, node.test, (), places) and not _only_shows(node):
-            return None  # the ranks would not agree
     makers = (node for node in inside if program.definition_of(node) in taken.values())
     seeds: frozenset[ast.AST] = frozenset((*taken, *makers))
     return Drawn(inner, False, seeds, fed(program, inside, seeds, ()))
@@ -229,29 +344,30 @@ def _items(program: Program, loop: ast.For) -> set[Name]:
     return {_name(program, one) for one in below(target) if is_stored(one)}
 
 
-def _only_shows(node: ast.If) -> bool:
-    leaves = (isinstance(one, LEAVING) for one in ast.walk(node))
-    return all((method_name(one) or last_name(one)) in _SHOWS for one in calls_in(node)) and not any(leaves)
+def _deciding(inside: Nodes) -> Iterator[ast.If]:
+    """The conditions that do more than to show something."""
+    for node in inside:
+        if isinstance(node, ast.If):
+            leaves = (isinstance(one, LEAVING) for one in ast.walk(node))
+            called = ((method_name(one) or last_name(one)) for one in calls_in(node))
+            if any(leaves) or not set(called) <= set(_SHOWS):
+                yield node
 
 
-def _gives_batches(program: Program, node: ast.expr, depth: int = _DEPTH) -> bool:
+def _gives_batches(program: Program, node: ast.expr, depth: int = _STEPS) -> bool:
     """Whether all that an expression may be is iterated in the same order on every rank."""
     found = program.origins(node) if depth else []
     return bool(found) and all(_is_iterated(program, one, depth) for one in found)
 
 
 def _is_iterated(program: Program, node: ast.expr, depth: int) -> bool:
-    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple)):
-        return True
     if isinstance(node, ast.Subscript):
         return _gives_batches(program, node.value, depth - 1)
-    if not isinstance(node, ast.Call) or counts(node):
-        return False
-    if program.definition_of(node) is not None:
-        return True
+    if not isinstance(node, ast.Call):
+        return isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple))
     name = program.name(node) or dotted(node.func)
-    if listed("loaders", name):
-        return False
+    if counts(node) or program.definition_of(node) is not None or listed("loaders", name):
+        return not counts(node) and program.definition_of(node) is not None
     if name in ("zip", "list", "iter", "enumerate", "reversed", "sorted") and node.args:
         return all(_gives_batches(program, one, depth - 1) for one in node.args)
     return name.partition(".")[0] in ("torch", "numpy", "random") or method_name(node) in ("split", "chunk")
@@ -267,7 +383,7 @@ def _may_turn(program: Program, call: ast.Call, loop: Loop, functions: Sequence[
     return False
 
 
-def _draws(program: Program, call: ast.AST, depth: int = _DEPTH, seen: tuple[ast.AST, ...] = ()) -> bool:
+def _draws(program: Program, call: ast.AST, depth: int = _STEPS, seen: tuple[ast.AST, ...] = ()) -> bool:
     """Whether each call gives something else: at random, the next of something, or by an object's state."""
     if not isinstance(call, ast.Call) or not depth:
         return False
@@ -278,9 +394,7 @@ def _draws(program: Program, call: ast.AST, depth: int = _DEPTH, seen: tuple[ast
     nodes = list(ast.walk(function))
     if function in seen or any(method_name(one) in ("backward", "step") for one in nodes):
         return False
-    if not any(isinstance(one, ast.Return) and one.value is not None for one in nodes):
-        return False
-    return any(
+    return any(isinstance(one, ast.Return) and one.value is not None for one in nodes) and any(
         (isinstance(one, ast.AugAssign) and dotted(one.target).startswith("self."))
         or _draws(program, one, depth - 1, (*seen, function))
         for one in nodes

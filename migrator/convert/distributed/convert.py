@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrator.convert.distributed.loaders import counts
+from migrator.convert.distributed.batches import counts
 from migrator.convert.distributed.metrics import average_in_closures, reduce_metrics
 from migrator.convert.distributed.models import follow, models_to_wrap
 from migrator.convert.distributed.parallel import (

@@ -9,8 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import Literal
 
-from migrator.convert.distributed.batches import is_of
-from migrator.convert.distributed.loaders import loader_calls, passed_on
+from migrator.convert.distributed.batches import is_of, loader_calls, passed_on
 from migrator.convert.distributed.training import Training, feeds, training_view
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import (

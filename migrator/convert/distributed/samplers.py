@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from migrator.convert.distributed.batches import carried, is_of
-from migrator.convert.distributed.loaders import Loader, loader_calls
+from migrator.convert.distributed.batches import Loader, carried, is_of, loader_calls
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped

@@ -8,8 +8,16 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Optional
 
-from migrator.convert.distributed.batches import Drawn, drawn_batches, fed_by
-from migrator.convert.distributed.loaders import Guard, Loader, counts, loader_calls, loader_name
+from migrator.convert.distributed.batches import (
+    Drawn,
+    Guard,
+    Loader,
+    counts,
+    drawn_batches,
+    fed_by,
+    loader_calls,
+    loader_name,
+)
 from migrator.convert.draft import UncertainError
 from migrator.convert.program import (
     LOOPS,
