@@ -7,7 +7,7 @@ told by names, each behind its scope.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -190,7 +190,7 @@ def _around(program: Program, node: ast.AST) -> Iterator[Scope | None]:
 
 
 def fed(
-    program: Program, inside: Nodes, seeds: Collection[ast.AST], names: Collection[Name]
+    program: Program, inside: Iterable[ast.AST], seeds: Collection[ast.AST], names: Collection[Name]
 ) -> frozenset[Name]:
     """The names that hold what comes from some expressions and names."""
     known = set(names)
@@ -270,18 +270,6 @@ def is_step(node: ast.AST) -> bool:
     return isinstance(func, ast.Attribute) and "sched" not in dotted(func.value).lower()
 
 
-def fed_by(program: Program, loop: Loop, drawn: Sequence[Drawn], inside: Nodes) -> Callable[[ast.AST], bool]:
-    """Tells whether an expression holds what comes of the batches of a loop."""
-    names: set[Name] = {name for one in drawn for name in one.names}
-    seeds = {seed for one in drawn for seed in one.seeds}
-    if isinstance(loop, ast.For) and not counts(loop.iter):
-        names |= _items(program, loop)
-    else:
-        seeds |= {node for node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"}
-    known = fed(program, inside, seeds, names)
-    return lambda node: holds(program, node, seeds, known)
-
-
 def is_of(program: Program, drawn: Drawn, node: ast.expr) -> bool:
     """Whether an expression names what gives a loop all of its batches, there or where it comes from."""
     given: ast.expr | None = drawn.node
@@ -298,7 +286,7 @@ def is_of(program: Program, drawn: Drawn, node: ast.expr) -> bool:
 
 def carried(program: Program, loop: Loop, calls: Sequence[ast.expr]) -> ast.expr | None:
     """What goes from one batch to the next: an argument of the model that its result sets anew; or None."""
-    targets = _items(program, loop) if isinstance(loop, ast.For) else set()
+    targets = items(program, loop) if isinstance(loop, ast.For) else set()
     for node in calls:
         statement, scope = program.statement_of(node), program.scope_of(node)
         call = next(up for _, up in program.above(node) if isinstance(up, ast.Call))
@@ -321,7 +309,7 @@ def _read(node: ast.AST) -> set[str]:
 def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     """What a loop runs over, where that gives batches or the places of batches."""
     inner = stripped(loop.iter)
-    places = fed(program, inside, (), _items(program, loop))
+    places = fed(program, inside, (), items(program, loop))
     if not counts(loop.iter):
         return Drawn(inner, False, frozenset(), places) if _gives_batches(program, inner) else None
     if any(isinstance(one, ast.If) and holds(program, one.test, (), places) for one in _deciding(inside)):
@@ -336,7 +324,7 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     return Drawn(inner, False, seeds, fed(program, inside, seeds, ()))
 
 
-def _items(program: Program, loop: ast.For) -> set[Name]:
+def items(program: Program, loop: ast.For) -> set[Name]:
     """The names of what a loop runs over, without what ``enumerate`` counts."""
     target: ast.expr = loop.target
     if "enumerate" in map(last_name, ast.walk(loop.iter)) and isinstance(target, ast.Tuple):

@@ -12,9 +12,12 @@ from migrator.convert.distributed.batches import (
     Drawn,
     Guard,
     Loader,
+    Name,
     counts,
     drawn_batches,
-    fed_by,
+    fed,
+    holds,
+    items,
     loader_calls,
     loader_name,
 )
@@ -26,7 +29,6 @@ from migrator.convert.program import (
     Scope,
     below,
     calls_in,
-    default,
     dotted,
     last_name,
     method_name,
@@ -34,11 +36,12 @@ from migrator.convert.program import (
     names_set,
     parameters,
 )
-from migrator.names.tree import FUNCTIONS, Function, children, hands_on
+from migrator.names.tree import FUNCTIONS, Function, children, defaults, hands_on
 
 _DEPTH = 8
 _UNKNOWN = object()
 _SOMETHING = object()  # what a call gives that is no constant
+_VAGUE = (_UNKNOWN, _SOMETHING)
 
 
 # -- the calls that train: those for which the conditions around ``backward()`` can hold ----
@@ -68,25 +71,22 @@ def backward_calls(program: Program) -> list[ast.Call]:
 def training_view(program: Program) -> Program:
     """The program without the calls that never reach ``backward()``, as ``run(loader, train=False)``."""
     reaching = backward_calls(program)
-    while True:
+    more, quiet, doubtful = reaching, set[ast.Call](), set[ast.AST]()
+    while more:
         by_function: dict[Scope, list[ast.Call]] = {}
         for node in reaching:
             by_function.setdefault(program.scope_of(node), []).append(node)
-        quiet: set[ast.Call] = set()
-        doubtful: set[ast.AST] = set()
-        more = []
+        more, quiet, doubtful = [], set(), set()
         for function, nodes in by_function.items():
             for site in program.call_sites(function):
-                reached = [_reached(program, node, function, site) for node in nodes]
-                if all(one is False for one in reached):
+                reached = {_reached(program, node, function, site) for node in nodes}
+                if reached == {False}:
                     quiet.add(site)
-                elif all(one is not True for one in reached):
+                elif True not in reached:
                     doubtful.add(function)
                 if site not in quiet and site not in reaching:
                     more.append(site)
-        if not more:
-            break
-        reaching += more
+        reaching = [*reaching, *more]
     calls = {key: [one for one in sites if one not in quiet] for key, sites in program.calls.items()}
     mixed = {key for key, sites in calls.items() if len(sites) != len(program.calls[key])}
     return program.but(calls=calls, mixed=frozenset(mixed | doubtful))
@@ -95,74 +95,58 @@ def training_view(program: Program) -> Program:
 def _reached(program: Program, node: ast.AST, function: ast.AST, site: ast.Call) -> bool | None:
     """Whether a call of a function reaches a node of it; None where its arguments do not say."""
     result: bool | None = True
-    for test, wanted in guards(program, node, function):
-        if not isinstance(function, FUNCTIONS) or not _asks_parameter(program, test, function):
+    for test, wanted in guards(program, node, function) if isinstance(function, FUNCTIONS) else ():
+        names = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+        for value in [value for name in names for value, _ in program.values(function, name)]:
+            names |= {one.id for one in ast.walk(value or test) if isinstance(one, ast.Name)}
+        if names.isdisjoint({*parameters(function)} - {"self"}):
             continue
-        value = _Called(program, function, site).value(test, 6)
-        if value in (_UNKNOWN, _SOMETHING):
+        known = _value(program, function, site, test)
+        if known in _VAGUE:
             result = None
-        elif bool(value) is not wanted:
+        elif bool(known) is not wanted:
             return False
     return result
 
 
-def _asks_parameter(program: Program, test: ast.expr, function: Function) -> bool:
-    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    for name in list(names):
-        for value, _ in program.values(function, name):
-            names |= {node.id for node in ast.walk(value or test) if isinstance(node, ast.Name)}
-    return bool(names & {*parameters(function)} - {"self"})
+def _value(program: Program, function: ast.AST, site: ast.Call, node: ast.expr, depth: int = 6) -> object:
+    """The value that an expression of a function has by one of its calls."""
 
+    def value(inner: ast.expr) -> object:
+        return _value(program, function, site, inner, depth - 1)
 
-@dataclass(frozen=True)
-class _Called:
-    """One call of a function of the project."""
-
-    program: Program
-    function: Function
-    site: ast.Call
-
-    def value(self, node: ast.expr, depth: int) -> object:
-        """The value that an expression of the function has by this call."""
-        if isinstance(node, ast.Constant):
-            return node.value
-        if depth and isinstance(node, ast.Name):
-            return self._of_name(node.id, depth)
-        if depth and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            value = self.value(node.operand, depth - 1)
-            return _UNKNOWN if value in (_UNKNOWN, _SOMETHING) else not value
-        if depth and isinstance(node, ast.BoolOp):
-            values = [self.value(one, depth - 1) for one in node.values]
-            decides = isinstance(node.op, ast.Or)
-            known = [bool(one) for one in values if one not in (_UNKNOWN, _SOMETHING)]
-            if decides in known:
-                return decides
-            return not decides if len(known) == len(values) else _UNKNOWN
-        if depth and isinstance(node, ast.Compare) and len(node.ops) == 1:
-            sides = [self.value(one, depth - 1) for one in (node.left, node.comparators[0])]
-            return _compared(sides[0], node.ops[0], sides[1])
-        return _UNKNOWN
-
-    def _of_name(self, name: str, depth: int) -> object:
-        bound = self.program.only_value(self.function, name)
+    if isinstance(node, ast.Constant):
+        return node.value
+    if depth and isinstance(node, ast.Name):
+        bound = program.only_value(function, node.id)
         if bound is not None:
-            return self.value(bound, depth - 1)
-        if self.program.values(self.function, name) or name not in parameters(self.function):
-            return _UNKNOWN
-        given = self.program.argument(self.site, self.function, name)
-        if given is None and not hands_on(self.site):
-            given = default(self.function, name)
-        return given.value if isinstance(given, ast.Constant) else _UNKNOWN if given is None else _SOMETHING
+            return value(bound)
+        if isinstance(function, FUNCTIONS) and not program.values(function, node.id):
+            return _given(program, function, site, node.id)
+    elif depth and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        known = value(node.operand)
+        return _UNKNOWN if known in _VAGUE else not known
+    elif depth and isinstance(node, ast.BoolOp):
+        every = [value(one) for one in node.values]
+        decides, sure = isinstance(node.op, ast.Or), [bool(one) for one in every if one not in _VAGUE]
+        return decides if decides in sure else not decides if len(sure) == len(every) else _UNKNOWN
+    elif depth and isinstance(node, ast.Compare) and len(node.ops) == 1:
+        left, right = value(node.left), value(node.comparators[0])
+        operator = node.ops[0]
+        if isinstance(operator, (ast.Is, ast.IsNot)) and right is None and left is not _UNKNOWN:
+            return (left is None) is isinstance(operator, ast.Is)
+        if isinstance(operator, (ast.Eq, ast.NotEq)) and left not in _VAGUE and right not in _VAGUE:
+            return (left == right) is isinstance(operator, ast.Eq)
+    return _UNKNOWN
 
 
-def _compared(left: object, operator: ast.cmpop, right: object) -> object:
-    if isinstance(operator, (ast.Is, ast.IsNot)) and right is None and left is not _UNKNOWN:
-        return (left is None) is isinstance(operator, ast.Is)
-    if _UNKNOWN in (left, right) or _SOMETHING in (left, right):
-        return _UNKNOWN
-    if isinstance(operator, ast.Eq):
-        return left == right
-    return left != right if isinstance(operator, ast.NotEq) else _UNKNOWN
+def _given(program: Program, function: Function, site: ast.Call, name: str) -> object:
+    """The constant that a call gives to a parameter."""
+    given = program.argument(site, function, name)
+    if given is None and not hands_on(site):
+        given = next((value for one, value in defaults(function.args) if one.arg == name), None)
+    known = given is not None and name in parameters(function)
+    return given.value if isinstance(given, ast.Constant) and known else _SOMETHING if known else _UNKNOWN
 
 
 # -- the loops --------------------------------------------------------------------
@@ -222,21 +206,21 @@ def _above(
     known = guards(program, node, program.scope_of(node))
     inner = False
     for child, up in program.above(node):
-        if drawn and isinstance(up, LOOPS) and child in up.body:
-            inside = list(_with_gradients(program, up))
-            own = drawn_batches(program, up, scopes, inside, backward.func)
-            if own:
-                yield _training(program, backward, up, known, (), scopes, tuple(own))
+        if isinstance(up, LOOPS) and child in up.body:
+            over = [up.iter] if isinstance(up, ast.For) else []
+            over += [] if inner else _iterators(program, up)
+            loaders: dict[ast.Call, Loader] = {}
+            own: list[Drawn] = []
+            if drawn:
+                inside = list(_with_gradients(program, up))
+                own = drawn_batches(program, up, scopes, inside, backward.func)
+            else:
+                loaders = {one.call: one for item in over for one in loader_calls(program, item, known)}
+                inner = inner or (isinstance(up, ast.For) and not counts(up.iter))
+            if own or loaders:
+                yield _training(program, backward, up, known, tuple(loaders.values()), scopes, tuple(own))
                 return
-        elif isinstance(up, LOOPS) and child in up.body:
-            items = [] if inner else _iterators(program, up)
-            items = [up.iter, *items] if isinstance(up, ast.For) else items
-            loaders = {one.call: one for item in items for one in loader_calls(program, item, known)}
-            if loaders:
-                yield _training(program, backward, up, known, tuple(loaders.values()), scopes)
-                return
-            inner = inner or (isinstance(up, ast.For) and not counts(up.iter))
-        if isinstance(up, FUNCTIONS) and child in up.body:
+        elif isinstance(up, FUNCTIONS) and child in up.body:
             sites = program.call_sites(up)
             for call in sites if len(scopes) < _DEPTH else ():
                 yield from _above(program, call, backward, (*scopes, up), drawn)
@@ -251,14 +235,21 @@ def feeds(
 
     In the loop over epochs, too, where it is told what there is ``reduced`` to be the same on every rank.
     """
-    inside = list(_with_gradients(program, training.batches))
+    loop, inside = training.batches, [*training.inside]
     if reduced is not None and training.epochs:
         inside = [
             one
             for one in (*ast.walk(training.epochs.loop), *inside)
             if not isinstance(one, (ast.Assign, ast.AugAssign)) or names_set(one).isdisjoint(reduced)
         ]
-    return fed_by(program, training.batches, training.drawn, inside)
+    names: set[Name] = {name for one in training.drawn for name in one.names}
+    seeds = {seed for one in training.drawn for seed in one.seeds}
+    if isinstance(loop, ast.For) and not counts(loop.iter):
+        names |= items(program, loop)
+    else:
+        seeds |= {node for node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"}
+    known = fed(program, inside, seeds, names)
+    return lambda node: holds(program, node, seeds, known)
 
 
 def _iterators(program: Program, loop: Loop) -> list[ast.expr]:
@@ -279,36 +270,33 @@ def _training(
     known: list[Guard],
     loaders: tuple[Loader, ...],
     scopes: tuple[Scope, ...],
-    drawn: tuple[Drawn, ...] = (),
+    drawn: tuple[Drawn, ...],
 ) -> Training:
     scope = program.scope_of(loop)
-    sites = program.call_sites(scope)
-    if len(loaders) > 1 and len(sites) > 1 and scope in program.mixed:
-        raise UncertainError("trains_and_validates", loop)
+    many = len(program.call_sites(scope)) > 1
     way: list[Scope] = [*scopes, scope]
+    also = not program.mixed.isdisjoint(way) or any(one.only for one in loaders)
+    confused = len(loaders) > 1 and many and scope in program.mixed
+    if confused or (drawn and (also or (known and many))):  # validation would be shared
+        raise UncertainError("trains_and_validates", loop)
     text = loader_name(program, loop.iter, known) if isinstance(loop, ast.For) else ""
     epochs = _epochs(program, loop, text, way, _DEPTH)
     for place in way:  # grows: those that call the ones before, up to the start of the program
         callers = map(program.scope_of, program.call_sites(place))
         way.extend(one for one in list(callers) if one not in way)
-    also = not program.mixed.isdisjoint([*scopes, scope]) or any(one.only for one in loaders)
-    if drawn and (also or (known and len(sites) > 1)):  # validation would be shared
-        raise UncertainError("trains_and_validates", loop)
-    iterated = [loop.iter] if isinstance(loop, ast.For) else []
     # The text of the one condition under which it trains, where it is the same before and behind it.
     test = known[0][0] if also and len(known) == 1 and known[0][1] else None
-    when = program.segment(test) if test and not names_below(test) & names_set(loop) else ""
     return Training(
         backward,
         loop,
         loaders,
-        (*iterated, *_iterators(program, loop)),
+        (*([loop.iter] if isinstance(loop, ast.For) else []), *_iterators(program, loop)),
         epochs,
         tuple(way),
         frozenset(_with_gradients(program, loop)),
         tuple(known),
         also,
-        when,
+        program.segment(test) if test and not names_below(test) & names_set(loop) else "",
         drawn,
     )
 
@@ -330,11 +318,8 @@ def _with_gradients(program: Program, loop: Loop) -> Iterator[ast.AST]:
 
 
 def _without_gradients(node: ast.AST) -> bool:
-    heads: list[ast.expr] = []
-    if isinstance(node, FUNCTIONS):
-        heads = node.decorator_list
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        heads = [item.context_expr for item in node.items]
+    heads = [item.context_expr for item in node.items] if isinstance(node, (ast.With, ast.AsyncWith)) else []
+    heads = node.decorator_list if isinstance(node, FUNCTIONS) else heads
     return any(part in ast.dump(one) for one in heads for part in ("no_grad", "inference_mode"))
 
 
@@ -356,7 +341,7 @@ def _epochs(program: Program, loop: ast.AST, text: str, way: list[Scope], depth:
 def _counter(loop: Loop) -> str:
     """What counts the rounds of a loop: of ``for epoch in range(…)``, or of ``while epoch < …``."""
     if isinstance(loop, ast.For):
-        return dotted(loop.target) if isinstance(loop.iter, ast.Call) and counts(loop.iter) else ""
+        return dotted(loop.target) if counts(loop.iter) else ""
     if isinstance(loop.test, ast.Compare) and isinstance(loop.test.ops[0], (ast.Lt, ast.LtE)):
         counter = dotted(loop.test.left)
         if any(isinstance(one, ast.AugAssign) and dotted(one.target) == counter for one in loop.body):
@@ -367,11 +352,12 @@ def _counter(loop: Loop) -> str:
 def _renamed(program: Program, function: Function, call: ast.Call, text: str) -> str:
     """What a function's name for something is called where the function is called."""
     first = re.split(r"[.\[]", text)[0]
-    rest = text[len(first) :]
+    base = text
     if first == "self" and program.class_of(function):
         base = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-        return f"{base}{rest}" if base and function.name != "__init__" else ""
-    if first in parameters(function):
-        given = dotted(program.argument(call, function, first))
-        return f"{given}{rest}" if given else ""
-    return text
+        base = base if function.name != "__init__" else ""
+    elif first in parameters(function):
+        base = dotted(program.argument(call, function, first))
+    else:
+        return text
+    return f"{base}{text[len(first) :]}" if base else ""
