@@ -5,41 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.program import (
     LOOPS,
+    Home,
     Program,
-    Value,
     calls_in,
     dotted,
     is_after,
     is_stored,
-    method,
     method_name,
-    parameters,
 )
 from migrator.names.tree import FUNCTIONS, only_target
 from migrator.project.distributed_use import listed
 
 _MOST_GROUPS = 8
-
-
-class Home(NamedTuple):
-    """A scope in which the model has a name: a function, a module, or a class for ``self.name``."""
-
-    scope: ast.AST
-    text: str
-
-    @property
-    def is_parameter(self) -> bool:
-        """Whether the name is a parameter of a function."""
-        return self.text in parameters(self.scope)
-
-    def values(self, program: Program) -> list[Value]:
-        """What the name is set to."""
-        return program.values(self.scope, self.text)
 
 
 @dataclass
@@ -105,29 +87,6 @@ def owners_behind(program: Program, given: ast.expr) -> list[ast.expr]:
     return found
 
 
-def home_of(program: Program, node: ast.AST, text: str) -> Home:
-    """Where a name, or an attribute of ``self``, that a node holds is at home."""
-    scope = program.scope_of(node)
-    owner = program.class_of(scope)
-    if text.startswith("self.") and owner is not None:
-        setting = (one for one in program.family(owner) if program.values(one, text))
-        return Home(next(setting, owner), text)
-    if text not in parameters(scope) and not program.values(scope, text):
-        return Home(program.file(node).tree, text)
-    return Home(scope, text)
-
-
-def home_of_target(program: Program, target: ast.expr | None, node: ast.AST) -> Home | None:
-    """The scope and the name that a target of an assignment is, where they are plain."""
-    text = dotted(target)
-    owner = program.class_of(program.scope_of(node))
-    if isinstance(target, ast.Name):
-        return Home(program.scope_of(node), text)
-    if text.startswith("self.") and text.count(".") == 1 and owner is not None:
-        return Home(owner, text)
-    return None
-
-
 def unmoved(node: ast.AST | None) -> ast.AST | None:
     """The model in ``model.to(device)`` and ``nn.DataParallel(model)``."""
     while isinstance(node, ast.Call):
@@ -154,44 +113,14 @@ def free_models(program: Program, guard: ast.AST, wrapped: Iterable[tuple[Home, 
     ]
 
 
-def uses(program: Program, home: Home) -> list[ast.expr]:
-    """The nodes by which a scope names the model, in the order of the lines."""
-    found: list[ast.expr] = []
-    kind: type[ast.expr] = ast.Attribute if "." in home.text else ast.Name
-    for node in program.nodes(kind, file=program.file(home.scope)):
-        if dotted(node) != home.text:
-            continue
-        scope: ast.AST | None = program.scope_of(node)
-        if isinstance(home.scope, ast.ClassDef) and scope is not None:
-            scope = program.class_of(scope)
-        while isinstance(scope, FUNCTIONS) and scope is not home.scope:
-            if home.text in parameters(scope) or program.values(scope, home.text):
-                break
-            scope = program.scope_of(scope)
-        if scope is home.scope:
-            found.append(node)
-    return found
-
-
 def wrapped_uses(program: Program, home: Home, wrapped: Wrapped) -> list[ast.expr]:
     """The uses of a scope's name in which it is the wrapped model's."""
-    found = uses(program, home)
+    found = program.uses(home)
     for other, statement in wrapped.since:
         if other == home:
             scope = program.scope_of(statement)
             return [one for one in found if program.scope_of(one) is not scope or is_after(one, statement)]
     return found
-
-
-def receiving(program: Program, call: ast.Call, node: ast.AST) -> list[Home]:
-    """The project's function, and its parameter, that gets an argument of a call."""
-    found = program.definition_of(call)
-    starts = (
-        [method(one, "__init__") for one in program.family(found)] if isinstance(found, ast.ClassDef) else []
-    )
-    start = next(filter(None, starts), None) if isinstance(found, ast.ClassDef) else found
-    names = parameters(start)
-    return [Home(start, name) for name in names if start and program.argument(call, start, name) is node]
 
 
 def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
@@ -206,8 +135,8 @@ def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
     if program.definition_of(call) is None:  # of another package
         return not isinstance(program.statement_of(call), LOOPS)
     return all(
-        depth and all(prepares(program, one, depth - 1) for one in uses(program, home))
-        for home in receiving(program, call, node)
+        depth and all(prepares(program, one, depth - 1) for one in program.uses(home))
+        for home in program.receiving(call, node)
     )
 
 
@@ -291,7 +220,7 @@ def _argument(
         if wrapped.training is None or node in wrapped.training:
             wrapped.calls.append(node)
         return
-    given, name = receiving(program, call, node), program.name(call) or dotted(call.func)
+    given, name = program.receiving(call, node), program.name(call) or dotted(call.func)
     strict = wrapped.training is None
     if strict and isinstance(program.definition_of(call), ast.ClassDef):
         _check_kept(program, node, wrapped)
@@ -339,7 +268,7 @@ def _kept(
     site: ast.expr | None = None,
 ) -> Iterator[Home]:
     """The scope in which a value, which comes to a ``site``, is kept under a name."""
-    kept = home_of_target(program, target, site or node)
+    kept = program.home_of_target(target, site or node)
     if kept is None:
         wrapped.unclear.append(node)
         return

@@ -9,7 +9,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Optional, TypeVar, Union
+from typing import NamedTuple, Optional, TypeVar, Union
 
 from migrator.names import outline
 from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name, defaults
@@ -119,6 +119,18 @@ def method(owner: ast.AST, name: str) -> Function | None:
 
 
 # -- the program ---------------------------------------------------------------------------------------------
+
+
+class Home(NamedTuple):
+    """A scope in which something has a name: a function, a module, or a class for ``self.name``."""
+
+    scope: ast.AST
+    text: str
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether the name is a parameter of a function."""
+        return self.text in parameters(self.scope)
 
 
 class AlreadyDistributedError(Exception):
@@ -395,6 +407,54 @@ class Program:
             if one.lineno == line
             if isinstance(one, ast.stmt) or (one.end_col_offset or 0) - len(bare_name(one)) == column
         ]
+
+    # -- where names are at home ------------------------------------------------------------------------
+
+    def home_of(self, node: ast.AST, text: str) -> Home:
+        """Where a name, or an attribute of ``self``, that a node holds is at home."""
+        scope = self.scope_of(node)
+        owner = self.class_of(scope)
+        if text.startswith("self.") and owner is not None:
+            return Home(next((one for one in self.family(owner) if self.values(one, text)), owner), text)
+        known = text in parameters(scope) or self.values(scope, text)
+        return Home(scope if known else self.file(node).tree, text)
+
+    def home_of_target(self, target: ast.expr | None, node: ast.AST) -> Home | None:
+        """The scope and the name that a target of an assignment is, where they are plain."""
+        scope, text = self.scope_of(node), dotted(target)
+        owner = self.class_of(scope)
+        if isinstance(target, ast.Name):
+            return Home(scope, text)
+        own = text.startswith("self.") and text.count(".") == 1
+        return Home(owner, text) if own and owner is not None else None
+
+    def uses(self, home: Home) -> list[ast.expr]:
+        """The nodes by which a scope has a name, in the order of the lines."""
+        found: list[ast.expr] = []
+        kind: type[ast.expr] = ast.Attribute if "." in home.text else ast.Name
+        for node in self.nodes(kind, file=self.file(home.scope)):
+            if dotted(node) != home.text:
+                continue
+            scope: ast.AST | None = self.scope_of(node)
+            if isinstance(home.scope, ast.ClassDef) and scope is not None:
+                scope = self.class_of(scope)
+            while isinstance(scope, FUNCTIONS) and scope is not home.scope:
+                if home.text in parameters(scope) or self.values(scope, home.text):
+                    break
+                scope = self.scope_of(scope)
+            if scope is home.scope:
+                found.append(node)
+        return found
+
+    def receiving(self, call: ast.AST | None, node: ast.AST) -> list[Home]:
+        """The project's function, and its parameter, that gets an argument of a call."""
+        start: ast.AST | None = self.definition_of(call)
+        if isinstance(start, ast.ClassDef):
+            own = (method(one, "__init__") for one in self.family(start))
+            start = next(filter(None, own), None)
+        names = parameters(start) if isinstance(call, ast.Call) and call.func is not node else ()
+        given = ((name, self.argument(call, start, name)) for name in names if isinstance(call, ast.Call))
+        return [Home(start, name) for name, value in given if start and value is node]
 
 
 def _nodes(file: WholeFile, kinds: tuple[type[Node], ...]) -> list[Node]:

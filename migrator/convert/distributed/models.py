@@ -11,21 +11,17 @@ from migrator.convert.distributed.parallel import CHECKPOINTS
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import UncertainError
 from migrator.convert.models import (
-    Home,
     Wrapped,
     has_prefix,
-    home_of,
-    home_of_target,
     owners_behind,
     owners_of_parameters,
     prepares,
-    receiving,
     unmoved,
-    uses,
     wrapped_uses,
 )
 from migrator.convert.program import (
     LOOPS,
+    Home,
     Program,
     below,
     dotted,
@@ -89,7 +85,7 @@ def _homes(program: Program) -> Iterator[tuple[list[Home], bool]]:
         for node, text in bases:
             each.setdefault((program.file(node), text), node)
         for (_, text), node in each.items():
-            yield list(_outwards(program, home_of(program, node, text), _DEPTH)), dotted(node) != text
+            yield list(_outwards(program, program.home_of(node, text), _DEPTH)), dotted(node) != text
 
 
 def _bases(program: Program, call: ast.Call) -> list[tuple[ast.expr, str]]:
@@ -122,7 +118,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
         if len({(dotted(one), program.scope_of(one)) for one in given}) != 1:
             given = []
     elif isinstance(home.scope, ast.ClassDef):
-        made = [unmoved(value) for value, _ in home.values(program)]
+        made = [unmoved(value) for value, _ in program.values(*home)]
         given = [one for one in made if one is not None and dotted(one) not in ("", home.text)]
         given = given if len({dotted(one) for one in given}) == 1 else []
     elif isinstance(home.scope, FUNCTIONS):  # self.model = model
@@ -131,7 +127,7 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
         given = [target for name, target in kept.items() if name.startswith("self.")]
     for node in given[:1] if depth else ():
         if dotted(node) not in ("", "self") or not home.is_parameter:
-            yield from _outwards(program, home_of(program, node, dotted(node)), depth - 1)
+            yield from _outwards(program, program.home_of(node, dotted(node)), depth - 1)
 
 
 def _pairs(assign: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
@@ -158,7 +154,7 @@ def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
 def _wrapped(program: Program, ways: list[Home], found: list[Training], in_part: bool) -> Wrapped:
     """Where to wrap: behind what prepares the model, before what uses it."""
     home = ways[0]
-    named = uses(program, home)
+    named = program.uses(home)
     at = named[0] if named else program.file(home.scope).tree
     if not any(_is_moved(program, one) for one in ways):
         for inner in _inwards(program, home):
@@ -221,15 +217,15 @@ def _sets_first(statement: ast.For | ast.While | ast.If, own: set[ast.expr]) -> 
 
 def _inwards(program: Program, home: Home, depth: int = 6) -> Iterator[Home]:
     """The scopes to which the model is handed: functions, and classes that keep it."""
-    for node in uses(program, home) if depth else ():
+    for node in program.uses(home) if depth else ():
         call = program.taker_of(node)
-        for inner in receiving(program, call, node) if isinstance(call, ast.Call) else ():
+        for inner in program.receiving(call, node):
             yield inner
             owner = program.class_of(inner.scope)
             if owner is None or not isinstance(inner.scope, FUNCTIONS):
                 continue
             for assign in program.own_nodes(inner.scope, ast.Assign):
-                kept = home_of_target(program, assign.targets[0], assign)
+                kept = program.home_of_target(assign.targets[0], assign)
                 if kept and kept.scope is owner and dotted(unmoved(assign.value)) == inner.text:
                     yield kept
             yield from _inwards(program, inner, depth - 1)  # super().__init__(model)
@@ -237,11 +233,11 @@ def _inwards(program: Program, home: Home, depth: int = 6) -> Iterator[Home]:
 
 def _is_moved(program: Program, home: Home) -> bool:
     """Whether the model is put on a device in this scope, or comes from a function that does it."""
-    for node in uses(program, home):
+    for node in program.uses(home):
         up = program.parent(node)
         if isinstance(up, ast.Attribute) and _is_move(program.parent(up)):
             return True
-    for value, _ in home.values(program):
+    for value, _ in program.values(*home):
         for call in ast.walk(value) if value is not None else ():
             found = program.function_of(call)
             if _is_move(call) or (found and any(map(_is_move, ast.walk(found)))):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.models import Wrapped, has_prefix, receiving, uses
+from migrator.convert.models import Wrapped, has_prefix
 from migrator.convert.program import Program, below, dotted, is_stored, last_name
 from migrator.convert.write import first_argument
 from migrator.project.distributed_use import listed
@@ -118,7 +118,7 @@ def take_its_place(program: Program, wrapped: Wrapped, parallel: Parallel) -> No
     block = program.file(scope).block(wrapped.behind)
     last = block.index(wrapped.behind)
     first = next((number for number, each in enumerate(block) if parallel.call in below(each)), 0)
-    used = [node for node in uses(program, wrapped.home) if program.scope_of(node) is scope]
+    used = [node for node in program.uses(wrapped.home) if program.scope_of(node) is scope]
     named = [[node for node in used if node in below(each)] for each in block]
     for number in range(first, last + 1):
         needing = [node for node in named[number] if _needs_wrapper(program, wrapped, node)]
@@ -143,7 +143,7 @@ def _needs_wrapper(program: Program, wrapped: Wrapped, node: ast.expr, depth: in
         return up.attr in CHECKPOINTS and has_prefix(program, wrapped, node)
     if not isinstance(call, ast.Call) or call.func is node or not depth:
         return False
-    for use in (use for home in receiving(program, call, node) for use in uses(program, home)):
+    for use in (use for home in program.receiving(call, node) for use in program.uses(home)):
         over = program.parent(use)
         if isinstance(over, ast.Attribute) and over.attr == "module" and not _asks(program, over):
             return True

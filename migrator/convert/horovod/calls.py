@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.models import Home
-from migrator.convert.program import Program, below, is_stored
+from migrator.convert.program import Home, Program, below, is_stored
 from migrator.convert.write import rewritten
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _

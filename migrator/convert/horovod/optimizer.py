@@ -9,8 +9,8 @@ from typing import Optional
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import PACKAGE, Plan, given, is_default, table
 from migrator.convert.horovod.wrapped import follow
-from migrator.convert.models import Home, Wrapped, home_of, owners_behind, use_the_model_inside
-from migrator.convert.program import LOOPS, Program, Value, below, dotted, method_name
+from migrator.convert.models import Wrapped, owners_behind, use_the_model_inside
+from migrator.convert.program import LOOPS, Home, Program, Value, below, dotted, method_name
 from migrator.convert.write import first_argument
 from migrator.language import _
 from migrator.names.conditions import in_other_branch
@@ -73,8 +73,8 @@ def _model_of(program: Program, arguments: Arguments, call: ast.Call) -> Home:
     (text,) = texts
     if not text or text == "self" or text.count(".") > text.startswith("self."):
         raise UncertainError("model_without_name", call)
-    home = home_of(program, nodes[0], text)
-    if home != home_of(program, call, text):
+    home = program.home_of(nodes[0], text)
+    if home != program.home_of(call, text):
         raise UncertainError("model_of_other_function", call, text=text)
     return home
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from migrator.convert import models
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import table
-from migrator.convert.models import Home, Wrapped, home_of, only_called_after, prepares, uses, wrapped_uses
+from migrator.convert.models import Wrapped, only_called_after, prepares, wrapped_uses
 from migrator.convert.program import (
+    Home,
     Program,
     below,
     dotted,
@@ -77,7 +78,7 @@ def _attribute(program: Program, home: Home, node: ast.expr, up: ast.Attribute, 
 
 def _from_outside(program: Program, home: Home, wrapped: Wrapped) -> None:
     """``trainer.model.state_dict()``: an attribute of another object that may be the wrapped model."""
-    mine = uses(program, home)
+    mine = program.uses(home)
     for node in program.nodes(ast.Attribute):
         if node.attr == home.text.partition(".")[2] and node not in mine and not is_stored(node):
             up = program.parent(node)
@@ -114,13 +115,13 @@ def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: list[
 
 def _check_before(program: Program, home: Home, behind: ast.stmt) -> None:
     """Before it is wrapped nothing may have got hold of the bare model that could train it."""
-    scope, values = program.scope_of(behind), home.values(program)
+    scope, values = program.scope_of(behind), program.values(*home)
     for value, _ in values:
         if not _is_only_name(program, value, home):
             raise UncertainError("other_name", value or behind, home=home)
     if not values and not home.is_parameter:
         raise UncertainError("origin_not_seen", behind, home=home)
-    for node in uses(program, home):
+    for node in program.uses(home):
         if program.scope_of(node) is not scope:
             continue
         if is_stored(node):
@@ -177,9 +178,9 @@ def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
             text = dotted(value)
             if value is None or not text or text.count(".") > text.startswith("self."):
                 raise UncertainError("argument_not_plain", call, scope=scope, name=name, home=home)
-            outer = home_of(program, value, text)
+            outer = program.home_of(value, text)
             owners = {scope, program.class_of(scope) or scope}
-            for node in uses(program, outer):
+            for node in program.uses(outer):
                 goes_to = program.definition_of(program.taker_of(node))
                 mine = node is value or is_stored(node) or goes_to in owners
                 if not (mine or prepares(program, node) or _evaluates(program, node)):
@@ -189,7 +190,7 @@ def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
 
 def _taken_from(program: Program, home: Home) -> Iterator[tuple[ast.AST, str]]:
     """The functions, each with its parameter, through which a model comes to its name."""
-    for value, _ in home.values(program) if isinstance(home.scope, ast.ClassDef) else ():
+    for value, _ in program.values(*home) if isinstance(home.scope, ast.ClassDef) else ():
         function = _function_with_parameter(program, value)
         if function is not None:
             yield function, dotted(value)
