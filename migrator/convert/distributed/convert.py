@@ -9,8 +9,9 @@ from pathlib import Path
 
 from migrator.convert.distributed.batches import counts
 from migrator.convert.distributed.metrics import average_in_closures, reduce_metrics
-from migrator.convert.distributed.models import follow, models_to_wrap
-from migrator.convert.distributed.parallel import (
+from migrator.convert.distributed.models import (
+    follow,
+    models_to_wrap,
     parallels,
     prefixed,
     replace_parallel,
@@ -26,7 +27,7 @@ from migrator.convert.distributed.ranks import (
 from migrator.convert.distributed.samplers import check_batches, share_drawn, share_loaders
 from migrator.convert.distributed.training import Training, trainings
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.models import Wrapped, free_models, use_the_model_inside
+from migrator.convert.models import Wrapped, free_models
 from migrator.convert.program import (
     UNREADABLE,
     AlreadyDistributedError,
@@ -133,7 +134,7 @@ def _plan(draft: Draft, read: Read, target: str, others: Collection[str]) -> Non
         for one in own[:1]:
             take_its_place(program, model, one)
         follow(program, model)
-        use_the_model_inside(draft, model, "the model inside of DistributedDataParallel")
+        model.use_the_model_inside(draft, "the model inside of DistributedDataParallel")
         _wrap(draft, model, bool(own), model is models[0])
     check_batches(program, found, models)
     share_loaders(draft, found)

@@ -9,7 +9,7 @@ from typing import Optional
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import PACKAGE, Plan, given, is_default, table
 from migrator.convert.horovod.wrapped import follow
-from migrator.convert.models import Wrapped, owners_behind, use_the_model_inside
+from migrator.convert.models import Wrapped, owners_behind
 from migrator.convert.program import LOOPS, Home, Program, Value, below, dotted, method_name
 from migrator.convert.write import first_argument
 from migrator.language import _
@@ -57,7 +57,7 @@ def plan_optimizer(call: ast.Call, plan: Plan) -> None:
     message = _("DistributedDataParallel averages the gradients, in the backward pass")
     plan.changed(statement, message)
     message = _("the model inside of DistributedDataParallel: its keys stay")
-    use_the_model_inside(plan, wrapped, message)
+    wrapped.use_the_model_inside(plan, message)
 
 
 def _model_of(program: Program, arguments: Arguments, call: ast.Call) -> Home:

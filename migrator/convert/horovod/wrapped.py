@@ -6,10 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from migrator.convert import models
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import table
-from migrator.convert.models import Wrapped, only_called_after, prepares, wrapped_uses
+from migrator.convert.models import Wrapped, only_called_after, prepares
 from migrator.convert.program import (
     Home,
     Program,
@@ -35,8 +34,8 @@ def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
     """
     _check_before(program, home, behind)
     _check_outside(program, home)
-    wrapped = Wrapped(home, behind)
-    seen = models.follow(program, wrapped, lambda one, node, up: _attribute(program, one, node, up, wrapped))
+    wrapped = Wrapped(program, home, behind)
+    seen = wrapped.follow(lambda one, node, up: _attribute(program, one, node, up, wrapped))
     for one in seen:
         if one.text.startswith("self."):
             _from_outside(program, one, wrapped)
@@ -99,15 +98,14 @@ def _is_conditional(program: Program, behind: ast.stmt) -> bool:
 def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped when the program trains may be the bare model at other times."""
     scope, text = program.scope_of(node), dotted(node)
-    if any(program.scope_of(statement) is scope for _, statement in wrapped.since):
+    if wrapped.is_made_in(scope):
         return False
     if isinstance(scope, ast.Module):
         return program.file(node) is not program.file(wrapped.behind)
     if text not in parameters(scope):
         return not only_called_after(program, scope, wrapped.behind)
-    known = {one for home in seen for one in wrapped_uses(program, home, wrapped)}
-    given = [program.argument(call, scope, text) for call in program.call_sites(scope)]
-    return not given or any(value not in known for value in given)
+    given = wrapped.bare_arguments(node, seen)
+    return not given or any(given)
 
 
 # -- other names by which the model could be trained ------------------------
