@@ -312,7 +312,7 @@ class Program:
             return self._named(self.files[name], func.attr)
         return self.method_of(func.value, func.attr)
 
-    def _named(self, file: WholeFile, name: str, scope: scopes.Scope | None = None) -> Definition | None:
+    def _named(self, file: WholeFile, name: str, scope: outline.Scope | None = None) -> Definition | None:
         """The definition that a name has in a scope of a file, or in the files from which it is imported."""
         for _ in range(_DEPTH):
             bound = [one.node for one in (scope or file.module_scope).look_up(name)]
