@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Optional, TypeVar, Union
 
 from migrator.names import outline
-from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name, defaults
+from migrator.names.tree import FUNCTIONS, Function, argument_of, arguments_of, bare_name, called_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.definitions import Definitions
 from migrator.project.imports import Read, imported_names, place_of_import
@@ -107,9 +107,15 @@ def parameters(function: ast.AST | None) -> list[str]:
     return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
 
 
-def default(function: Function, name: str) -> ast.expr | None:
-    """The default of a parameter; None where it has none."""
-    return next((value for one, value in defaults(function.args) if one.arg == name), None)
+def given(call: ast.Call, names: Sequence[str]) -> dict[str, tuple[int, ast.expr]] | None:
+    """The arguments of a call by their parameters, each with its place; one with ``**`` by that.
+
+    None where not all before them are known: there are more than there are ``names``, or starred ones.
+    """
+    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(names):
+        return None
+    words = [*names[: len(call.args)], *(keyword.arg or "**" for keyword in call.keywords)]
+    return dict(zip(words, enumerate(arguments_of(call))))
 
 
 def method(owner: ast.AST, name: str) -> Function | None:

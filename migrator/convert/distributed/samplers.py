@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from migrator.convert.distributed.batches import Loader, carried, is_of, loader_calls
 from migrator.convert.distributed.training import Training
@@ -12,6 +11,7 @@ from migrator.convert.models import Wrapped
 from migrator.convert.program import (
     Program,
     dotted,
+    given,
     last_name,
     parameters,
 )
@@ -20,22 +20,13 @@ from migrator.language import _
 from migrator.names.tree import FUNCTIONS
 from migrator.project.distributed_use import entries, listed
 
-_POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+_POSITIONS = ("dataset", "batch_size", "shuffle")
 _READY = "dist.is_initialized()"
 _PARAMETER = "over_ranks"
 _NOT = object()
 
 
 # -- loaders ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """The arguments of a DataLoader call: by name, the places of what gives way, and the ``**`` ones."""
-
-    values: dict[str, ast.expr]
-    places: dict[str, int]
-    stars: list[str]
 
 
 def share_loaders(draft: Draft, found: list[Training]) -> None:
@@ -49,35 +40,43 @@ def share_loaders(draft: Draft, found: list[Training]) -> None:
 
 def _share(draft: Draft, loader: Loader, found: list[Training]) -> None:
     program, call = draft.program, loader.call
-    given = _read(program, call)
-    data = given.values.get("dataset")
+    places = given(call, _POSITIONS)
+    if places is None:
+        raise UncertainError("loader_arguments", call)
+    values = {name: value for name, (_place, value) in places.items()}
+    values = {
+        name: one for name, one in values.items() if "sampler" not in name or _constant(one) is not None
+    }
+    data, sampler, value = (values.get(name) for name in ("dataset", "sampler", "shuffle"))
+    more = _taken_from(program, call) if "**" in values else ""
+    more = more if "shuffle" not in values else ""
     if data is None:
         raise UncertainError("dataset_not_plain", call)
-    if "batch_sampler" in given.values:
+    if "batch_sampler" in values:
         raise UncertainError("batch_sampler", call)
-    if _is_iterable(program, data):
+    made = {program.definition_of(origin) for origin in program.origins(data)}
+    bases = [base for one in made if isinstance(one, ast.ClassDef) for base in one.bases]
+    if any(dotted(base).split(".")[-1] == "IterableDataset" for base in bases):
         raise UncertainError("iterable_dataset", call)
-    sampler, value = given.values.get("sampler"), given.values.get("shuffle")
-    shuffle = _shuffle(program, given, sampler, call)
+    shuffle = _order(program, sampler, more, value, call)
     asked = _asked_for(draft, loader, call, found)
     # What can be written twice: a name, or a place in a named table.
     table = isinstance(data, ast.Subscript) and isinstance(data.slice, (ast.Constant, ast.Name))
     table = table and isinstance(data, ast.Subscript) and bool(dotted(data.value))
     text = program.segment(data) if table else dotted(data) or _named(draft, call, data)
-    drop = [given.places[name] for name in ("shuffle", "sampler") if name in given.places]
-    made = f"DistributedSampler({text}{shuffle})"
+    drop = [places[name][0] for name in ("shuffle", "sampler") if name in places]
+    new = f"DistributedSampler({text}{shuffle})"
     further = program.file(call) is not program.entry
-    ready = [_READY] if further and not given.stars and not asked else []
+    ready = [_READY] if further and not more and not asked else []
     conditions = [one for one in (loader.only, asked, *ready) if one]
-    if given.stars:
-        (star,) = given.stars
-        drop.append(len(call.args) + [keyword.arg for keyword in call.keywords].index(None))
-        new = f"'sampler': {made}, 'shuffle': False"
+    if more:
+        drop.append(places["**"][0])
+        new = f"'sampler': {new}, 'shuffle': False"
         new = f"**({{{new}}} if {' and '.join(conditions)} else {{}})" if conditions else new
-        add = [f"**{{**{star}, {new}}}"]
+        add = [f"**{{**{more}, {new}}}"]
     else:
         otherwise = program.segment(sampler) if sampler is not None else "None"
-        add = [f"sampler={made}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
+        add = [f"sampler={new}" + (f" if {' and '.join(conditions)} else {otherwise}" if conditions else "")]
         if conditions and _constant(value) is not False:
             before = "" if _constant(value) is True or value is None else program.segment(value)
             before = before if dotted(value) or not before else f"({before})"
@@ -93,40 +92,20 @@ def _otherwise(conditions: list[str]) -> str:
     return conditions[0].replace(" == ", " != ") if " == " in conditions[0] else f"not {conditions[0]}"
 
 
-def _read(program: Program, call: ast.Call) -> _Given:
-    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > 3:
-        raise UncertainError("loader_arguments", call)
-    values: dict[str, ast.expr] = dict(zip(_POSITIONS, call.args))
-    places = {name: place for place, name in enumerate(values)}
-    stars = []
-    for number, keyword in enumerate(call.keywords, len(call.args)):
-        if keyword.arg is None:
-            stars.append(program.segment(keyword.value))
-            continue
-        values[keyword.arg] = keyword.value
-        places[keyword.arg] = number
-    values = {
-        name: value
-        for name, value in values.items()
-        if not (name in ("sampler", "batch_sampler") and _constant(value) is None)
-    }
-    if stars:
-        # Where shuffle is given, a sampler among the others would have been an error in the original, too.
-        plain = _has_no_samplers(program, call) and stars[0].replace(".", "").replace("_", "").isalnum()
-        if len(stars) > 1 or not plain:
-            raise UncertainError("loader_double_star", call)
-        if "shuffle" in values:
-            stars = []
-    return _Given(values, places, stars)
+def _taken_from(program: Program, call: ast.Call) -> str:
+    """What a call has behind ``**``: no sampler can be in it. Raises UncertainError where that is not known.
 
-
-def _has_no_samplers(program: Program, call: ast.Call) -> bool:
-    """Whether a file of a call makes no dictionary that could hold a sampler."""
-    file = program.file(call)
+    Where shuffle is given, a sampler among the others would have been an error in the original, too.
+    """
+    (star, *others), file = [one.value for one in call.keywords if one.arg is None], program.file(call)
+    text = program.segment(star)
     words = {node.value for node in program.nodes(ast.Constant, file=file) if isinstance(node.value, str)}
     making = (one for one in program.nodes(ast.Call, file=file) if last_name(one) in ("dict", "update"))
     words |= {str(keyword.arg) for one in making for keyword in one.keywords}
-    return words.isdisjoint(("sampler", "batch_sampler"))
+    plain = text.replace(".", "").replace("_", "").isalnum()
+    if others or not plain or not words.isdisjoint(("sampler", "batch_sampler")):
+        raise UncertainError("loader_double_star", call)
+    return text
 
 
 def _constant(node: ast.expr | None) -> object:
@@ -136,7 +115,9 @@ def _constant(node: ast.expr | None) -> object:
     return node.value if isinstance(node, ast.Constant) else _NOT
 
 
-def _shuffle(program: Program, given: _Given, sampler: ast.expr | None, call: ast.Call) -> str:
+def _order(
+    program: Program, sampler: ast.expr | None, more: str, shuffle: ast.expr | None, call: ast.Call
+) -> str:
     """The shuffle argument of the new sampler, with a comma before it."""
     if sampler is not None:
         made = program.name(sampler) if isinstance(sampler, ast.Call) else ""
@@ -146,9 +127,8 @@ def _shuffle(program: Program, given: _Given, sampler: ast.expr | None, call: as
                 if kind in ("RandomSampler", "SequentialSampler"):
                     return "" if kind == "RandomSampler" else ", shuffle=False"
         raise UncertainError("own_sampler", call, name=kind or program.segment(sampler))
-    if given.stars:
-        return f", shuffle={given.stars[0]}.get('shuffle', False)"
-    shuffle = given.values.get("shuffle")
+    if more:
+        return f", shuffle={more}.get('shuffle', False)"
     value = _constant(shuffle)
     if value is _NOT and shuffle is not None:
         return f", shuffle={program.segment(shuffle)}"
@@ -197,12 +177,6 @@ def _leads_to(program: Program, loader: Loader, site: ast.Call, found: list[Trai
         if any(loader.call is other.call for other in one.loaders)
         for item in one.items
     )
-
-
-def _is_iterable(program: Program, data: ast.expr) -> bool:
-    made = [program.definition_of(origin) for origin in program.origins(data)]
-    bases = [base for one in made if isinstance(one, ast.ClassDef) for base in one.bases]
-    return any(dotted(base).split(".")[-1] == "IterableDataset" for base in bases)
 
 
 def _named(draft: Draft, call: ast.Call, data: ast.expr) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.draft import DIST, Draft, UncertainError
-from migrator.convert.program import Home, Program, below, is_stored
+from migrator.convert.program import Home, Program, below, given, is_stored
 from migrator.convert.write import rewritten
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, _
@@ -127,18 +127,6 @@ def _plan_call(call: ast.Call, name: str, plan: Plan) -> None:
         plan.replace(call, plain[name], _("{name} of Horovod is {code}", name=name, code=plain[name]))
 
 
-def given(call: ast.Call, names: list[str]) -> dict[str, tuple[int, ast.expr]] | None:
-    """The arguments of a call by their parameters, each with its place; None where that is not plain."""
-    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(names):
-        return None
-    found = {name: (place, value) for place, (name, value) in enumerate(zip(names, call.args))}
-    for place, keyword in enumerate(call.keywords, len(call.args)):
-        if keyword.arg is None or keyword.arg not in names:
-            return None
-        found[keyword.arg] = (place, keyword.value)
-    return found
-
-
 def is_default(program: Program, name: str, value: ast.expr) -> bool:
     """Whether an argument says what is so without it."""
     allowed = [*table("only_default").get(name, ()), "None"]
@@ -147,7 +135,7 @@ def is_default(program: Program, name: str, value: ast.expr) -> bool:
 
 def _plan_collective(call: ast.Call, name: str, plan: Plan) -> None:
     values = given(call, table("calls")[name])
-    if values is None:
+    if values is None or not values.keys() <= set(table("calls")[name]):
         plan.refuse("collective_arguments", call, name=name)
         return
     dropped = []

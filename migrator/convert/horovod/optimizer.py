@@ -7,10 +7,10 @@ import re
 from typing import Optional
 
 from migrator.convert.draft import UncertainError
-from migrator.convert.horovod.calls import PACKAGE, Plan, given, is_default, table
+from migrator.convert.horovod.calls import PACKAGE, Plan, is_default, table
 from migrator.convert.horovod.wrapped import follow
 from migrator.convert.models import Wrapped, owners_behind
-from migrator.convert.program import LOOPS, Home, Program, Value, below, dotted, method_name
+from migrator.convert.program import LOOPS, Home, Program, Value, below, dotted, given, method_name
 from migrator.convert.write import first_argument
 from migrator.language import _
 from migrator.names.conditions import in_other_branch
@@ -29,7 +29,8 @@ def plan_optimizer(call: ast.Call, plan: Plan) -> None:
     values = given(call, table("optimizer"))
     target = only_target(statement)
     plain = target is not None and program.parent(call) is statement and program.own_line(statement)
-    if not plain or values is None or "optimizer" not in values:
+    known = values is not None and {"optimizer"} <= values.keys() <= set(table("optimizer"))
+    if not plain or values is None or not known:
         raise UncertainError("optimizer_not_plain", call)
     arguments = {name: value for name, (_, value) in values.items()}
     home = _model_of(program, arguments, call)
