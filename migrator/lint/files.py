@@ -120,7 +120,7 @@ def _below(
 ) -> Iterator[Target]:
     from migrator.files.discover import kind_of_file, listing, walk
     from migrator.files.patterns import GitIgnore
-    from migrator.native.files import is_native
+    from migrator.native.model import is_native
 
     ignore = GitIgnore(top)
 

@@ -122,14 +122,10 @@ def _query(printed: Printed, words: Sequence[str]) -> Optional[Listing]:
     given: dict[str, str] = {}
     waiting = ""
     for word in words:
-        if waiting:
-            given[waiting], waiting = word, ""
-            continue
-        name, equals, value = word.partition("=")
+        name, equals, value = (waiting, "=", word) if waiting else word.partition("=")
+        waiting = "" if equals else name
         if equals:
             given[name] = value
-        else:
-            waiting = name
     asked = [each.strip() for each in given.pop("--query-gpu", "").split(",")]
     how = given.pop("--format", "").replace(" ", "").split(",")
     device = given.pop("--id", given.pop("-i", ""))
@@ -159,13 +155,12 @@ def source(listing: Listing, form: Form) -> str:
         return ""
     end, joint = ("\\n", '""') if form.ends else ("", '"\\n"')
     each = f'f"{listing.line}{end}" for i in {listing.every}'
-    if listing.device and not listing.header:
+    text = f"{joint}.join({each})"
+    if listing.header:
+        text = f'{joint}.join(["{listing.header}{end}", *({each})])'
+    elif listing.device:
         line = re.sub(r"\bi\b", listing.device, listing.line)
         text = f'f"{line}{end}"'
-    elif listing.header:
-        text = f'{joint}.join(["{listing.header}{end}", *({each})])'
-    else:
-        text = f"{joint}.join({each})"
     return text if form.kind == "text" else f"{text}.encode()"
 
 

@@ -16,8 +16,8 @@ from migrator.files.file_types import document_type
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result, Severity
 from migrator.language import N_, _
-from migrator.native.files import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.native.inventory import Use, inventory
+from migrator.native.model import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.project.operators import Catalog, Operator
 
 # Others have a type: files/file_types.py.

@@ -91,9 +91,7 @@ class Token(NamedTuple):
     @property
     def literal(self) -> str | None:
         """What a string literal holds, as it is written; None for another token."""
-        if self.text[0] != '"':
-            return None
-        return self.text[1:-1]
+        return self.text[1:-1] if self.text[0] == '"' else None
 
 
 def is_word(text: str) -> bool:
@@ -145,14 +143,9 @@ def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
 def scan_native(name: str, text: str) -> NativeFile:
     """Read one file. Never raises: what is no C++ has nothing to tell."""
     found = _Scanner(text)
-    return NativeFile(
-        name,
-        tuple(found.functions),
-        tuple(found.bindings),
-        frozenset(found.declared),
-        tuple(found.registered),
-        any(function.cuda or function.kernel for function in found.functions),
-    )
+    bindings, registered = tuple(found.bindings), tuple(found.registered)
+    cuda = any(function.cuda or function.kernel for function in found.functions)
+    return NativeFile(name, tuple(found.functions), bindings, frozenset(found.declared), registered, cuda)
 
 
 class _Scanner:
@@ -173,13 +166,10 @@ class _Scanner:
             code += found[begin:place]
             begin = place + 1
             text, offset = found[place]
-            match = DEFINE.match(text)
-            condition = _CONDITION.match(text)
-            if match:
+            if match := DEFINE.match(text):
                 body, _ = tokens(text[match.end() :], offset + match.end())
-                body = [token for token in body if token.text[0] != "#"]
-                self.functions.append(self._function(match.group(1), offset, body))
-            elif condition:
+                self.functions.append(self._function(match.group(1), offset, _plain(body)))
+            elif condition := _CONDITION.match(text):
                 code.append(Token("#" + condition.group(1)[:2], offset))
         return code + found[begin:]
 
@@ -323,13 +313,10 @@ def _plain(head: list[Token]) -> list[Token]:
 
 def _is_cuda_scope(body: Sequence[Token], place: int) -> bool:
     """``at::cuda::…``, or ``torch::kCUDA`` that is not just compared with."""
-    text = body[place].text
+    text, start = body[place].text, place
     after = body[place + 1].text if place + 1 < len(body) else ""
-    if text == "cuda":
-        return after == "::"
     if text != "kCUDA":
-        return False
-    start = place
+        return text == "cuda" and after == "::"
     while start and body[start - 1].text in ("::", "torch", "at", "c10", "DeviceType"):
         start -= 1
     return after not in ("==", "!=") and (not start or body[start - 1].text not in ("==", "!=", "case"))

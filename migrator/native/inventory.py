@@ -36,8 +36,7 @@ def inventory(text: str) -> list[Use]:
     for place, (word, at) in enumerate(code):
         known: tuple[str, str] | None = None
         if word == "<<<":
-            name = launched(code, place)
-            known = (name, "") if name else None
+            known = (name, "") if (name := launched(code, place)) else None
         elif included := _INCLUDED.match(word):
             known = _library(included[1])
         elif place + 1 < len(code) and code[place + 1].text in ("(", "::"):
@@ -46,11 +45,8 @@ def inventory(text: str) -> list[Use]:
             known = _library(word) or (_library(f"{word}::{longer[1].text}") if ends else None)
         if known is not None:
             places.setdefault(known, []).append(at)
-    uses = [
-        Use(name, bisect_right(starts, every[0]), len(every), route)
-        for (name, route), every in places.items()
-    ]
-    return sorted(uses, key=lambda use: (use.line, use.name))
+    found = (Use(key[0], bisect_right(starts, at[0]), len(at), key[1]) for key, at in places.items())
+    return sorted(found, key=lambda use: (use.line, use.name))
 
 
 def _with_macros(text: str) -> Iterator[Token]:

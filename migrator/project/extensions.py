@@ -10,8 +10,7 @@ from typing import NamedTuple, Optional
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import Scope
 from migrator.names.tree import bare_name, called_name, string_value
-from migrator.native.files import is_cuda, is_native
-from migrator.native.model import NativeFile
+from migrator.native.model import NativeFile, is_cuda, is_native
 
 _MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
 _CALLS = {

@@ -12,8 +12,7 @@ from posixpath import commonprefix
 from typing import NamedTuple, Optional
 
 from migrator.language import _
-from migrator.native.files import is_cuda
-from migrator.native.model import Binding, NativeFile, NativeFunction
+from migrator.native.model import Binding, NativeFile, NativeFunction, is_cuda
 from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name
 

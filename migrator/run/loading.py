@@ -83,7 +83,7 @@ def load_project(
     how programs are started. What cannot be read is left out: it is reported when its turn comes.
     ``meanwhile`` is gone through while other processes read.
     """
-    from migrator.native.files import native_bytes
+    from migrator.native.model import native_bytes
     from migrator.project.programs import Programs
     from migrator.project.project import merge_facts
 
@@ -223,7 +223,7 @@ class Loader:
         building = [facts for facts in self._facts if facts[1]]
         if not self._native and not building:
             return []
-        from migrator.native.files import native_bytes
+        from migrator.native.model import native_bytes
 
         native = native_bytes(self._native)
         contents = [[name, digest(data).hex()] for name, data in native.items()]

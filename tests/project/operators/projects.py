@@ -8,9 +8,8 @@ from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.findings.finding import Finding
 from migrator.names.index import ModuleIndex
-from migrator.native.files import is_native
 from migrator.native.functions import scan_native
-from migrator.native.model import NativeFile
+from migrator.native.model import NativeFile, is_native
 from migrator.project.extensions import Extension, scan_extensions
 from migrator.project.facts import scan_file
 from migrator.project.operators import Catalog, catalog
