@@ -12,6 +12,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import arguments_of
 
 Argument = Union[ast.expr, ast.keyword]
+Span = tuple[int, int]
 _EQUALS = re.compile(rb"\s*=\s*")
 # What stands behind a call's last argument: comments, parentheses around the argument, a trailing comma.
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
@@ -30,30 +31,26 @@ def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argum
 def without_entries(index: ModuleIndex, entries: ast.Dict, gone: Collection[ast.expr]) -> list[Edit] | None:
     """The edits that take the entries with some keys out of a dictionary; None as for arguments."""
     start, end = index.span(entries)
-    spans = []
-    for key, value in zip(entries.keys, entries.values):
-        if key is None:  # the value of **more has no place for its stars
-            return None
-        spans.append((index.start(key), index.end(value)))
-    if all(key in gone for key in entries.keys):
+    keys = [key for key in entries.keys if key is not None]
+    if len(keys) < len(entries.keys):  # the value of **more has no place for its stars
+        return None
+    if all(key in gone for key in keys):
         return None if b"#" in index.data[start:end] else [Edit(start + 1, end - 1, "")]
-    return _taken_out(index, spans, [key in gone for key in entries.keys])
+    spans = [(index.start(key), index.end(value)) for key, value in zip(keys, entries.values)]
+    return _taken_out(index, spans, [key in gone for key in keys])
 
 
-def _taken_out(
-    index: ModuleIndex, spans: Sequence[tuple[int, int]], gone: Sequence[bool]
-) -> list[Edit] | None:
+def _taken_out(index: ModuleIndex, spans: Sequence[Span], gone: Sequence[bool]) -> list[Edit] | None:
     """The edits that take some parts out of a list of parts with commas, which others stay in."""
     edits = []
     for place, (start, end) in enumerate(spans):
-        if not gone[place]:
-            continue
-        # With the comma behind the one before it; of the first ones, with their own.
-        first = all(gone[:place])
-        around = (end, spans[place + 1][0]) if first else (spans[place - 1][1], start)
-        if index.data[slice(*around)].strip() != b",":
-            return None
-        edits.append(Edit(start, around[1], "") if first else Edit(around[0], end, ""))
+        if gone[place]:
+            # With the comma behind the one before it; of the first ones, with their own.
+            first = all(gone[:place])
+            around = (end, spans[place + 1][0]) if first else (spans[place - 1][1], start)
+            if index.data[slice(*around)].strip() != b",":
+                return None
+            edits.append(Edit(start, around[1], "") if first else Edit(around[0], end, ""))
     return edits
 
 

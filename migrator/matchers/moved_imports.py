@@ -67,10 +67,9 @@ def _with_values(
     start, module, _, names = parts.groups()
     aliases = [match for match in _ALIAS.finditer(names) if match["name"]]
     others = ", ".join(re.sub(_GAP, " ", alias[0]) for alias in aliases if alias["name"] not in values)
+    bound = [alias for alias in aliases if alias["name"] in values]
     statements = _moved_from_import(f"{start}{module} import {others}", new) if others else []
-    for alias in aliases:
-        if alias["name"] in values:
-            statements.append(f"{alias['asname'] or alias['name']} = {values[alias['name']]}")
+    statements += [f"{alias['asname'] or alias['name']} = {values[alias['name']]}" for alias in bound]
     return statement_separator(index, node).join(statements)
 
 
@@ -112,9 +111,8 @@ def _split_with_comments(source: str, new: dict[str, str]) -> list[str]:
     import libcst
 
     tree = libcst.parse_module(source)
-    statement = libcst.ensure_type(
-        libcst.ensure_type(tree.body[0], libcst.SimpleStatementLine).body[0], libcst.ImportFrom
-    )
+    line = libcst.ensure_type(tree.body[0], libcst.SimpleStatementLine)
+    statement = libcst.ensure_type(line.body[0], libcst.ImportFrom)
     assert not isinstance(statement.names, libcst.ImportStar)
     groups: dict[str, list[libcst.ImportAlias]] = {"": []}  # what stays comes first
     for alias in statement.names:
@@ -122,22 +120,21 @@ def _split_with_comments(source: str, new: dict[str, str]) -> list[str]:
         home, _, name = new.get(old, f".{old}").rpartition(".")
         if name != old:
             bound = libcst.AsName(libcst.Name(alias.evaluated_alias or old))
-            same = alias.evaluated_alias == name
-            alias = alias.with_changes(name=libcst.Name(name), asname=None if same else bound)
+            asname = None if alias.evaluated_alias == name else bound
+            alias = alias.with_changes(name=libcst.Name(name), asname=asname)
         groups.setdefault(home, []).append(alias)
     split = []
-    for home, aliases in groups.items():
-        if aliases:
-            comma = aliases[-1].comma  # with what stood between the name and the next one, or the parenthesis
-            if isinstance(comma, libcst.Comma) and comma is not statement.names[-1].comma:
-                between = comma.whitespace_after
-                if isinstance(between, libcst.ParenthesizedWhitespace):
-                    between = between.with_changes(last_line=libcst.SimpleWhitespace(""))
-                else:
-                    between = libcst.SimpleWhitespace("")
-                aliases[-1] = aliases[-1].with_changes(comma=comma.with_changes(whitespace_after=between))
-            module = libcst.parse_expression(home) if home else statement.module
-            split.append(tree.code_for_node(statement.with_changes(module=module, names=aliases)))
+    for home, aliases in ((home, each) for home, each in groups.items() if each):
+        comma = aliases[-1].comma  # with what stood between the name and the next one, or the parenthesis
+        if isinstance(comma, libcst.Comma) and comma is not statement.names[-1].comma:
+            between, none = comma.whitespace_after, libcst.SimpleWhitespace("")
+            if isinstance(between, libcst.ParenthesizedWhitespace):
+                between = between.with_changes(last_line=none)
+            else:
+                between = none
+            aliases[-1] = aliases[-1].with_changes(comma=comma.with_changes(whitespace_after=between))
+        module = libcst.parse_expression(home) if home else statement.module
+        split.append(tree.code_for_node(statement.with_changes(module=module, names=aliases)))
     return split
 
 

@@ -46,19 +46,18 @@ def torch_npu_imports(
         if early:
             return [(early, insert_import(index, early, statement))]
         return [(top, _beside(index, top, above, statement))]
-    if torch:
 
-        def serves(node: Import, use: ast.AST) -> bool:
-            return index.scope_of(use).inside(index.scope_of(node))
+    def serves(node: Import, use: ast.AST) -> bool:
+        return index.scope_of(use).inside(index.scope_of(node))
 
-        first = _first_of_each_block(index, torch, besides=present)
-        chosen = [node for node in first if any(serves(node, use) for use in needing)]
-        if all(any(serves(node, use) for node in chosen) for use in needing):
-            kept: list[Import] = []
-            for node in chosen:  # without those that an earlier one of an enclosing block makes superfluous
-                if not any(_comes_before(index, other, node) for other in kept):
-                    kept.append(node)
-            return [(node, _beside(index, node, above, statement)) for node in kept]
+    first = _first_of_each_block(index, torch, besides=present)
+    chosen = [node for node in first if any(serves(node, use) for use in needing)]
+    if torch and all(any(serves(node, use) for node in chosen) for use in needing):
+        kept: list[Import] = []
+        for node in chosen:  # without those that an earlier one of an enclosing block makes superfluous
+            if not any(_comes_before(index, other, node) for other in kept):
+                kept.append(node)
+        return [(node, _beside(index, node, above, statement)) for node in kept]
     return [] if present else _at_beginning(index, statement)
 
 
@@ -94,15 +93,14 @@ def import_at_top(index: ModuleIndex, statement: str) -> tuple[ast.stmt, Edit] |
 
 def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPORT) -> Edit:
     """The edit that puts an import behind a statement, on a line of its own where that can be."""
-    end = index.end(node)
-    indent = _indentation(index, node)
-    _, rest = index.lines.beside(index.span(node))
-    if indent is None or _is_semicolon(rest):
+    end, separator = index.end(node), statement_separator(index, node)
+    if separator == "; ":
         return Edit(end, end, f"; {statement}")
-    stop = end + len(rest)
-    if rest.endswith((b"\n", b"\r")):
-        return Edit(stop, stop, f"{indent}{statement}{newline_of(index.text)}")
-    return Edit(stop, stop, f"{newline_of(index.text)}{indent}{statement}")
+    _, rest = index.lines.beside(index.span(node))
+    stop, newline = end + len(rest), newline_of(index.text)
+    indented = f"{separator.removeprefix(newline)}{statement}"
+    written = f"{indented}{newline}" if rest.endswith((b"\n", b"\r")) else f"{newline}{indented}"
+    return Edit(stop, stop, written)
 
 
 def _brings(node: Import, name: str) -> bool:
@@ -131,9 +129,9 @@ def _beside(index: ModuleIndex, node: Import, above: bool, statement: str) -> Ed
 def statement_separator(index: ModuleIndex, node: ast.stmt) -> str:
     """What stands between two statements that take the place of one."""
     indent = _indentation(index, node)
-    if indent is None or _is_semicolon(index.lines.beside(index.span(node))[1]):
-        return "; "
-    return newline_of(index.text) + indent
+    # Another statement may follow, or a lone semicolon.
+    goes_on = index.lines.beside(index.span(node))[1].lstrip(b" \t").startswith(b";")
+    return "; " if indent is None or goes_on else newline_of(index.text) + indent
 
 
 def names_package(node: Import, package: str) -> bool:
@@ -152,25 +150,15 @@ def _indentation(index: ModuleIndex, node: ast.stmt) -> str | None:
     return before if not before.strip(" \t\f") else None
 
 
-def _is_semicolon(rest_of_line: bytes) -> bool:
-    """Whether another statement (or a lone semicolon) follows."""
-    return rest_of_line.lstrip(b" \t").startswith(b";")
-
-
 def _at_top(index: ModuleIndex, node: Import) -> bool:
     return isinstance(index.parent(node), ast.Module)
 
 
 def _import_before(index: ModuleIndex, node: Import, needing: Sequence[ast.AST]) -> Import | None:
     """The last import above what runs before torch is imported by its own name: ``from helpers import *``."""
-    early = [
-        index.start(use)
-        for use in needing
-        if index.start(use) < index.start(node) and index.scope_of(use) is index.module_scope
-    ]
-    earlier = (
-        each for each in index.imports if _at_top(index, each) and index.start(each) < min(early, default=0)
-    )
+    at_top = (index.start(use) for use in needing if index.scope_of(use) is index.module_scope)
+    first = min((start for start in at_top if start < index.start(node)), default=0)
+    earlier = (each for each in index.imports if _at_top(index, each) and index.start(each) < first)
     return max(earlier, key=index.start, default=None)
 
 
