@@ -292,13 +292,6 @@ def test_safe_only_leaves_unsafe_fixes_and_reports_them() -> None:
     assert (left.code, left.line, left.safety) == ("NPU122", 3, "unsafe")
 
 
-def test_lines_of_later_passes_are_the_input_s() -> None:
-    text = "import torch\n\n\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\nx = 1\nx.cuda()\n"
-    lines = {finding.code: finding.line for finding in migrate(text).findings}
-    assert lines["NPU151"] == 4
-    assert lines["NPU111"] == 6
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -360,11 +353,6 @@ def test_only_the_import_rule_s_exclusion_keeps_the_import_away() -> None:
     assert migrated(text, ignore=("NPU901",)) == "import torch\ntorch.npu.init()\n"
 
 
-def test_out_of_memory_error_stays_on_versions_without_the_new_name() -> None:
-    text = "import torch\ntry:\n    pass\nexcept torch.cuda.OutOfMemoryError:\n    pass\n"
-    assert migrated(text, version="2.1") == text
-
-
 def test_lazy_global_import() -> None:
     before = "def load():\n    global torch\n    import torch\n    torch.cuda.init()\n\ndef use():\n    return torch.cuda.device_count()\n"
     after = migrated(before)
@@ -384,12 +372,6 @@ def test_module_in_an_attribute_is_reported() -> None:
     assert "torch.npu.synchronize" in finding.advice
 
 
-def test_asking_whether_a_library_is_there_is_no_error() -> None:
-    text = "from importlib.util import find_spec\nfound = find_spec('xformers')\nimport xformers\n"
-    found = migrate(text).findings
-    assert [(f.code, f.line, f.severity) for f in found] == [("NPU604", 2, "info"), ("NPU604", 3, "blocker")]
-
-
 def test_choices_that_have_the_backend_of_npus_stay() -> None:
     text = """
 from dataclasses import dataclass, field
@@ -401,18 +383,6 @@ class Options:
     assert migrated(text) == text
     other = text.replace(', "hccl"', "")
     assert '["hccl", "gloo"]' in migrated(other)
-
-
-def test_asking_for_a_name_inside_torch_is_no_error() -> None:
-    text = """
-from torch import _C
-def set_state(state):
-    if hasattr(_C, "_cuda_setRNGState") and callable(_C._cuda_setRNGState):
-        _C._cuda_setRNGState(state)
-    _C._cuda_hasPrimaryContext(0)
-"""
-    found = migrate(text).findings
-    assert [(f.line, f.severity) for f in found] == [(4, "info"), (5, "info"), (6, "error")]
 
 
 def test_a_mask_that_is_made_from_itself() -> None:
@@ -430,34 +400,12 @@ def keep(boxes: torch.Tensor, scores: torch.Tensor):
     assert (result.skipped, [f.line for f in result.findings]) == ("", [8])
 
 
-@pytest.mark.parametrize(
-    ("code", "codes"),
-    [
-        ("def f(x, items):\n    move = x.cuda\n    return [move() for _ in items]\n", ["NPU111"]),
-        ("def f(module):\n    return {'move': module.cuda}\n", ["NPU111"]),
-        ("def f(self):\n    return [self.encoder.cuda, self.net_2.cuda]\n", ["NPU111", "NPU111"]),
-        ("def f(build):\n    found = build.cuda\n    return {'cuda': build.cuda, 'found': found}\n", []),
-        ("def f(args, run):\n    use = args.cuda\n    return run(use)\n", []),
-        ("def f(runner):\n    cuda = runner.cuda\n    if cuda:\n        runner.start(cuda)\n", []),
-        ("class M:\n    def __init__(self, model):\n        self.cuda = model.cuda\n", []),
-    ],
-)
-def test_the_method_cuda_as_a_value(code: str, codes: list[str]) -> None:
-    assert [f.code for f in migrate("import torch\n" + code).findings if not f.fixed] == codes
-
-
 def test_an_analysis_follows_getattr() -> None:
     text = "import torch\nvalue = getattr(torch, 'fft').unknown\nx = torch.cdist(1, 2)\n"
     facts = merge_facts([scan_file("a.py", text)])
     result = inspect_text(engine("2.6", select=("NPU5",)), "a.py", text, facts)
     assert result.skipped == ""
     assert [finding.api for finding in result.findings] == ["torch.cdist"]
-
-
-def test_an_api_behind_an_import_call() -> None:
-    result = migrate('import torch\n\nz = __import__("torch").geqrf(x)\n')
-    assert not result.skipped
-    assert [finding.api for finding in result.findings] == ["torch.geqrf"]
 
 
 def test_a_package_imports_itself() -> None:
@@ -488,11 +436,6 @@ def test_a_package_of_the_project_is_no_library() -> None:
         assert len(migrate_text(engine("2.6"), name, text, vendored).findings) == count, name
 
 
-def test_one_finding_a_file_for_imports_that_say_the_same() -> None:
-    result = migrate("import triton\nimport triton.language as tl\n")
-    assert [(finding.code, finding.line) for finding in result.findings] == [("NPU606", 1)]
-
-
 STOPPING = [
     "if torch.version.cuda is None:\n    raise RuntimeError\n",
     "if not torch.version.cuda:\n    sys.exit(1)\n",
@@ -521,23 +464,68 @@ def test_what_stops_where_a_value_is_none_is_a_blocker(text: str) -> None:
     assert severities == ["blocker"] if text in STOPPING else {*severities} <= {"info", "warning"}
 
 
-def test_a_question_for_a_value_that_may_be_none_and_a_use_behind_one_is_only_an_info() -> None:
-    text = (
-        "import torch\nif torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n"
-        "old = torch.version.cuda is not None and torch.version.cuda < '11'\n"
-        "new = torch.version.cuda >= '12'\n"
-    )
-    found = migrate(text).findings
-    assert [(f.line, f.severity) for f in found] == [
-        (2, "info"),
-        (3, "info"),
-        (4, "info"),
-        (4, "info"),
-        (5, "blocker"),
-    ]
-
-
 def test_the_import_that_a_migration_adds_is_no_sign_of_torch() -> None:
     """A string that stays in a file without torch stays when the file is migrated again."""
     text = "def setup(options, x):\n    options.use('nccl').sort()\n    return x.cuda()\n"
     assert "'nccl'" in migrated(text)
+
+
+# A text, and the code, line and severity of what is found in it.
+REPORTED = [
+    (
+        "from importlib.util import find_spec\nfound = find_spec('xformers')\nimport xformers\n",
+        ["NPU604:2 info", "NPU604:3 blocker"],
+    ),
+    (
+        "from torch import _C\ndef set_state(state):\n"
+        "    if hasattr(_C, '_cuda_setRNGState') and callable(_C._cuda_setRNGState):\n"
+        "        _C._cuda_setRNGState(state)\n    _C._cuda_hasPrimaryContext(0)\n",
+        ["NPU106:3 info", "NPU106:4 info", "NPU106:5 error"],
+    ),
+    ("import triton\nimport triton.language as tl\n", ["NPU606:1 warning"]),
+    (
+        "import torch\nif torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n"
+        "old = torch.version.cuda is not None and torch.version.cuda < '11'\n"
+        "new = torch.version.cuda >= '12'\n",
+        ["NPU515:2 info", "NPU515:3 info", "NPU515:4 info", "NPU515:4 info", "NPU515:5 blocker"],
+    ),
+    # The method cuda as a value.
+    (
+        "import torch\ndef f(x, items):\n    move = x.cuda\n    return [move() for _ in items]\n",
+        ["NPU111:3 warning"],
+    ),
+    ("import torch\ndef f(module):\n    return {'move': module.cuda}\n", ["NPU111:3 warning"]),
+    (
+        "import torch\ndef f(self):\n    return [self.encoder.cuda, self.net_2.cuda]\n",
+        ["NPU111:3 warning", "NPU111:3 warning"],
+    ),
+    (
+        "import torch\ndef f(build):\n    found = build.cuda\n    return {'cuda': build.cuda, 'found': found}\n",
+        [],
+    ),
+    ("import torch\ndef f(args, run):\n    use = args.cuda\n    return run(use)\n", []),
+    ("import torch\ndef f(runner):\n    cuda = runner.cuda\n    if cuda:\n        runner.start(cuda)\n", []),
+    ("import torch\nclass M:\n    def __init__(self, model):\n        self.cuda = model.cuda\n", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), REPORTED)
+def test_what_is_only_reported(text: str, expected: list[str]) -> None:
+    left = [item for item in migrate(text).findings if not item.fixed]
+    assert [f"{item.code}:{item.line} {item.severity}" for item in left] == expected
+
+
+def test_lines_of_later_passes_are_the_input_s() -> None:
+    text = "import torch\n\n\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\nx = 1\nx.cuda()\n"
+    lines = {finding.code: finding.line for finding in migrate(text).findings}
+    assert (lines["NPU151"], lines["NPU111"]) == (4, 6)
+
+
+def test_an_api_behind_an_import_call() -> None:
+    result = migrate('import torch\n\nz = __import__("torch").geqrf(x)\n')
+    assert (result.skipped, [finding.api for finding in result.findings]) == ("", ["torch.geqrf"])
+
+
+def test_out_of_memory_error_stays_on_versions_without_the_new_name() -> None:
+    text = "import torch\ntry:\n    pass\nexcept torch.cuda.OutOfMemoryError:\n    pass\n"
+    assert migrated(text, version="2.1") == text
