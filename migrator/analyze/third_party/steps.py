@@ -15,7 +15,7 @@ from typing import Any, Callable, Union
 
 from migrator.findings.finding import Finding
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, LEAVING
+from migrator.names.tree import FUNCTIONS, LEAVING, LOOPS, bare_name, body_fields, chain
 from migrator.project.modules import scopes_by_name, written
 
 GUARDS = ("device", "import")
@@ -206,7 +206,7 @@ class _Reader:
             yield from self._expressions(node.test)
             yield from self._rest(node.lineno, node.test.end_lineno or node.lineno)
             yield Branch(self._condition(node.test), (self._steps(node.body), self._steps(node.orelse)))
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+        elif isinstance(node, LOOPS):
             test = node.test if isinstance(node, ast.While) else node.iter
             yield from self._expressions(test)
             endless = isinstance(node, ast.While) and isinstance(test, ast.Constant) and bool(test.value)
@@ -282,10 +282,8 @@ class _Reader:
                 calls = target.rpartition(".")[2] in _CALLS_ITS_ARGUMENT and node.args
                 names = (target, written(node.args[0]) if calls else "")
                 yield from (Use(line, name) for name in names if name)
-            inner = (
-                child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.expr, ast.keyword))
-            )
-            yield from self._expressions(*inner)
+            inner = ast.iter_child_nodes(node)
+            yield from self._expressions(*(c for c in inner if isinstance(c, (ast.expr, ast.keyword))))
 
     def _condition(self, test: ast.expr) -> Condition:
         text = _text(test)
@@ -297,25 +295,18 @@ class _Reader:
         guard = next((self.flags[name] for name in sorted(names) if name in self.flags), "")
         if not guard and _DEVICE_TEST.search(text):
             guard = "device"
-        if not guard and any(_IMPORT_TEST.fullmatch(name) and name.upper() == name for name in names):
-            guard = "import"
-        if not guard and re.search(r"\bis_\w+_(?:available|installed)\(|find_spec\(|\bhave_\w+\(", text):
+        if not guard and (
+            any(_IMPORT_TEST.fullmatch(name) and name.upper() == name for name in names)
+            or re.search(r"\bis_\w+_(?:available|installed)\(|find_spec\(|\bhave_\w+\(", text)
+        ):
             guard = "import"
         return Condition(test.lineno, text, guard)
 
 
-def _is_called(node: ast.AST, api: str) -> bool:
+def _is_called(node: Any, api: str) -> bool:
     """Whether an API with which an expression begins is called there: ``get_device_properties(0).name``."""
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call):
-            node = node.func
-            if isinstance(node, ast.Name) or getattr(node, "attr", "") == api.rpartition(".")[2]:
-                return True
-        elif isinstance(node, (ast.Attribute, ast.Subscript)):
-            node = node.value
-        else:
-            return False
-    return False
+    calls = (each.func for each in chain(node) if isinstance(each, ast.Call))
+    return any(isinstance(func, ast.Name) or bare_name(func) == api.rpartition(".")[2] for func in calls)
 
 
 def _flags(index: ModuleIndex) -> dict[str, str]:
@@ -337,11 +328,9 @@ def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body and of the blocks in it, but of no function or class in it."""
     for node in body:
         yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            for part in ("body", "orelse", "finalbody"):
-                yield from _flat(getattr(node, part, ()))
-            for handler in getattr(node, "handlers", ()):
-                yield from _flat(handler.body)
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            for part in body_fields(node.__class__):
+                yield from _flat(getattr(node, part))
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
@@ -357,8 +346,7 @@ def _catches_imports(handler: ast.ExceptHandler) -> bool:
 
 def _names(node: ast.expr) -> set[str]:
     """The names in an expression, and those behind its dots."""
-    names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-    return names.union(inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute))
+    return {*map(bare_name, ast.walk(node))} - {""}
 
 
 def _text(node: ast.expr) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from migrator.analyze.third_party.steps import Steps, read_steps
-from migrator.analyze.third_party.verdicts import Verdict, judge
+from migrator.analyze.third_party.verdicts import Judge, Verdict
 from migrator.files.discover import Entry
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
@@ -73,7 +73,7 @@ def find(root: Path, entries: Sequence[Entry], results: Mapping[str, Result]) ->
         yield SKIPPED, {"file": shown(name), "reason": reason}
     library = CallGraph(modules)
     also = _other_names(library)
-    public = _public(library, judge(library, steps, findings))
+    public = _public(library, Judge(library, steps, findings).verdicts())
     files = {name: facts.file for name, facts in library.modules.items()}
     for key, name, kind, verdict, line, end in sorted(
         public, key=lambda row: (files[row[0][0]], row[4], row[1])

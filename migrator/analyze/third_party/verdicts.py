@@ -59,22 +59,26 @@ class Verdict:
         return "; ".join(link.condition for link in self.chain if link.condition)
 
 
-def judge(
-    library: CallGraph, steps: Mapping[Key, Steps], findings: Mapping[str, Sequence[Finding]]
-) -> dict[Key, Verdict]:
-    """The verdict on each function (and module: its own statements) of which there is something to say.
+class Judge:
+    """Gives the verdict on each function (and module: its own statements) of which there is something to say.
 
     ``findings`` are the rules' findings by module, in the order to which the uses in the ``steps`` refer.
     """
-    return _Judge(library, steps, findings).verdicts()
 
-
-class _Judge:
     def __init__(
         self, library: CallGraph, steps: Mapping[Key, Steps], findings: Mapping[str, Sequence[Finding]]
     ) -> None:
         self.library, self.steps, self.findings = library, steps, findings
-        self.prefixes = {module: _cuda_libraries(found) for module, found in findings.items()}
+        # The names that a file imports from libraries that are made for CUDA.
+        self.prefixes = {
+            module: {
+                name: finding
+                for finding in found
+                if finding.code.startswith(_LIBRARY_IMPORTS) and finding.severity in _STOPPING
+                for name in finding.api.split(", ")
+            }
+            for module, found in findings.items()
+        }
         self.callees: dict[tuple[Key, Use], Callees] = {}
         self.reasons: dict[tuple[Key, Use], tuple[str, Reason]] = {}
         self.state: dict[Key, str] = {}
@@ -227,16 +231,6 @@ def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:
     if finding.status == "absent" or (finding.status == "unsupported" and finding.severity in _STOPPING):
         return _MUST, reason
     return (_DOUBT, reason) if finding.status in ("unsupported", "unknown") else None
-
-
-def _cuda_libraries(findings: Sequence[Finding]) -> dict[str, Finding]:
-    """The names that a file imports from libraries that are made for CUDA."""
-    return {
-        name: finding
-        for finding in findings
-        if finding.code.startswith(_LIBRARY_IMPORTS) and finding.severity in _STOPPING
-        for name in finding.api.split(", ")
-    }
 
 
 def _tips(finding: Finding) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from migrator.analyze.third_party.steps import Use, can_end_well, places, read_steps
-from migrator.analyze.third_party.verdicts import Verdict, judge
+from migrator.analyze.third_party.verdicts import Judge, Verdict
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.names.index import ModuleIndex
@@ -38,7 +38,7 @@ def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
         module = facts[-1].name
         steps.update(((module, own), ways) for own, ways in read_steps(index, findings).items())
         found[module] = findings
-    judged = judge(CallGraph(facts), steps, found)
+    judged = Judge(CallGraph(facts), steps, found).verdicts()
     return {".".join(filter(None, key)): verdict for key, verdict in judged.items()}
 
 
