@@ -191,10 +191,9 @@ class ModuleIndex:
 
     def expand(self, statement: ast.AST, lines: list[int] | None = None) -> None:
         """Walk the expressions of a statement; of one with a body those that lie on some lines, if given."""
-        nodes = heads(statement)
+        fresh = [child for child in heads(statement) if child not in self._parents]
         if lines is not None and body_fields(statement.__class__):
-            nodes = (child for child in nodes if touches(child, lines))
-        fresh = [child for child in nodes if child not in self._parents]
+            fresh = [child for child in fresh if touches(child, lines)]
         if fresh:
             self._expand(statement, fresh)
 

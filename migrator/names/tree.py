@@ -12,6 +12,7 @@ from migrator.names.large import LARGE, parse_large
 
 # What holds no expression of the program's.
 _SKIPPED = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"})
+
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 String = Union[ast.Constant, ast.JoinedStr]
@@ -44,13 +45,15 @@ def fields_of(cls: type) -> tuple[str, ...]:
     return fields
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below one, in the order of the text, without operators and contexts.
+def children(node: ast.AST, but: tuple[str, ...] = ()) -> list[ast.AST]:
+    """The nodes right below one, in the order of the text, without operators, contexts and some fields.
 
     What ``ast.iter_child_nodes`` gives, in a third of its time.
     """
     found: list[ast.AST] = []
     for name in fields_of(node.__class__):
+        if name in but:
+            continue
         value = getattr(node, name, None)
         if value.__class__ is list:
             found += [item for item in value if isinstance(item, ast.AST)]
@@ -235,15 +238,9 @@ def head_lines(statement: Any) -> tuple[int, int]:
     return first, getattr(below, "pattern", below).lineno
 
 
-def heads(statement: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a compound statement that are not its body."""
-    for field in fields_of(statement.__class__):
-        if field not in _BODY_FIELDS:
-            value = getattr(statement, field)
-            if value.__class__ is list:
-                yield from (item for item in value if isinstance(item, ast.AST))
-            elif isinstance(value, ast.AST):
-                yield value
+def heads(statement: ast.AST) -> list[ast.AST]:
+    """The parts of a statement that are not its body."""
+    return children(statement, _BODY_FIELDS)
 
 
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)

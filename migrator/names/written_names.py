@@ -203,21 +203,25 @@ def imported_places(text: str) -> Optional[list[tuple[str, str]]]:
             return None
     return [
         (module or name, "" if name == "*" or not module else name)
-        for plain, module, in_brackets, listed in imports
-        for part in (plain or _COMMENT.sub("", in_brackets or listed)).replace("\\", " ").split(",")
-        if (name := part.strip().partition(" ")[0])
+        for module, named, _ in _parts(imports)
+        if (name := named.partition(" ")[0])
     ]
 
 
-def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
+def _parts(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str, str]]:
+    """The module, if there is one, the name and the alias of each part of some import statements."""
     for plain, module, in_brackets, listed in imports:
-        for part in (plain or _COMMENT.sub("", in_brackets or listed)).split(","):
-            name, _, alias = part.replace("\\", " ").strip().partition(" as ")
-            name, bound = name.strip(), (alias or name).strip()
-            if module and name not in ("", "*"):
-                yield bound, f"{module}{'' if module.endswith('.') else '.'}{name}"
-            elif not module and (root := name.partition(".")[0]):  # a text may say "import ."
-                yield (bound, name) if alias else (root, root)
+        for part in (plain or _COMMENT.sub("", in_brackets or listed)).replace("\\", " ").split(","):
+            name, _, alias = part.strip().partition(" as ")
+            yield module, name.strip(), alias.strip()
+
+
+def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
+    for module, name, alias in _parts(imports):
+        if module and name not in ("", "*"):
+            yield alias or name, f"{module}{'' if module.endswith('.') else '.'}{name}"
+        elif not module and (root := name.partition(".")[0]):  # a text may say "import ."
+            yield (alias, name) if alias else (root, root)
 
 
 def _roots(written: Written, package: str) -> dict[str, str]:
