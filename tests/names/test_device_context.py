@@ -52,114 +52,55 @@ def verdict(text: str) -> str:
     return device_context(index, VOCABULARY, first).verdict
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'torch.device("cuda")',
-        'x.to("cuda:0")',
-        'x.to(device="cuda")',
-        'torch.zeros(3, device="cuda")',
-        'with torch.autocast("cuda"): pass',
-        'torch.load(path, map_location="cuda")',
-        'torch.load(path, map_location={"cuda:1": "cpu"})',
-        "torch.load(path, map_location=lambda storage, place: 'cuda:0')",
-        'dist.init_process_group("nccl")',
-        'torch.device("cuda" if ready else "cpu")',
-        'torch.device("cuda:{}".format(rank))',
-        'torch.device(("cuda"))',
-        'torch.device(str("cuda"))',
+# Places that the examples of the rules do not have.
+PLACES = {
+    CERTAIN: [
         'torch.cuda.synchronize("cuda:1")',
-        'if x.device.type == "cuda": pass',
-        'if args.device in ("cuda", "cpu"): pass',
-        'if device.startswith("cuda"): pass',
-        'if re.match(r"cuda:\\d", device): pass',
-        'where = "cuda"\nx.to(where)',
-        'name = "cuda" if torch.cuda.is_available() else "cpu"',
         'if torch.cuda.is_available():\n    name = "cuda"\nelse:\n    name = "cpu"',
         'print("cuda" if torch.cuda.is_available() else "cpu")',
         'self.assertEqual(x.device.type, "cuda")',
         'for kind in ("cpu",) + ("cuda",) * count: x.to(kind)',
         'kinds = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])',
     ],
-)
-def test_certain(text: str) -> None:
-    assert verdict(text) == CERTAIN
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'device = "cuda"',
-        'self.device = "cuda"',
+    LIKELY: [
         'settings["device"] = "cuda"',
-        'make(device="cuda")',
-        'parser.add_argument("--device", default="cuda")',
         'parser.add_argument("--where", choices=["cpu", "cuda"])',
-        'def f(device="cuda"): pass',
         'def f(where="cuda"):\n    return x.to(where)',
         'def f(device: Literal["cuda"]): pass',
         'kind: Literal["cpu"] | None = "cuda"',
-        'config = {"device": "cuda"}',
-        'kind = ["cpu", "cuda"]',
         'for device in ["cuda"]: pass',
         'def default_device():\n    return "cuda"',
-        'device += "cuda"',
         'use("cuda")\ndef use(device): pass',
         'os.environ.get("DEVICE", "cuda")',
         'devices.append("cuda")',
         'pytest.mark.parametrize("device", ["cuda"])',
         'move = {"cuda": torch.cuda.synchronize}',
-        'names = {"cuda": 1}\nnames[x.device.type]',
-        'names = {"cuda": 1}\nnames.get(device)',
         'if x.type == "cuda": pass',
         'where = "cuda"\nx.to(where)\nshow(where)',
         'kinds = ["cpu"] + ["cuda"]',
         'devices = base + ["cuda"]',
     ],
-)
-def test_likely(text: str) -> None:
-    assert verdict(text) == LIKELY
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'name = "cuda"',
-        'if name == "cuda": pass',
-        'show("cuda")',
-        'tf.device("cuda")',
-        'x = "cuda".join(names)',
+    UNCLEAR: [
         'length = "cuda".length',
         'title = f"on {x}" + "cuda"',
         'title = "on %s" % (x,) + "cuda"',
         'names = ["a"] + ["cuda"]',
         'parser.add_argument("--name", default="cuda")',
         'class A(B, kind="cuda"): pass',
-        'table = {1: "cuda"}',
-        'def f():\n    device = "cuda"\n    return tf.run(device)',  # a library with devices of its own
     ],
-)
-def test_unclear(text: str) -> None:
-    assert verdict(text) == UNCLEAR
+    NO: [
+        'x = 1 if "cuda" else 2',
+        'device = {"cuda": 1, "npu": 2}[kind]',
+        'devices = ["cpu"] + (["cuda"] if ready else []) + (["npu"] if able else [])',
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        'print("cuda")',
-        'raise ValueError("cuda")',
-        '"cuda"',
-        'settings["cuda"] = 1',
-        'x = 1 if "cuda" else 2',
-        'table = {"cuda": 1}',
-        'device = {"cuda": 1, "npu": 2}[kind]',
-        'devices = ["cuda", "npu"]',
-        'devices = ["cpu"] + (["cuda"] if ready else []) + (["npu"] if able else [])',
-        'class Device(Enum):\n    GPU = "cuda"\n    NPU = "npu"',
-    ],
+    ("expected", "text"), [(word, text) for word, texts in PLACES.items() for text in texts]
 )
-def test_no(text: str) -> None:
-    assert verdict(text) == NO
+def test_places(expected: str, text: str) -> None:
+    assert verdict(text) == expected
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="match came with Python 3.10")

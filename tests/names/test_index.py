@@ -1,4 +1,4 @@
-"""The index of a file."""
+"""The index of a file, and its statements."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import ends_run, leaves, stops
 
 TEXT = """\
 import torch
@@ -69,3 +70,20 @@ def test_the_module_itself_belongs_to_no_function_or_class() -> None:
     index = ModuleIndex("import torch\nf = lambda x: torch.cuda.f(x)\n", {"torch"})
     assert index.function_of(index.tree) is None
     assert index.class_of(index.tree) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("raise E", (True, False, True)),
+        ("return", (True, False, False)),
+        ("sys.exit(1)", (True, True, True)),
+        ("pytest.skip('no NPU')", (True, True, False)),
+        ("self.skipTest('no NPU')", (True, True, False)),
+        ("skip = exit", (False, False, False)),
+        ("log('exit')", (False, False, False)),
+    ],
+)
+def test_what_leaves(text: str, expected: tuple[bool, bool, bool]) -> None:
+    (statement,) = ast.parse(text).body
+    assert (leaves(statement), ends_run(statement), stops(statement)) == expected

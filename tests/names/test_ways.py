@@ -25,23 +25,11 @@ def question(index: ModuleIndex, name: str) -> ast.AST:
 
 
 KEEPING = {
-    "if and else": """
-        if x.is_cuda:
-            y = _C.operator(x)
-        else:
-            y = x + 1
-        """,
     "an early return": """
         def f(x):
             if x.is_cuda:
                 return _C.operator(x)
             return x + 1
-        """,
-    "a negated question": """
-        def f(x):
-            if not x.is_cuda:
-                return x + 1
-            return _C.operator(x)
         """,
     "an expression": "y = _C.operator(x) if x.is_cuda and flag else x + 1",
     "a name for the answer": """
@@ -78,23 +66,6 @@ def test_a_question_keeps_from_operators(text):
 
 
 NOT_KEEPING = {
-    "no other way": """
-        if x.is_cuda:
-            _C.operator(x)
-        y = x
-        """,
-    "the other way refuses": """
-        if x.is_cuda:
-            y = _C.operator(x)
-        else:
-            raise NotImplementedError
-        """,
-    "operators in both ways": """
-        if x.is_cuda:
-            y = _C.operator(x)
-        else:
-            y = _C.operator(x, 1)
-        """,
     "no operator": """
         def dispatch(x):
             if x.dim() > 1:

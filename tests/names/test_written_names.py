@@ -51,30 +51,32 @@ def test_members_apart_from_their_dot(text: str) -> None:
     assert read_names("mode(x). model").apart == {"model"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "torch.load(path)",
-        "f()[0] . load",
-        "from torch import (  # how\n    save,\n    load as read,\n)",
-        "import os;from torch import load",
-        "x = 1\rfrom torch import save, load\r",
-        "from torch import *\nload(path)",
-        "getattr(torch, 'load')",
-        'vars(torch)["load"]',
-    ],
-)
-def test_words_that_may_end_a_full_name(text: str) -> None:
-    assert read_names(text).may_end("load")
+ENDS = [
+    "torch.load(path)",
+    "f()[0] . load",
+    "from torch import (  # how\n    save,\n    load as read,\n)",
+    "import os;from torch import load",
+    "x = 1\rfrom torch import save, load\r",
+    "from torch import *\nload(path)",
+    "getattr(torch, 'load')",
+    'vars(torch)["load"]',
+]
+ENDS_NOT = [
+    "# load it",
+    "def load(): ...",
+    "load(x)",
+    "f(load=1)",
+    "json.load(f)",
+    "from x import y\nload(y)",
+]
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["# load it", "def load(): ...", "load(x)", "f(load=1)", "json.load(f)", "from x import y\nload(y)"],
+    ("text", "expected"), [*((text, True) for text in ENDS), *((text, False) for text in ENDS_NOT)]
 )
-def test_words_that_end_no_full_name(text: str) -> None:
+def test_words_that_may_end_a_full_name(text: str, expected: bool) -> None:
     assert "load" in read_names(text).words
-    assert not read_names(text).may_end("load")
+    assert read_names(text).may_end("load") is expected
 
 
 def test_packages_that_may_be_imported() -> None:

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from tests.project.operators.projects import LAUNCHER
+from tests.project.operators.projects import NATIVE
 
 LIBRARY = {
-    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
-    'x = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
-    "bind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n',
-    "s.cu": LAUNCHER,
+    **NATIVE,
     "lib/__init__.py": "from .ops import Scale, scale\n",
     "lib/ops.py": (
         "import torch\nfrom torch.autograd import Function\nfrom lib import _ext\n"

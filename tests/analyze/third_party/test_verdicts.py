@@ -15,14 +15,7 @@ from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph
 from migrator.project.modules import scan_module
 from tests.checking import inspect_text
-from tests.project.operators.projects import LAUNCHER, project
-
-NATIVE = {
-    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
-    'x = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
-    "bind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n',
-    "s.cu": LAUNCHER,
-}
+from tests.project.operators.projects import NATIVE, project
 
 
 def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
@@ -44,54 +37,6 @@ def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
 
 def words(files: Mapping[str, str]) -> dict[str, str]:
     return {name: verdict.word for name, verdict in verdicts(files).items()}
-
-
-def test_through_files_and_reexports() -> None:
-    found = verdicts(
-        {
-            "lib/__init__.py": "from .ops import *\nfrom .ops.scale import scale as zoom\n",
-            "lib/ops/__init__.py": "from .scale import scale\n__all__ = ['scale']\n",
-            "lib/ops/scale.py": """
-                from lib import _ext
-
-                def scale(x):
-                    return _ext.scale(x)
-
-                def plain(x):
-                    return x
-            """,
-            "lib/use.py": """
-                import lib
-                from . import zoom
-                from lib import ops as o
-
-                def a(x):
-                    return zoom(x)
-
-                def b(x):
-                    return lib.scale(x) + 1
-
-                def c(x):
-                    return o.scale(x)
-
-                def d(x):
-                    return o.plain(x)
-            """,
-        }
-    )
-    assert {name for name, verdict in found.items() if verdict.word == "unsupported"} == {
-        "lib.ops.scale",  # the module: its import of the extension
-        "lib.ops.scale.scale",
-        "lib.use.a",
-        "lib.use.b",
-        "lib.use.c",
-    }
-    chain = found["lib.use.a"].chain
-    assert [(link.key, link.line) for link in chain] == [
-        (("lib.use", "a"), 7),
-        (("lib.ops.scale", "scale"), 5),
-    ]
-    assert found["lib.use.a"].reason.api == "lib._ext.scale"
 
 
 CLASSES = """
@@ -317,54 +262,46 @@ def function(body: str) -> tuple[object, ...]:
     return read_steps(ModuleIndex(text + textwrap.indent(textwrap.dedent(body), "    "), ()), [])["f"]
 
 
-def works(body: str) -> bool:
-    return can_end_well(function(body), lambda use: use.target == "bad")
+NO_WAY_AROUND = [
+    "bad()",
+    "return bad() + 1",
+    "if x:\n    bad()\nelse:\n    bad()",
+    "if x:\n    raise ValueError\nbad()",
+    "for i in x:\n    bad()",
+    "y = [bad() for i in x]",
+    "with bad():\n    pass",
+    "while True:\n    if x:\n        bad()\n        break",
+    "try:\n    bad()\nexcept ValueError:\n    raise",
+    "try:\n    pass\nfinally:\n    bad()",
+    "if x.numel() == 0:\n    return x\nreturn bad()",
+    "if len(x) > 0:\n    bad()",
+    "if bad():\n    pass",
+    "assert bad()",
+    "y = good(bad())",
+    "return bad() if x else bad()",
+]
+A_WAY_AROUND = [
+    "good()",
+    "if x:\n    bad()",
+    "if x:\n    return 1\nbad()",
+    "if x:\n    bad()\nelif y:\n    good()\nelse:\n    bad()",
+    "y = x and bad()",
+    "return bad() if x else good()",
+    "try:\n    bad()\nexcept RuntimeError:\n    good()",
+    "f = lambda: bad()",
+    "def inner():\n    bad()",
+    "while True:\n    if x:\n        break\n    bad()",
+    "y = [bad() for i in x if i]",
+    "y = bad",
+]
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "bad()",
-        "return bad() + 1",
-        "if x:\n    bad()\nelse:\n    bad()",
-        "if x:\n    raise ValueError\nbad()",
-        "for i in x:\n    bad()",
-        "y = [bad() for i in x]",
-        "with bad():\n    pass",
-        "while True:\n    if x:\n        bad()\n        break",
-        "try:\n    bad()\nexcept ValueError:\n    raise",
-        "try:\n    pass\nfinally:\n    bad()",
-        "if x.numel() == 0:\n    return x\nreturn bad()",
-        "if len(x) > 0:\n    bad()",
-        "if bad():\n    pass",
-        "assert bad()",
-        "y = good(bad())",
-        "return bad() if x else bad()",
-    ],
+    ("body", "expected"),
+    [*((body, False) for body in NO_WAY_AROUND), *((body, True) for body in A_WAY_AROUND)],
 )
-def test_no_way_around(body: str) -> None:
-    assert not works(body)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "good()",
-        "if x:\n    bad()",
-        "if x:\n    return 1\nbad()",
-        "if x:\n    bad()\nelif y:\n    good()\nelse:\n    bad()",
-        "y = x and bad()",
-        "return bad() if x else good()",
-        "try:\n    bad()\nexcept RuntimeError:\n    good()",
-        "f = lambda: bad()",
-        "def inner():\n    bad()",
-        "while True:\n    if x:\n        break\n    bad()",
-        "y = [bad() for i in x if i]",
-        "y = bad",
-    ],
-)
-def test_a_way_around(body: str) -> None:
-    assert works(body)
+def test_a_way_around(body: str, expected: bool) -> None:
+    assert can_end_well(function(body), lambda use: use.target == "bad") is expected
 
 
 @pytest.mark.parametrize(

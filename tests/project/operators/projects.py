@@ -22,6 +22,14 @@ LAUNCHER = (
     + "at::Tensor scale_cuda(at::Tensor x) { scale_kernel<<<1, 32>>>(x.data_ptr<float>()); return x; }\n"
 )
 
+# A library ``lib`` with one operator for CUDA.
+NATIVE = {
+    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
+    'x = CUDAExtension("lib._ext", ["bind.cpp", "s.cu"])\n',
+    "bind.cpp": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n',
+    "s.cu": LAUNCHER,
+}
+
 
 def native(files: Mapping[str, str]) -> list[NativeFile]:
     return [scan_native(name, text) for name, text in files.items() if is_native(name)]
