@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of, put_around
@@ -14,6 +14,8 @@ from migrator.names.outline import Binding
 from migrator.names.tree import argument_of, bare_name, elements
 from migrator.names.what_is import options_like
 from migrator.project.parser_options import WORDS, options
+
+Sure = Callable[[ast.AST], bool]  # whether an expression is an int for certain
 
 _DEEPEST = 5
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
@@ -29,21 +31,22 @@ def surely_int(index: ModuleIndex, integers: Iterable[str], node: ast.AST, depth
         return type(node.value) is int
     if depth > _DEEPEST:
         return False
+
+    def sure(each: ast.AST) -> bool:
+        return surely_int(index, integers, each, depth + 1)
+
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id == "int":
-            return True
-        return index.qualified_name(node.func) in integers
+        is_int = isinstance(node.func, ast.Name) and node.func.id == "int"
+        return is_int or index.qualified_name(node.func) in integers
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, _ARITHMETIC) and all(
-            surely_int(index, integers, each, depth + 1) for each in (node.left, node.right)
-        )
+        return isinstance(node.op, _ARITHMETIC) and sure(node.left) and sure(node.right)
     if isinstance(node, ast.Name):
         bindings = index.bindings(node)
-        return bool(bindings) and all(_int_binding(index, integers, node, each, depth) for each in bindings)
+        return bool(bindings) and all(_int_binding(index, sure, node, each) for each in bindings)
     if isinstance(node, ast.Attribute):
         stored = index.stored_as(node)
         if stored:
-            return all(surely_int(index, integers, each, depth + 1) for each in stored)
+            return all(map(sure, stored))
         return options_like(node.value) and node.attr in index.once(("int options",), lambda: _options(index))
     return False
 
@@ -54,18 +57,20 @@ def likely_int(index: ModuleIndex, node: ast.AST, depth: int = 0) -> bool:
         return bool(_NUMBERS.search(bare_name(node.value))) and not isinstance(node.slice, ast.Slice)
     if not _NUMBER.search(bare_name(node)) or depth > _DEEPEST:
         return False
+
+    def may_be(each: ast.AST) -> bool:
+        return surely_int(index, (), each) or likely_int(index, each, depth + 1)
+
     if isinstance(node, ast.Attribute):
-        stored = index.stored_as(node)
-        return all(surely_int(index, (), each) or likely_int(index, each, depth + 1) for each in stored)
+        return all(map(may_be, index.stored_as(node)))
     if not isinstance(node, ast.Name):
         return False
-    for binding in index.bindings(node):
-        value = binding.value
-        if binding.kind not in ("param", "assign") or (value is None and binding.kind == "assign"):
-            return False
-        if value is not None and not (surely_int(index, (), value) or likely_int(index, value, depth + 1)):
-            return False
-    return True
+    return all(
+        binding.kind == "param"
+        if binding.value is None
+        else binding.kind in ("param", "assign") and may_be(binding.value)
+        for binding in index.bindings(node)
+    )
 
 
 def as_device(index: ModuleIndex, node: ast.AST) -> list[Edit]:
@@ -78,9 +83,7 @@ def as_device(index: ModuleIndex, node: ast.AST) -> list[Edit]:
     return put_around(index, node, 'f"npu:{', '}"')
 
 
-def _int_binding(
-    index: ModuleIndex, integers: Iterable[str], name: ast.Name, binding: Binding, depth: int
-) -> bool:
+def _int_binding(index: ModuleIndex, sure: Sure, name: ast.Name, binding: Binding) -> bool:
     if isinstance(binding.node, (ast.For, ast.AsyncFor)):
         index.expand(binding.node)
         counts = binding.node.iter
@@ -90,16 +93,14 @@ def _int_binding(
         annotation = binding.annotation
         if annotation is not None:
             return isinstance(annotation, ast.Name) and annotation.id == "int"
-        return _given_ints(index, integers, name, binding, depth)
+        return _given_ints(index, sure, name, binding)
     if binding.kind != "assign" or binding.value is None:
         return False
     index.expand(binding.node)
-    return surely_int(index, integers, binding.value, depth + 1)
+    return sure(binding.value)
 
 
-def _given_ints(
-    index: ModuleIndex, integers: Iterable[str], name: ast.Name, binding: Binding, depth: int
-) -> bool:
+def _given_ints(index: ModuleIndex, sure: Sure, name: ast.Name, binding: Binding) -> bool:
     """Whether a function is named in its file, and given an int as that parameter wherever it is."""
     parameter = parameter_of(index, name)
     if parameter is None or isinstance(index.parent(parameter.function), ast.ClassDef):
@@ -114,7 +115,7 @@ def _given_ints(
                 continue
             value = next(iter(elements(argument_of(starts, "args", 1))[parameter.place - 1 :]), None)
         value = value or binding.value
-        if value is None or not surely_int(index, integers, value, depth + 1):
+        if value is None or not sure(value):
             return False
     return bool(uses)
 
