@@ -13,7 +13,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found
-from migrator.matchers.moved_imports import import_form, move_names
+from migrator.matchers.npu_import import import_form, move_names
 from migrator.matchers.packs import Options, Rule, fitting, pattern_fits, rank, rule_of
 from migrator.names.conditions import is_asked_for, is_guarded, needs_value, stops_without
 from migrator.names.index import ModuleIndex, identifiers

@@ -16,7 +16,7 @@ from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.moved_imports import import_form
+from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, Scalar
 from migrator.matchers.packs import Options, Rule
 from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, DeviceContext

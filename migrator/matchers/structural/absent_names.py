@@ -17,8 +17,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.argument_edits import without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.moved_imports import can_bind, import_form, move_names
-from migrator.matchers.npu_import import statement_separator, torch_module
+from migrator.matchers.npu_import import can_bind, import_form, move_names, statement_separator, torch_module
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, fitting
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus

@@ -20,8 +20,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.kinds.library import every_import
-from migrator.matchers.moved_imports import move_names
-from migrator.matchers.npu_import import insert_import, statement_separator
+from migrator.matchers.npu_import import insert_import, move_names, statement_separator
 from migrator.matchers.packs import Rule
 from migrator.matchers.query.uses import is_replaced
 from migrator.names.conditions import in_other_branch, is_inside

@@ -17,8 +17,7 @@ from migrator.language import N_, _
 from migrator.matchers.argument_edits import added_argument, without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.kinds.library import every_import
-from migrator.matchers.moved_imports import move_names
-from migrator.matchers.npu_import import torch_module
+from migrator.matchers.npu_import import move_names, torch_module
 from migrator.matchers.options import Scalar
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.query.uses import is_replaced

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrator.findings.edits import apply
-from migrator.matchers.moved_imports import move_names
+from migrator.matchers.npu_import import move_names
 from migrator.names.index import ModuleIndex
 
 # (names that move, before, after)
