@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.api_support import answer, difference, versions
+from migrator.api_support import answer, difference, env_vars, versions
 from migrator.api_support.support import limit_words
 
 
@@ -147,3 +147,22 @@ def test_changes_between_editions_are_not_certain() -> None:
 def test_a_version_with_itself() -> None:
     with pytest.raises(ValueError, match=r"both are torch 2\.6\.0"):
         difference.pair(("2.6", "2.6.0"))
+
+
+@pytest.mark.parametrize(
+    ("name", "npu", "same_values"),
+    [
+        ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF", False),
+        ("PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_NO_NPU_MEMORY_CACHING", True),
+        ("NCCL_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME", True),
+        ("NCCL_BUFFSIZE", "HCCL_BUFFSIZE", False),
+        ("NCCL_DEBUG", "", False),
+        ("TORCH_CUDA_ARCH_LIST", "", False),
+    ],
+)
+def test_variables_of_cuda(name: str, npu: str, same_values: bool) -> None:
+    found = env_vars.look_up(name)
+    assert found
+    assert (found.npu, found.same_values) == (npu, same_values)
+    assert found.npu or found.advice
+    assert env_vars.look_up("HOME") is None

@@ -1,10 +1,14 @@
-"""Known answers on CUDA names."""
+"""Known answers on CUDA names, and which names torch_npu has at a version."""
 
 from __future__ import annotations
 
+from typing import Optional
+
 import pytest
 
-from migrator.api_support import npu_names, versions
+from migrator.api_support import npu_names, own_names, tables, versions
+from migrator.api_support.own_names import Absence, absence, spelled
+from migrator.api_support.versions import known, resolve
 
 
 def npu(name: str, version: str = "2.13") -> str:
@@ -50,11 +54,6 @@ def npu(name: str, version: str = "2.13") -> str:
         ("torch.profiler.profile", "2.6", "torch_npu.profiler.profile"),
         ("torch.profiler.ProfilerActivity.CUDA", "2.6", "torch_npu.profiler.ProfilerActivity.NPU"),
         ("torch.profiler.record_function", "2.6", ""),
-        (
-            "torch.backends.cuda.cufft_plan_cache.max_size",
-            "2.6",
-            "torch.npu.backends.fft_plan_cache.max_size",
-        ),
         ("torch.distributed.ProcessGroupNCCL", "2.6", "torch_npu._C._distributed_c10d.ProcessGroupHCCL"),
     ],
 )
@@ -77,35 +76,78 @@ def test_unknown_names(name: str) -> None:
     assert npu_names.look_up(name, versions.newest()) is None
 
 
-def test_a_name_in_a_module_without_npu_form_follows_the_module() -> None:
-    found = npu_names.look_up("torch.cuda.nvtx.something_new", versions.newest())
+@pytest.mark.parametrize(
+    ("name", "version", "npu_name", "advice"),
+    [
+        # A name in a module without an NPU equivalent follows the module.
+        ("torch.cuda.nvtx.something_new", "2.14", "", "mstx"),
+        ("torch.cuda.set_stream", "1.8.1", "", "torch 2.0.1"),
+        # It behaves differently.
+        ("torch.cuda.get_device_capability", "2.14", "torch.npu.get_device_capability", "NPU_DEVICE_CAP"),
+    ],
+)
+def test_advice(name: str, version: str, npu_name: str, advice: str) -> None:
+    found = npu_names.look_up(name, versions.resolve(version))
     assert found
-    assert not found.npu
-    assert "mstx" in found.advice
+    assert found.npu == npu_name
+    assert advice in found.advice
 
 
-def test_a_name_that_came_later_says_when() -> None:
-    found = npu_names.look_up("torch.cuda.set_stream", versions.resolve("1.8.1"))
+@pytest.mark.parametrize(
+    ("name", "unchanged"),
+    [
+        ("torch.backends.cudnn.benchmark", "no_effect"),
+        ("torch.cuda.OutOfMemoryError", "works"),
+        ("torch.cuda.nvtx.range_push", "raises"),
+        ("torch.cuda.os", "works"),
+    ],
+)
+def test_what_the_cuda_name_does_when_it_stays(name: str, unchanged: str) -> None:
+    found = npu_names.look_up(name, versions.newest())
     assert found
-    assert "torch 2.0.1" in found.advice
+    assert found.unchanged == unchanged
 
 
-def test_what_the_cuda_name_does_when_it_stays() -> None:
-    newest = versions.newest()
-    stays = {
-        "torch.backends.cudnn.benchmark": "no_effect",
-        "torch.cuda.OutOfMemoryError": "works",
-        "torch.cuda.nvtx.range_push": "raises",
-        "torch.cuda.os": "works",
-    }
-    for name, unchanged in stays.items():
-        found = npu_names.look_up(name, newest)
-        assert found
-        assert found.unchanged == unchanged, name
+@pytest.mark.parametrize(
+    ("name", "version", "expected"),
+    [
+        ("torch.npu.NPUGraph", "1.11", Absence(first="2.1.0")),
+        ("torch.npu.NPUGraph", "2.1", None),
+        ("torch_npu.npu_fusion_attention_v3", "2.6", Absence(first="2.7.1")),
+        ("torch_npu.npu_multi_head_attention_v2", "2.13", Absence(last="2.5.1")),
+        ("torch_npu.distributed.all_reduce", "1.11", None),
+        ("torch_npu.distributed.all_reduce", "2.6", Absence(last="1.11.0")),
+        ("torch.npu.no_such_name", "2.6", Absence()),
+        ("torch_npu.npu_no_such_operator", "2.6", Absence()),
+        ("torch.npu.memory.no_such_name", "2.13", Absence()),
+        # Nobody looked for all names of a release without a wheel.
+        ("torch.npu.no_such_name", "1.11", None),
+        # Its lists do not have it, its sources speak of it.
+        ("torch_npu.npu_rms_norm", "1.11", None),
+        ("torch.npu._no_such_name", "2.6", None),
+        ("torch.npu.amp.GradScaler", "2.6", None),
+        ("torch.npu.matmul.allow_hf32", "2.6", None),
+        ("torch_npu.contrib.module.SiLU", "1.11", None),
+        ("torch_npu.nothing_that_is_listed", "2.6", None),
+    ],
+)
+def test_absence(name: str, version: str, expected: Optional[Absence]) -> None:
+    assert absence(spelled(name), resolve(version)) == expected
 
 
-def test_an_npu_name_that_behaves_differently_says_so() -> None:
-    found = npu_names.look_up("torch.cuda.get_device_capability", versions.newest())
-    assert found
-    assert found.npu == "torch.npu.get_device_capability"
-    assert "TORCH_NPU_DEVICE_CAPABILITY" in found.advice
+def test_what_stands_for_cuda_names_is_there() -> None:
+    for cuda, first, last, _, npu, *_ in tables.rows("npu_names"):
+        if npu.startswith("torch.npu.") and npu.count(".") == 2:
+            for version in known():
+                if tables.covers(first, last, version.tuple):
+                    assert absence(spelled(npu), version) is None, (cuda, version.text)
+
+
+def test_mentioned_names_are_of_releases_without_a_wheel() -> None:
+    without = {version.text for version in known() if "wheel" not in version.evidence}
+    rows = list(tables.rows("mentioned_names"))
+    assert rows
+    for name, mentioned in rows:
+        assert own_names.releases_with(name)
+        assert without.issuperset(mentioned.split())
+        assert not set(mentioned.split()).intersection(own_names.releases_with(name))

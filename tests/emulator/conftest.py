@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +11,11 @@ from typing import Optional
 
 import pytest
 
+from migrator.cli import main
 from migrator.emulator.installed import EmulatorError, look
+from migrator.verify.started import free_port
+
+__all__ = ["free_port"]
 
 HERE = Path(__file__).parent
 # Tests that themselves run on the emulated NPU: see test_on_npu.py.
@@ -111,8 +114,11 @@ def verify(emulate: Emulate, tmp_path: Path):
     return run
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+def migrated(folder: Path, files: Mapping[str, str], *options: str, name: str = "project") -> Path:
+    """A project of some files, migrated for torch 2.13: the folder of the result."""
+    for path, text in files.items():
+        (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name / path).write_text(text)
+    source = str(folder / name)
+    assert main.run(["migrate", "-q", "-i", source, "-o", str(folder), "-v", "2.13", *options]) == 0
+    return folder / f"{name}_msft"

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from migrator.cli import main
 from migrator.emulator import installed
+from migrator.emulator.installed import SUPPORTED, is_supported, pair_trouble
 from tests.emulator.conftest import HERE, Emulate
 
 
@@ -91,10 +92,9 @@ def test_no_compiler(capsys, monkeypatch):
 
 
 def test_help():
-    assert (
-        "npumigrate emulate"
-        in CliRunner().invoke(main.parser("emulate"), ["emulate", "--help"], prog_name="npumigrate").output
-    )
+    parser = main.parser("emulate")
+    shown = CliRunner().invoke(parser, ["emulate", "--help"], prog_name="npumigrate").output
+    assert "npumigrate emulate" in shown
 
 
 def test_exit_code_and_output_are_the_programs(emulate):
@@ -332,3 +332,46 @@ def test_an_npu_without_infinities_notes_an_overflow(emulate: Emulate) -> None:
     )
     done = emulate("python", "-c", program, options=("--soc", "Ascend910A"))
     assert (done.returncode, done.stdout) == (0, "False 2 False\nFalse 2 True\nFalse\n"), done.stderr
+
+
+def test_the_emulated_machine_is_ready(emulate):
+    variables = {"ASCEND_RT_VISIBLE_DEVICES": "0,3"}
+    done = emulate("python", "-m", "migrator", "doctor", "--json", options=("--devices", "2"), env=variables)
+    content = json.loads(done.stdout)
+    assert done.returncode == 1, done.stderr
+    assert [one["what"] for one in content["faults"] if one["severity"] == "error"] == [
+        "ASCEND_RT_VISIBLE_DEVICES=0,3: there is no NPU 3"
+    ]
+    assert (content["npus"], content["emulated"]) == ([0, 1], True)
+    assert content["packages"]["torch_npu"].startswith(content["packages"]["torch"].partition("+")[0])
+
+
+@pytest.mark.parametrize(
+    ("torch", "torch_npu", "supported"),
+    [
+        ("2.13.0+cpu", "2.13.0", True),
+        ("2.6.0", "2.6.0.post5", True),
+        ("2.4.0+cu121", "2.4.0.post4", True),
+        ("2.4.0", "2.6.0", False),
+        ("2.1.0", "2.1.0.post17", False),
+        (None, "2.6.0", False),
+    ],
+)
+def test_both_are_of_one_release_that_was_run(torch, torch_npu, supported):
+    assert is_supported(torch, torch_npu) is supported
+    assert (pair_trouble(torch, torch_npu) is None) is supported
+
+
+def test_another_version_is_told_which_ones_can():
+    said = pair_trouble("2.1.0", "2.1.0.post17")
+    assert said is not None
+    assert said.startswith("torch 2.1.0 with torch_npu 2.1.0.post17 is not supported; supported: ")
+    assert all(f"torch {version}.* with torch_npu {version}.*" in said for version in SUPPORTED)
+
+
+def test_versions_are_listed_with_the_pythons_of_their_packages(capsys):
+    assert main.run(["emulate", "--versions"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in lines] == [["torch", v, "torch_npu", v] for v in SUPPORTED]
+    assert all("3.11" in line for line in lines)
+    assert not any("3.9" in line for line in lines)  # npumigrate's part of the program wants 3.10

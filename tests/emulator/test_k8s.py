@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from migrator.cli.main import run
-from tests.emulator.conftest import free_port
+from tests.emulator.conftest import free_port, migrated
 
 PROGRAM = """\
 import os
@@ -46,45 +46,23 @@ def pods(job: Any) -> list[Any]:
     ],
 )
 def test_the_pods_of_a_job(emulate, tmp_path, kind, start):
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "train.py").write_text(PROGRAM)
-    migration = ["-q", "-i", str(tmp_path / "project"), "-o", str(tmp_path), "-v", "2.13", "-m", "train.py"]
-    assert run(migration) == 0
+    project = migrated(tmp_path, {"train.py": PROGRAM}, "-m", "train.py")
     manifest = tmp_path / "job.yaml"
-    job = [
-        "--kind",
-        kind,
-        "--name",
-        "j",
-        "--image",
-        "i",
-        "--workers",
-        "2",
-        "--npus",
-        "2",
-        "-o",
-        str(manifest),
-    ]
+    job = [*f"--kind {kind} --name j --image i --workers 2 --npus 2 -o".split(), str(manifest)]
     assert run(["launch", "k8s", *job, "--", *start.split(), "--backend", "nccl"]) == 0
     containers = pods(yaml.safe_load(manifest.read_text()))
     port = str(free_port())
 
     def pod(number: int) -> list[str]:
         own = {one["name"]: one["value"] for one in containers[number]["env"] if "value" in one}
-        variables = {
-            **own,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "RANK": str(number),
-            "WORLD_SIZE": "4",
-        }
+        given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(number), "WORLD_SIZE": "4"}
+        variables = {**own, **given}
         # Kubernetes fills in $(NAME) itself.
         words = [
             re.sub(r"\$\((\w+)\)", lambda match: variables.get(match.group(1), match.group()), word)
             for word in containers[number]["command"]
         ]
-        folder = tmp_path / "project_msft"
-        done = emulate(*words, options=("--devices", "2"), env=variables, cwd=folder)
+        done = emulate(*words, options=("--devices", "2"), env=variables, cwd=project)
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout.splitlines()
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from migrator.cli.main import run
+from tests.emulator.conftest import free_port, migrated
 
 PROGRAM = """\
 import os
@@ -47,11 +46,8 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("launcher") / "my project"
-    folder.mkdir()
-    (folder / "train it.py").write_text(PROGRAM)
-    assert run(["-q", "-i", str(folder), "-o", str(folder.parent / "out"), "-v", "2.13"]) == 0
-    return folder.parent / "out" / "my project_msft" / "run_distributed_npu.sh"
+    folder = tmp_path_factory.mktemp("launcher")
+    return migrated(folder, {"train it.py": PROGRAM}, name="my project") / "run_distributed_npu.sh"
 
 
 @pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.thorough), 2])
@@ -77,13 +73,8 @@ def test_a_failing_rank(emulate, script, tmp_path):
 
 
 def test_two_machines_that_are_one(emulate, script, tmp_path, cache):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    machine = (
-        *("bash", str(script), "--nnodes=2", "--nproc=1", "--master-addr=127.0.0.1", f"--master-port={port}"),
-        "--node-rank",
-    )
+    where = ("--nnodes=2", "--nproc=1", "--master-addr=127.0.0.1", f"--master-port={free_port()}")
+    machine = ("bash", str(script), *where, "--node-rank")
     # Each launch sees one NPU of its own.
     whole = (
         'ASCEND_RT_VISIBLE_DEVICES=1 "$@" 1 --log-dir second >second.out 2>second.err & '

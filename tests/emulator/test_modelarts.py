@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
 
 from migrator.cli.main import run
+from tests.emulator.conftest import free_port, migrated
 
 PROGRAM = """\
 import argparse
@@ -43,11 +43,7 @@ dist.destroy_process_group()
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A migrated project with its boot file; data and outputs are copied between folders."""
-    source = tmp_path / "project"
-    source.mkdir()
-    (source / "train.py").write_text(PROGRAM)
-    assert run(["-q", "-i", str(source), "-o", str(tmp_path), "-v", "2.13"]) == 0
-    folder = tmp_path / "project_msft"
+    folder = migrated(tmp_path, {"train.py": PROGRAM})
     local = tmp_path / "local"
     paths = ["--map", f"{tmp_path}/data.pt={local}/data.pt", "--output", f"{local}/out=file://{tmp_path}/out"]
     assert run(["launch", "modelarts", "-o", str(folder), *paths]) == 0
@@ -57,10 +53,7 @@ def project(tmp_path: Path) -> Path:
 def start(emulate, project: Path, line: str, **env: str):
     """Run a line of bash in which "$@" is the boot file, and check what came of it."""
     parent = project.parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        env["PORT"] = str(free.getsockname()[1])
-    env["TMPDIR"] = str(parent)
+    env |= {"PORT": str(free_port()), "TMPDIR": str(parent)}
     data = f"import torch; torch.save(torch.ones(2, 4), '{parent}/data.pt')"
     boot = ["python", str(project / "modelarts_boot.py")]
     arguments = f'"$@" --data {parent}/local/data.pt --out {parent}/local/out'

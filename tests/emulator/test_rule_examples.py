@@ -1,4 +1,7 @@
-"""The examples of the rules: each `after` on emulated NPUs, with the values of its `before` on the CPU."""
+"""The examples of the rules: each `after` on emulated NPUs, with the values of its `before` on the CPU.
+
+What --keep-cuda makes of them runs on emulated NPUs, and on a CPU without torch_npu.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +25,25 @@ from tests.emulator.conftest import HERE
 
 FUNCTIONS = data_folder("reports") / EQUIVALENTS
 PROGRAM = str(HERE / "programs" / "run_examples.py")
-MODULES = ("torch", "torch.distributed")
 EXAMPLES = {
     f"{rule.code}-{number}": (rule, number, example)
     for rule in every_rule()
     for number, example in enumerate(rule.examples)
     if "after" in example and "file" not in example  # what is no Python does not run there
 }
+KEPT = {
+    f"{rule.code}-{number}": example
+    for rule in every_rule()
+    for number, example in enumerate(rule.examples)
+    if "keep_cuda" in example and "not_run" not in example
+}
+RENAMED = ("NPU114-0",)  # its `use` calls the method by the name that a migration gives it
+NEED_CUDA = {
+    "NPU152-0": "the capability of a device",
+    "NPU201-0": "a group whose backend the program names in capitals",
+}
+KEEPING = str(data_folder("reports") / "keep_cuda")
+WITHOUT_NPU = str(HERE.parent / "samples" / "no_torch_npu")
 HELP = """
 An example has to run by itself: what it lacks goes into its `setup:` or `use:`. One that cannot run says why
 in `not_run:`. See "Examples" in docs/rule_format.md."""
@@ -36,38 +52,60 @@ DIFFERS = "Where that is what the change is for, say so in its `differs:`."
 NAMES = (("ascend_rt_", "cuda_"), ("ascend_", "cuda_"), ("npu", "cuda"), ("cann", "cuda"), ("hccl", "nccl"))
 
 
-def write(side: str, folder: Path) -> tuple[str, str]:
-    examples = {
-        name: {"setup": example.get("setup", ""), "text": example[side], "use": example.get("use", "")}
-        for name, (_, _, example) in EXAMPLES.items()
-        if side == "after" or "not_run" not in example  # what is not compared needs no values
+def results(folder: Path, side: str, examples: Mapping[str, Mapping[str, str]], run, *modules: str) -> Any:
+    """What came of running one side of some examples."""
+    texts = {
+        name: {"setup": each.get("setup", ""), "text": each[side], "use": each.get("use", "")}
+        for name, each in examples.items()
     }
-    (folder / "examples.json").write_text(json.dumps(examples))
-    return str(folder / "examples.json"), str(folder / "results.json")
+    (folder / "examples.json").write_text(json.dumps(texts))
+    files = str(folder / "examples.json"), str(folder / "results.json")
+    done = run(PROGRAM, *files, "torch", "torch.distributed", *modules)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(Path(files[1]).read_text())
+
+
+def without_npu(**env: str):
+    """Runs a program where nothing finds an NPU, nor a GPU."""
+    whole = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": "", **env}
+    how = {"env": whole, "capture_output": True, "text": True, "timeout": 900}
+    return lambda *command: subprocess.run([sys.executable, *command], **how)
 
 
 @pytest.fixture(scope="module")
 def on_npu(emulate, tmp_path_factory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("after")
-    files = write("after", folder)
     (folder / EQUIVALENTS).mkdir()
     for name, text in sources(file.stem for file in FUNCTIONS.glob("[!_]*.py")).items():
         (folder / EQUIVALENTS / f"{name}.py").write_text(text)
-    done = emulate(
-        "python", PROGRAM, *files, *MODULES, "torch_npu", env={"PYTHONPATH": str(folder)}, timeout=900
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(Path(files[1]).read_text())
+    run = partial(emulate, "python", env={"PYTHONPATH": str(folder)}, timeout=900)
+    every = {name: example for name, (_, _, example) in EXAMPLES.items()}
+    return results(folder, "after", every, run, "torch_npu")
 
 
 @pytest.fixture(scope="module")
 def on_cpu(emulate, tmp_path_factory) -> dict[str, Any]:
-    files = write("before", tmp_path_factory.mktemp("before"))
-    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, PROGRAM, *files, *MODULES]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(Path(files[1]).read_text())
+    # What is not compared needs no values.
+    compared = {name: each for name, (_, _, each) in EXAMPLES.items() if "not_run" not in each}
+    return results(tmp_path_factory.mktemp("before"), "before", compared, without_npu())
+
+
+@pytest.fixture(scope="module")
+def kept(emulate, tmp_path_factory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What came of the examples of --keep-cuda on an NPU, and on a CPU."""
+    run = partial(emulate, "python", env={"PYTHONPATH": KEEPING}, timeout=900)
+    used = {name: {**each, "use": ""} if name in RENAMED else each for name, each in KEPT.items()}
+    on_npu = results(tmp_path_factory.mktemp("npu"), "keep_cuda", used, run, "torch_npu")
+    alone = {name: {**each, "use": ""} for name, each in KEPT.items()}
+    run = without_npu(PYTHONPATH=os.pathsep.join((KEEPING, WITHOUT_NPU)))
+    return on_npu, results(tmp_path_factory.mktemp("cpu"), "keep_cuda", alone, run)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_example_of_keep_cuda(name: str, kept) -> None:
+    on_npu, on_cpu = kept
+    assert on_npu[name].get("error", "") == ""
+    assert ("error" in on_cpu[name]) == (name in NEED_CUDA), on_cpu[name]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -10,17 +10,12 @@ from pathlib import Path
 import pytest
 
 from migrator.cli import main
-from tests.emulator.conftest import MODEL
+from tests.emulator.conftest import MODEL, migrated
 from tests.emulator.test_distributed import torchrun
 
 
-def migrated(tmp_path: Path, **files: str) -> Path:
-    original = tmp_path / "original"
-    original.mkdir()
-    for name, text in {"model": MODEL, **files}.items():
-        (original / f"{name}.py").write_text(text)
-    assert main.run(["migrate", "-q", "-i", str(original), "-o", str(tmp_path), "-v", "2.13"]) == 0
-    return tmp_path / "original_msft"
+def migrated_training(folder: Path, train: str) -> Path:
+    return migrated(folder, {"model.py": MODEL, "train.py": train}, name="original")
 
 
 def test_training_on_an_npu_passes(verify):
@@ -139,7 +134,7 @@ torch.cuda.synchronize()
 
 
 def test_the_numbers_of_the_original(verify, tmp_path):
-    code, verdict, done = verify(migrated(tmp_path, train=CUDA), "--compare-cpu", "--tolerance", "1e-6")
+    code, verdict, done = verify(migrated_training(tmp_path, CUDA), "--compare-cpu", "--tolerance", "1e-6")
     assert code == 0, done.stderr
     assert verdict["original"]["folder"] == str(tmp_path / "original")
     assert verdict["original"]["cuda_on_cpu"] > 0
@@ -149,7 +144,7 @@ def test_the_numbers_of_the_original(verify, tmp_path):
 
 
 def test_numbers_that_are_not_those_of_the_original(verify, tmp_path):
-    result = migrated(tmp_path, train=CUDA)
+    result = migrated_training(tmp_path, CUDA)
     text = (result / "model.py").read_text()
     (result / "model.py").write_text(text.replace("0.1)", "0.11)"))
     code, verdict, done = verify(result, "--compare-cpu", "--original", str(tmp_path / "original"))
@@ -169,14 +164,14 @@ with contextlib.redirect_stdout(io.StringIO()):
     train(torch.device("cuda"))
 print("done 1")
 """
-    code, verdict, _ = verify(migrated(tmp_path, train=program), "--compare-cpu")
+    code, verdict, _ = verify(migrated_training(tmp_path, program), "--compare-cpu")
     assert (code, verdict["verdict"], verdict["ran_on"]) == (5, "not compared", "npu")
     assert verdict["reasons"] == ["the two runs printed no line with a number that could be compared"]
 
 
 @pytest.mark.thorough
 def test_an_original_that_fails(verify, tmp_path):
-    result = migrated(tmp_path, train=CUDA)
+    result = migrated_training(tmp_path, CUDA)
     (tmp_path / "original" / "train.py").write_text("raise SystemExit(7)\n")
     code, verdict, _ = verify(result, "--compare-cpu")
     assert (code, verdict["reasons"]) == (5, ["the original on the CPU: the program ended with 7"])
