@@ -110,7 +110,7 @@ def check(
             _check_compiles(document, result)
         return result
     except SyntaxError as error:
-        return _unparsed(name, text, error)
+        return unparsed(name, text, error)
     except (RecursionError, MemoryError):
         return Result(name, skipped=_(_DEEP), syntax=(SyntaxTrouble(0, _(_DEEP)),))
     except Exception as error:
@@ -333,7 +333,8 @@ def _key(finding: Finding) -> tuple[str, int, str]:
     return finding.code, finding.span[0], finding.message
 
 
-def _unparsed(name: str, text: str, error: SyntaxError) -> Result:
+def unparsed(name: str, text: str, error: SyntaxError) -> Result:
+    """What is said of a file that is not valid Python, with its line."""
     if "null byte" in (error.msg or ""):
         return Result(name, skipped=_(_NUL))
     running = ".".join(map(str, sys.version_info[:2]))

@@ -303,14 +303,21 @@ def _reader() -> Any:
 def _too_deep(events: Iterable[Any]) -> int:
     """The line at which lists and mappings are nested as nobody nests them; 0 without.
 
-    The C reader of YAML ends the process there.
+    The C reader of YAML ends the process there, or, where it is newer, refuses the text.
     """
+    import yaml
+
     depth = 0
-    for event in events:
-        name = event.__class__.__name__
-        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
-        if depth > _DEEPEST:
-            return int(event.start_mark.line) + 1
+    try:
+        for event in events:
+            name = event.__class__.__name__
+            depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+            if depth > _DEEPEST:
+                return int(event.start_mark.line) + 1
+    except yaml.MarkedYAMLError as error:
+        if error.problem_mark is None or "nesting" not in str(error.problem):
+            raise
+        return error.problem_mark.line + 1
     return 0
 
 

@@ -38,7 +38,7 @@ _WITH_VALUE = frozenset(
     " --platform --root".split()
 )
 # One requirement, as pip, conda or poetry write it.
-_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?")
+_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\[\]]*\])?")
 _OF_CONDA = re.compile(rf"(?:[\w./-]+::)?{_NAME.pattern}")  # pytorch::torchvision
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
 _SPECIFIER = "=<>!~("

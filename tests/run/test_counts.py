@@ -12,6 +12,7 @@ import pytest
 from migrator.core import readable
 from migrator.core.settings import Settings
 from migrator.migrate.run import Plan, migrate
+from migrator.names import outline
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import Outline
 from migrator.project import program_files
@@ -22,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[str]]:
     """By what is done: how often with each text, in a process that knows none yet."""
-    monkeypatch.setattr(program_files, "_kept", {})
+    for module in (program_files, outline):
+        monkeypatch.setattr(module, "_kept", {})
+    monkeypatch.setattr(outline, "_size", 0)
     found: dict[str, Counter[str]] = {"parsed": Counter(), "indexed": Counter(), "compiled": Counter()}
 
     def count(owner: Any, name: str, kind: str, place: int) -> None:

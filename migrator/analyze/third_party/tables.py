@@ -8,6 +8,7 @@ from pathlib import Path
 
 from migrator.analyze.third_party.steps import Steps, read_steps
 from migrator.analyze.third_party.verdicts import Judge, Verdict
+from migrator.core.check import unparsed
 from migrator.files.discover import Entry
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read
@@ -54,11 +55,14 @@ def find(root: Path, entries: Sequence[Entry], results: Mapping[str, Result]) ->
         elif entry.kind == "python":
             result = results[shown(name)]
             try:
-                index = ModuleIndex(read(entry.path, name).text, ())
+                text = read(entry.path, name).text
+                index = ModuleIndex(text, ())
                 facts, own_steps = scan_module(name, index, package), read_steps(index, result.findings)
             except Unreadable as error:
                 skipped[name] = str(error)
-            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            except SyntaxError as error:
+                skipped[name] = unparsed(name, text, error).skipped
+            except (ValueError, RecursionError, MemoryError) as error:
                 skipped[name] = result.skipped or _("cannot be parsed: {error}", error=error)
             except Exception as error:
                 failed = internal_error(name, error)

@@ -241,7 +241,10 @@ def replaced(values: Mapping[str, str], value: str) -> Optional[str]:
 
 def _without_items(name: str) -> str:
     """A name without the numbers of items at its end."""
-    return re.sub(r"(?<=.)(?:\.\d+)+\Z", "", name)
+    parts = name.split(".")
+    while len(parts) > 1 and parts[-1].isdecimal():
+        parts.pop()
+    return ".".join(parts)
 
 
 def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
