@@ -153,7 +153,7 @@ def test_an_interrupt_in_the_tree_leaves_the_tables_of_the_other_modes(
     def stopping(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "judge", stopping)
+    monkeypatch.setattr(tables, "Judge", stopping)
     code, reports = analyze(project, "-m", "torch_apis,third_party", "-q")
     assert code == 130
     assert "interrupted: no tables of third_party" in capsys.readouterr().err
