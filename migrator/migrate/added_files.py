@@ -17,7 +17,7 @@ from migrator.files.errors import CannotWrite
 from migrator.files.naming import EQUIVALENTS, LIGHTNING, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
-from migrator.matchers.structural.equivalent_functions import function_of
+from migrator.matchers.structural.api_verdicts import function_of
 from migrator.project.added_package import Place
 from migrator.project.imports import Read
 from migrator.project.offers import LIBRARY

@@ -13,7 +13,7 @@ from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_guarded
-from migrator.names.goes_to import behind_choices, goes_to, kept_as
+from migrator.names.goes_to import behind_choices, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
     arguments_of,
@@ -92,11 +92,6 @@ def off(call: Call, name: Argument) -> bool:
     return is_off(call.argument(name))
 
 
-def none(call: Call, name: Argument) -> bool:
-    """The argument is ``None``."""
-    return is_none(call.argument(name))
-
-
 def source(call: Call, name: Argument, pattern: Regex) -> bool:
     """The argument is written so that a regular expression fits all of it."""
     node = call.argument(name)
@@ -126,14 +121,12 @@ def has_string(use: Use, text: str) -> bool:
     return any(string_value(each) == text for each in use.index.strings)
 
 
-def collection(call: Call, name: Argument) -> bool:
-    """The argument is a list or a tuple that is written there."""
-    return isinstance(call.argument(name), (ast.List, ast.Tuple))
-
-
-def dictionary(call: Call, name: Argument) -> bool:
-    """The argument is a dictionary that is written there."""
-    return isinstance(call.argument(name), ast.Dict)
+def literal(call: Call, name: Argument, *types: str) -> bool:
+    """The argument is written there as one of these: list, tuple, dict, a whole number as int."""
+    node = call.argument(name)
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    value = node.value if isinstance(node, ast.Constant) else node
+    return type(value).__name__.lower() in types  # ast.List is a list
 
 
 def longer(call: Call, name: Argument, length: int) -> bool:
@@ -142,23 +135,10 @@ def longer(call: Call, name: Argument, length: int) -> bool:
     return len(first) > length and not any(isinstance(each, ast.Starred) for each in first[:length])
 
 
-def empty(call: Call, name: Argument) -> bool:
-    """The argument is a list, a tuple or a dictionary without anything in it."""
-    node = call.argument(name)
-    return not getattr(node, "elts", True) or not getattr(node, "keys", True)
-
-
 def has_key(call: Call, name: Argument, key: str) -> bool:
     """The argument is a dictionary with a key."""
     node = call.argument(name)
     return isinstance(node, ast.Dict) and any(string_value(each) == key for each in node.keys)
-
-
-def number(call: Call, name: Argument) -> bool:
-    """The argument is a whole number."""
-    node = call.argument(name)
-    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def declared(call: Call) -> bool:
@@ -265,14 +245,9 @@ def guarded(use: Use, word: str, *errors: str) -> bool:
     return is_guarded(use.index, use.node, [word], errors)
 
 
-def discarded(use: Use) -> bool:
-    """Nothing reads the value but a reader of the output: it is a statement, or a part of an f-string."""
-    return isinstance(use.index.parent(use.node), (ast.Expr, ast.JoinedStr))
-
-
-def member_read(use: Use) -> bool:
-    """A member of the value is read, or called."""
-    return isinstance(use.index.parent(use.node), ast.Attribute)
+def taken(use: Use, *ways: str) -> bool:
+    """The value is unused, a part of a text, or a member or a method of it is read or called."""
+    return taken_by(use.index, use.node).kind in ways
 
 
 def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:

@@ -1,13 +1,11 @@
-"""Names and parameters that the project's torch, or torch_npu, does not have, and what is written instead.
-
-What to write is in the options of the rules.
-"""
+"""Names and parameters that the project's torch, torch_npu or NumPy lacks, and what is written instead."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from migrator.api_support import npu_names, tables
@@ -21,7 +19,7 @@ from migrator.matchers.npu_import import can_bind, import_form, move_names, stat
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, fitting
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
-from migrator.names.conditions import is_conditional
+from migrator.names.conditions import is_asked_for, is_conditional, is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, hands_on, imported, is_cpu, root
 
@@ -82,7 +80,7 @@ AbsentRule = Rule[AbsentOptions]
 _NOTHING = Equivalent()
 
 
-def find(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
+def find_of_torch(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
     """The uses of what torch and torchvision do not have."""
     yield from _matches(context, rule, uses_of_absent(context))
 
@@ -93,7 +91,12 @@ def find_of_npus(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
 
 
 def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterator[Match]:
-    uses = [use for use in every if _is_about(context, rule, use)]
+    uses: list[Use] = []
+    for use in every:
+        known = rule.options.names.get(use.written, _NOTHING)
+        if use.about == rule.options.about and tables.as_tuple(known.since or "0") <= context.version.tuple:
+            if use.about != "deprecated" or known is not _NOTHING or instead(use.name):
+                uses.append(use)
     fixed: set[ast.AST] = set()
     for use in uses:
         whole = _without_module(context, rule, use)
@@ -113,13 +116,6 @@ def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterat
             yield from _name(context, rule, use)
     for node, brought in moved.items():
         yield from _import(context, rule, node, brought)
-
-
-def _is_about(context: FileContext, rule: AbsentRule, use: Use) -> bool:
-    known = rule.options.names.get(use.written, _NOTHING)
-    if use.about != rule.options.about or tables.as_tuple(known.since or "0") > context.version.tuple:
-        return False
-    return use.about != "deprecated" or known is not _NOTHING or bool(instead(use.name))
 
 
 def _equivalent(rule: AbsentRule, use: Use) -> Equivalent:
@@ -152,18 +148,10 @@ def _name(context: FileContext, rule: AbsentRule, use: Use) -> Iterator[Match]:
     advice = f"{sentence} {known.advice}".strip()
     if not advice and others not in ("", "none"):
         advice = _("Use {others}.", others=_(" and ").join(others.split("|")))
-    yield found(
-        context,
-        rule,
-        use.node,
-        api=use.name,
-        edits=edits or (),
-        message=use.message,
-        advice=advice,
-        severity="warning" if known.other_device else severity,
-        safety=known.fix,
-        needs_npu=known.name.startswith("torch.cuda."),
-    )
+    severity = "warning" if known.other_device else severity
+    of_cuda = known.name.startswith("torch.cuda.")
+    says = partial(found, message=use.message, advice=advice, severity=severity, needs_npu=of_cuda)
+    yield says(context, rule, use.node, api=use.name, edits=edits or (), safety=known.fix)
 
 
 def _target(context: FileContext, known: Equivalent) -> str:
@@ -243,12 +231,9 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
             continue
         target = _target(context, known)
         reads = index.uses(alias.asname or alias.name, index.scope_of(node))
+        called = [read for read in reads if known.takes or index.call_of(read)]
         changed = known.drops or known.bare or known.takes
-        dropped = [
-            (read, _dropped(index, known, read))
-            for read in reads
-            if changed and (known.takes or index.call_of(read))
-        ]
+        dropped = [(read, _dropped(index, known, read)) for read in called if changed]
         if not target or any(edits is None for _, edits in dropped):
             yield from _name(context, rule, use)
             continue
@@ -262,17 +247,12 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
                 yield found(context, rule, call, api=use.name, edits=edits, message=message)
     if gone:
         safe = all(_equivalent(rule, use).fix == "safe" for use in gone)
-        yield found(
-            context,
-            rule,
-            node,
-            api=", ".join(use.written for use in gone),
-            edits=[move_names(index, node, moved, values)],
-            message="; ".join(dict.fromkeys(use.message for use in gone)),
-            advice=_("Write {target}.", target=", ".join({**moved, **values}.values())),
-            severity=_severity(context, rule, node),
-            safety="safe" if safe else "unsafe",
-        )
+        api = ", ".join(use.written for use in gone)
+        message = "; ".join(dict.fromkeys(use.message for use in gone))
+        advice = _("Write {target}.", target=", ".join({**moved, **values}.values()))
+        says = partial(found, api=api, message=message, advice=advice, safety="safe" if safe else "unsafe")
+        edits = [move_names(index, node, moved, values)]
+        yield says(context, rule, node, edits=edits, severity=_severity(context, rule, node))
 
 
 def _alias(node: Import, name: str) -> ast.alias:
@@ -330,18 +310,11 @@ def _without_module(
     statements += dict.fromkeys(f"import {module}" for module in texts.values() if module)
     new = statement_separator(index, node).join(statements)
     edits.append(instead_of(index, node, new) if statements else without_statement(index, node))
-    match = found(
-        context,
-        rule,
-        node,
-        api=use.name,
-        edits=edits,
-        message=use.message,
-        advice=_("Write {target}.", target=", ".join(texts)) if texts else _("It can be removed."),
-        severity=_severity(context, rule, node),
-        safety="safe" if all(known[each.attr].fix == "safe" for each in members) else "unsafe",
-    )
-    return match, members
+    advice = _("Write {target}.", target=", ".join(texts)) if texts else _("It can be removed.")
+    safety = "safe" if all(known[each.attr].fix == "safe" for each in members) else "unsafe"
+    says = partial(found, message=use.message, advice=advice, safety=safety)
+    severity = _severity(context, rule, node)
+    return says(context, rule, node, api=use.name, edits=edits, severity=severity), members
 
 
 def _of_member(context: FileContext, known: Equivalent) -> tuple[str, str]:
@@ -362,20 +335,35 @@ def _parameter(context: FileContext, rule: AbsentRule, use: Use, parameter: ast.
     """An argument that the version does not take: it is left out where the rule says so."""
     index, call = context.index, use.node
     every, name = rule.options.parameters, f"{use.name}.{parameter.arg}"
-    if fitting(rule.excluded, (), name):
+    if fitting(rule.excluded, (), name) or not isinstance(call, ast.Call):
         return
     known = every.get(fitting(tuple(every), (), name), Dropped())
     safety = "safe" if index.segment(parameter.value) in known.usual else known.fix
-    assert isinstance(call, ast.Call)
-    yield found(
-        context,
-        rule,
-        call,
-        span=index.span(parameter),
-        api=use.name,
-        edits=(without_arguments(index, call, [parameter]) if safety != "none" else None) or (),
-        message=use.message,
-        advice=known.advice,
-        severity=_severity(context, rule, call),
-        safety=safety,
-    )
+    edits = without_arguments(index, call, [parameter]) if safety != "none" else None
+    severity = _severity(context, rule, call)
+    says = partial(found, message=use.message, advice=known.advice, severity=severity, safety=safety)
+    yield says(context, rule, call, span=index.span(parameter), api=use.name, edits=edits or ())
+
+
+class NumpyOptions(Options):
+    """``names``: what is written for a name of NumPy, by its last part, in each release of NumPy.
+
+    ``{numpy}`` in it is the module as the program names it; without that it is a name of Python's own.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def find_of_numpy(context: FileContext, rule: Rule[NumpyOptions]) -> Iterator[Match]:
+    """The uses of the names, as ``np.float``; those that an import brings by themselves are reported."""
+    index = context.index
+    for node, name in context.uses_of(rule):
+        last = name.rpartition(".")[2]
+        if is_guarded(index, node, [last]) or is_asked_for(index, node, "numpy.__version__"):
+            continue
+        edits = []
+        text = rule.options.names.get(last, "")
+        # A name of Python's own may be another one there: a parameter ``str``, say.
+        if text and isinstance(node, ast.Attribute) and not index.scope_of(node).look_up(text):
+            edits = [instead_of(index, node, text.replace("{numpy}", index.segment(node.value)))]
+        yield found(context, rule, node, api=name, edits=edits)

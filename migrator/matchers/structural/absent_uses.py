@@ -101,16 +101,9 @@ def _judged(context: FileContext) -> Iterator[Use]:
     for use in _names(context):
         # Of a companion of torch these may be the sources; a folder ``torch`` is mostly not torch.
         if use.name.startswith("torch.") or not context.project.owns(use.name, context.name):
-            release = _release(context, use.name)
-            yield use._replace(
-                about="later" if names.is_later(use.name) else "earlier",
-                message=_(
-                    "{name} is absent in {context}: {absence}",
-                    name=use.name,
-                    context=release,
-                    absence=names.absence(use.name),
-                ),
-            )
+            about = {"context": _release(context, use.name), "absence": names.absence(use.name)}
+            message = _("{name} is absent in {context}: {absence}", name=use.name, **about)
+            yield use._replace(about="later" if names.is_later(use.name) else "earlier", message=message)
 
 
 def _release(context: FileContext, name: str) -> str:
@@ -183,15 +176,11 @@ def _is_guarded(context: FileContext, node: ast.AST, name: str, *errors: str) ->
     def absent(other: str) -> bool:
         return other.startswith(_PACKAGES) and bool(_absent(other, context.version))
 
-    parts = _parts(name, context.version)
-    return is_guarded(context.index, node, parts, errors or MISSING, absent)
-
-
-def _parts(name: str, version: TorchVersion) -> list[str]:
-    """The parts of a name that the version lacks: ``amp`` and ``GradScaler`` without ``torch.amp``."""
+    # Of the parts those that the version lacks: ``amp`` and ``GradScaler`` without ``torch.amp``.
     parts = name.split(".")
-    there = (place for place in range(2, len(parts)) if _absent(".".join(parts[:place]), version))
-    return parts[next(there, len(parts)) - 1 :]
+    there = (place for place in range(2, len(parts)) if absent(".".join(parts[:place])))
+    lacking = parts[next(there, len(parts)) - 1 :]
+    return is_guarded(context.index, node, lacking, errors or MISSING, absent)
 
 
 def _parameters(context: FileContext) -> Iterator[Use]:
@@ -204,13 +193,9 @@ def _parameters(context: FileContext) -> Iterator[Use]:
         for keyword in call.keywords:
             word = keyword.arg or ""
             if word in lacking and not _is_guarded(context, call, f"{name}.{word}", "TypeError"):
-                message = _(
-                    "{name} takes no {word} in {context}: {when}",
-                    name=name,
-                    word=word,
-                    context=_release(context, name),
-                    when=when(spans(name, word), context.version.tuple),
-                )
+                known = when(spans(name, word), context.version.tuple)
+                about = {"name": name, "word": word, "context": _release(context, name), "when": known}
+                message = _("{name} takes no {word} in {context}: {when}", **about)
                 if name.startswith("torch.") or not context.project.owns(name, context.name):
                     yield Use(call, name, name, "parameters", message, keyword)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -56,9 +56,11 @@ class _StaysError(Exception):
     """Why a file's use of apex.amp is not converted, as a clause."""
 
 
-def _stays_if(applies: object, why: str) -> None:
-    if applies:
-        raise _StaysError(why)
+def _stays_if(reasons: Mapping[str, object]) -> None:
+    """Raise _StaysError with the first reason that applies."""
+    for why, applies in reasons.items():
+        if applies:
+            raise _StaysError(why)
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -124,34 +126,25 @@ class _File:
         """The changes."""
         index = self.index
         imports = [each for each in index.imports if _AMP in imported(each)]
-        _stays_if(
-            not in_range(">=2.4", self.context.version.tuple),
-            _("torch.set_autocast_enabled takes a device since torch 2.4"),
-        )
-        _stays_if(
-            all(name.partition(".")[0] != "apex" for each in index.imports for name in imported(each)),
-            _("another file of the project imports it"),
-        )
-        for node in self.others:
-            raise _StaysError(_("{name} has no equivalent there", name=ast.unparse(node)))
-        _stays_if(
-            _OWN_WAY.search(index.text) or _SCALER in index.text,
-            _("the file uses torch's own mixed precision as well"),
-        )
-        _stays_if(not self.starts, _("another file calls amp.initialize"))
-        _stays_if(
-            any(index.qualified_name(root(node)) != _AMP for node, _name in self.every),
-            _("it is not imported with `from apex import amp`"),
-        )
-        _stays_if(
-            any(len(each.names) > 1 for each in imports), _("its import brings other names of apex, too")
-        )
+        packages = {name.partition(".")[0] for each in index.imports for name in imported(each)}
+        other = ast.unparse(self.others[0]) if self.others else ""
+        is_new = in_range(">=2.4", self.context.version.tuple)
+        is_torchs = _OWN_WAY.search(index.text) or _SCALER in index.text
+        is_named = all(index.qualified_name(root(node)) == _AMP for node, _name in self.every)
+        reasons = {
+            _("torch.set_autocast_enabled takes a device since torch 2.4"): not is_new,
+            _("another file of the project imports it"): "apex" not in packages,
+            _("{name} has no equivalent there", name=other): other,
+            _("the file uses torch's own mixed precision as well"): is_torchs,
+            _("another file calls amp.initialize"): not self.starts,
+            _("it is not imported with `from apex import amp`"): not is_named,
+            _("its import brings other names of apex, too"): any(len(each.names) > 1 for each in imports),
+        }
+        _stays_if(reasons)
         self._choose_optimizer()
         started = [self._started(call) for call in self.starts]
-        _stays_if(
-            not self.scaled and any(has_optimizer for _start, has_optimizer in started),
-            _("another file calls amp.scale_loss"),
-        )
+        has_optimizers = any(has_optimizer for _start, has_optimizer in started)
+        _stays_if({_("another file calls amp.scale_loss"): not self.scaled and has_optimizers})
         for each in imports:
             edits = [move_names(index, each, {"amp": "torch.npu.amp"})]
             yield found(self.context, self.rule, each, api=_AMP, edits=edits, needs_npu=False)
@@ -169,17 +162,15 @@ class _File:
 
     def _choose_optimizer(self) -> None:
         calls = [_scaling(each) for each in self.scaled]
-        _stays_if(
-            any(len(call.args) != 2 or call.keywords for call in calls),
-            _("amp.scale_loss is given more than a loss and an optimizer"),
-        )
+        more = any(len(call.args) != 2 or call.keywords for call in calls)
+        _stays_if({_("amp.scale_loss is given more than a loss and an optimizer"): more})
         given = [*(call.args[1] for call in calls), *(call.args[0] for call in self.parameters)]
         written = {*map(ast.unparse, given)}
-        _stays_if(
-            len(written) > 1 or any("[" in each for each in written),
-            _("it scales for several optimizers"),
-        )
-        _stays_if(not calls and (self.parameters or self.states), _("another file calls amp.scale_loss"))
+        reasons = {
+            _("it scales for several optimizers"): len(written) > 1 or any("[" in each for each in written),
+            _("another file calls amp.scale_loss"): not calls and (self.parameters or self.states),
+        }
+        _stays_if(reasons)
         self.optimizer = next(iter(written), "")
 
     def _started(self, call: ast.Call) -> tuple[Match, bool]:
@@ -187,16 +178,13 @@ class _File:
         index = self.index
         statement, torch = index.parent(call), self._torch()
         given = {keyword.arg or "": keyword.value for keyword in call.keywords}
-        if (
-            not isinstance(statement, (ast.Assign, ast.Expr))
-            or hands_on(call)
-            or len(call.args) not in (1, 2)
-        ):
+        is_plain = not hands_on(call) and len(call.args) in (1, 2)
+        if not isinstance(statement, (ast.Assign, ast.Expr)) or not is_plain:
             raise _StaysError(_("amp.initialize is called in another way"))
         for name in sorted(given.keys() - _DROPPED - {"opt_level", "enabled"}):
             raise _StaysError(_("amp.initialize is given {name}", name=name))
         level = given.get("opt_level")
-        _stays_if(string_value(level) == "O3", _('"O3" computes all in float16: write model.half()'))
+        _stays_if({_('"O3" computes all in float16: write model.half()'): string_value(level) == "O3"})
         conditions = [index.segment(given["enabled"])] if "enabled" in given else []
         if level is not None and string_value(level) is None:
             conditions.append(f'{index.segment(level)} != "O0"')
@@ -224,11 +212,12 @@ class _File:
         if not isinstance(statement, ast.Assign):
             return []
         target = statement.targets[0]
-        _stays_if(len(statement.targets) != 1, _("amp.initialize is assigned to several targets"))
-        _stays_if(
-            not isinstance(target, ast.Tuple) and len(call.args) == 2,
-            _("the result of amp.initialize is not unpacked"),
-        )
+        is_whole = not isinstance(target, ast.Tuple) and len(call.args) == 2
+        reasons = {
+            _("amp.initialize is assigned to several targets"): len(statement.targets) != 1,
+            _("the result of amp.initialize is not unpacked"): is_whole,
+        }
+        _stays_if(reasons)
         targets = [ast.unparse(each).strip("[]()") for each in getattr(target, "elts", [target])]
         if targets == [ast.unparse(each).strip("[]()") for each in call.args]:
             return []
@@ -240,7 +229,7 @@ class _File:
         place = max((number for number, each in enumerate(body) if _imports(each)), default=-1)
         ends = [number for number, each in enumerate(body) if isinstance(each, _DEFINITIONS)]
         place = max((n for n in range(min([place + 1, *ends])) if _imports(body[n])), default=-1)
-        _stays_if(place + 1 == len(body), _("the file does nothing but import"))
+        _stays_if({_("the file does nothing but import"): place + 1 == len(body)})
         following = body[place + 1]
         decorators = getattr(following, "decorator_list", [])
         start = index.start(decorators[0]) - 1 if decorators else index.start(following)
@@ -267,23 +256,16 @@ class _File:
             index.expand(statement)
         inside = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name.id]
         uses = [part for part in inside if isinstance(part.ctx, ast.Load) and part not in [*ast.walk(call)]]
-        _stays_if(
-            not uses or not (isinstance(loss, _SIMPLE) or len(uses) == 1),
-            _("the scaled loss is used in another way"),
-        )
+        is_once = isinstance(loss, _SIMPLE) or len(uses) == 1
         # Several blocks may give it the same name.
-        binding = (
-            any(
-                isinstance(each, ast.With) and last_name(each.items[0].optional_vars) == use.id
-                for each in index.above(use)
-            )
-            for use in index.uses_of(name)
-            if use not in inside
-        )
-        _stays_if(
-            name.id != ast.unparse(loss) and not all(binding),
-            _("the scaled loss is used behind its block"),
-        )
+        others = (use for use in index.uses_of(name) if use not in inside)
+        blocks = ([each for each in index.above(use) if isinstance(each, ast.With)] for use in others)
+        bound = all(name.id in [last_name(each.items[0].optional_vars) for each in above] for above in blocks)
+        reasons = {
+            _("the scaled loss is used in another way"): not uses or not is_once,
+            _("the scaled loss is used behind its block"): name.id != ast.unparse(loss) and not bound,
+        }
+        _stays_if(reasons)
         edits = [instead_of(index, use, f"{_SCALER}.scale({index.segment(loss)})") for use in uses]
         autocast = f'{self._torch()}.autocast("npu", enabled=False)'
         return self._found(node, "scale_loss", Edit(index.start(call), index.end(name), autocast), *edits)
@@ -291,24 +273,25 @@ class _File:
     def _steps(self) -> Iterator[Match]:
         """The optimizer's steps, and what unscales its gradients before a program looks at them."""
         index = self.index
-        steps = [step for step in map(self._own_step, index.calls) if step is not None]
+        steps = [
+            statement
+            for call in index.calls
+            if called_name(call) == "step" and not arguments_of(call)
+            if isinstance(statement := index.parent(call), ast.Expr)
+            and ast.unparse(holder_of(call) or call) == self.optimizer
+        ]
         functions = {index.function_of(each) for each in self.scaled}
         beside = [step for step in steps if index.function_of(step) in functions]
         looks = self.parameters or _GRADIENTS.search(index.text)
-        _stays_if(
-            (beside and {index.function_of(step) for step in beside} != functions) or not steps,
-            _("the optimizer's step is elsewhere"),
-        )
-        _stays_if(
-            looks and not beside,
-            _("the optimizer's step is in another function than what its gradients are used for"),
-        )
+        elsewhere = not steps or (beside and {index.function_of(step) for step in beside} != functions)
+        apart = _("the optimizer's step is in another function than what its gradients are used for")
+        _stays_if({_("the optimizer's step is elsewhere"): elsewhere, apart: looks and not beside})
         # Every loss of the functions is scaled, or another one is where amp is on.
         for call in index.calls:
             if called_name(call) == "backward" and index.function_of(call) in functions:
                 around = [*index.above(call)]
-                scaled = (each in around or in_other_branch(index, call, each) for each in self.scaled)
-                _stays_if(not any(scaled), _("a loss is used without amp.scale_loss, too"))
+                scaled = any(each in around or in_other_branch(index, call, each) for each in self.scaled)
+                _stays_if({_("a loss is used without amp.scale_loss, too"): not scaled})
         for step in beside or steps:
             separator = statement_separator(index, step)
             text = f"{_SCALER}.step({self.optimizer}){separator}{_SCALER}.update()"
@@ -321,14 +304,6 @@ class _File:
                 edit = region.edit(index, f"{_SCALER}.unscale_({self.optimizer})")
                 yield self._found(region.statement, "scale_loss", edit)
 
-    def _own_step(self, call: ast.Call) -> Optional[ast.Expr]:
-        """The statement that is a step of the optimizer; None for another call."""
-        statement, holder = self.index.parent(call), holder_of(call)
-        if holder is None or called_name(call) != "step" or arguments_of(call):
-            return None
-        is_own = isinstance(statement, ast.Expr) and ast.unparse(holder) == self.optimizer
-        return statement if is_own and isinstance(statement, ast.Expr) else None
-
     def _unscaled(self, step: ast.Expr) -> _Unscaled:
         """Behind what scales, or first in the step's block, where that runs less often."""
         index, block, end = self.index, self.index.block(step), self.index.start(step)
@@ -340,9 +315,8 @@ class _File:
             if near and around is not step:
                 return _Unscaled(block[0], False, index.start(block[0]), end)
             if near:
-                places = {_repeated(index, each, before) for each in near}
-                _stays_if(len(places) > 1, _("several losses are scaled for one step"))
-                (place,) = places
+                place, *others = {_repeated(index, each, before) for each in near}
+                _stays_if({_("several losses are scaled for one step"): others})
                 return _Unscaled(place, True, index.end(place), end)
         raise _StaysError(_("the optimizer's step does not follow amp.scale_loss"))
 
@@ -361,10 +335,12 @@ class _File:
                 region.is_used = True
             if inside or not (start <= place < stop and first < place < last):
                 continue
-            clip = next((each for each in index.calls if _is_clip(index, each, place)), None)
-            if clip is None:
+            clips = (each for each in index.calls if called_name(each) == "clip_grad_norm_")
+            clip = next((each for each in clips if index.start(each) <= place < index.end(each)), None)
+            norm = argument_of(clip, "max_norm", 1) if clip is not None else None
+            is_norm = isinstance(norm, (*_SIMPLE, ast.Constant))
+            if clip is None or not is_norm or not isinstance(index.parent(clip), ast.Expr):
                 raise _StaysError(_("gradients are used where GradScaler has not unscaled them"))
-            norm = argument_of(clip, "max_norm", 1)
             # Of master_params the call itself stands in another place of the list.
             if norm and place not in asked and not all(in_other_branch(index, clip, each) for each in own):
                 edit = Edit(index.end(norm), index.end(norm), f" * {_SCALER}.get_scale()")
@@ -409,12 +385,3 @@ def _repeated(index: ModuleIndex, node: ast.With, block: list[ast.stmt]) -> ast.
         if around in block:
             break
     return outermost
-
-
-def _is_clip(index: ModuleIndex, call: ast.Call, place: int) -> bool:
-    """Whether a statement at a place clips the norm of gradients."""
-    start, end = index.span(call)
-    if not start <= place < end or called_name(call) != "clip_grad_norm_":
-        return False
-    norm = argument_of(call, "max_norm", 1)
-    return isinstance(index.parent(call), ast.Expr) and isinstance(norm, (*_SIMPLE, ast.Constant))

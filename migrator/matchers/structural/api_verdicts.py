@@ -1,15 +1,11 @@
-"""Verdicts on the torch APIs that a file uses.
-
-Uses are calls, attributes, references, base classes, decorators and imports. What an API is worth comes from
-``migrator.api_support.verdicts``; here is found where it is used, and what the place itself shows: a dtype, a
-limited parameter, the receiver of a tensor's method.
-"""
+"""Verdicts on the torch APIs that a file uses, and functions of ours for those that NPUs lack."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from dataclasses import field
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 from migrator.api_support.sentences import of_verdict
@@ -17,12 +13,17 @@ from migrator.api_support.support import limit_words
 from migrator.api_support.verdict_type import DTYPES, WIDE_DTYPES, Verdict
 from migrator.api_support.verdicts import judge, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
+from migrator.data_folders import data_folder
+from migrator.files.naming import EQUIVALENTS
+from migrator.findings.finding import Edit
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
+from migrator.matchers.npu_import import import_at_top
+from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
-from migrator.names.conditions import annotated
+from migrator.names.conditions import annotated, is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import attributes, root
+from migrator.names.tree import argument_of, attributes, bare_name, hands_on, root
 from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
 from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.facts import is_reducing
@@ -64,7 +65,12 @@ def starting_words(
             continue
         # Behind either the API may stand in the text: its own last word, and that of the whole chain.
         last = {name.rpartition(".")[2], verdict.api.rpartition(".")[2]}
-        if _is_reported(verdict, about) or _may_show(verdict, written, last, limited, about):
+        # What a call of it may show that is outside of the limits: one of the dtypes, or a parameter.
+        dtype = any(map(verdict.refuses, limited)) and _is_reported(verdict, about, "dtype")
+        parameters = {each for each in verdict.parameters & words if each != "dtype" or limited}
+        parameters = parameters if _is_reported(verdict, about, "parameter") else set()
+        gives = parameters and any(may_give(written.text, each, parameters) for each in last)
+        if dtype or gives or _is_reported(verdict, about):
             found |= last
     return frozenset(found)
 
@@ -78,16 +84,6 @@ def _is_reported(verdict: Verdict, about: _About, shown: str = "") -> bool:
     status = "partial" if shown else verdict.status
     patterns = about.get((status, _is_advice(verdict, status, shown != "dtype")))
     return patterns is not None and not any(pattern_fits(pattern, verdict.api) for pattern in patterns)
-
-
-def _may_show(verdict: Verdict, written: Written, names: set[str], limited: set[str], about: _About) -> bool:
-    """Whether a text with some dtypes may have a call of an API by one of its names outside of the limits."""
-    if any(verdict.refuses(dtype) for dtype in limited) and _is_reported(verdict, about, "dtype"):
-        return True
-    parameters = {each for each in verdict.parameters & written.words if each != "dtype" or limited}
-    if not parameters or not _is_reported(verdict, about, "parameter"):
-        return False
-    return any(may_give(written.text, name, parameters) for name in names)
 
 
 @cache
@@ -124,7 +120,7 @@ class VerdictOptions(Options):
     advice: bool = False
 
 
-def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
+def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
     """The uses whose status is the one that the rule is about."""
     for use in uses_of(context):
         verdict = use.verdict
@@ -137,16 +133,9 @@ def find(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
         message, severity = _words(context, use, rule)
         if use.certainty != "certain":
             message, severity = f"{message} ({use.certainty})", "info"
-        yield found(
-            context,
-            rule,
-            use.node,
-            api=verdict.api,
-            verdict=verdict._replace(status=use.status, documents=verdict.documents or "not listed"),
-            severity=severity,
-            message=message,
-            certainty=use.certainty,
-        )
+        shown = verdict._replace(status=use.status, documents=verdict.documents or "not listed")
+        says = partial(found, message=message, severity=severity, certainty=use.certainty)
+        yield says(context, rule, use.node, api=verdict.api, verdict=shown)
 
 
 class Use(NamedTuple):
@@ -210,11 +199,9 @@ def _walk(context: FileContext) -> Iterator[Use]:
             use = _member(context, node) if node.attr in methods and isinstance(node.ctx, ast.Load) else None
             if use:
                 yield use
-    for call in context.index.calls:
-        if isinstance(call.func, ast.Name) and call.func.id == "getattr":
-            use = _named(context, call, context.index.qualified_name(call))
-            if use:
-                yield use
+    by_text = (call for call in context.index.calls if bare_name(call.func) == "getattr")
+    named_so = (_named(context, call, context.index.qualified_name(call)) for call in by_text)
+    yield from filter(None, named_so)
     yield from _imported(context, named)
 
 
@@ -247,20 +234,22 @@ def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
         return True
     if not isinstance(call, ast.Call) or child not in call.args[1:]:
         return False
-    return isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass")
+    return bare_name(call.func) in ("isinstance", "issubclass")
 
 
 def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     """What the call itself shows of the document's limits; empty where it keeps to them or is on the CPU."""
-    if any(
-        keyword.arg == "device" and is_cpu_device(context.index, keyword.value) for keyword in call.keywords
-    ):
+    if is_cpu_device(context.index, argument_of(call, "device")):
         return ""
     for keyword in call.keywords:
         dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
         if verdict.refuses(dtype):
             return _dtype_note(context, verdict, dtype)
-        if keyword.arg in verdict.parameters and not _is_usual(context, keyword):
+        # A limited parameter may be given its default, or a dtype that nothing is known against.
+        usual = _DEFAULTS.get(str(keyword.arg), (None, False, 0))
+        is_usual = isinstance(keyword.value, ast.Constant) and keyword.value.value in usual
+        is_usual = dtype not in WIDE_DTYPES if keyword.arg == "dtype" else is_usual
+        if keyword.arg in verdict.parameters and not is_usual:
             return f"{_(_PARAMETER)} {keyword.arg}"
     listed = verdict.dtypes or verdict.left_out
     if call.args and listed and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
@@ -273,14 +262,6 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
 
 
 _PARAMETER = N_("the documents limit its parameter")
-
-
-def _is_usual(context: FileContext, keyword: ast.keyword) -> bool:
-    """Whether a limited parameter is given its default, or a dtype that nothing is known against."""
-    if keyword.arg == "dtype":
-        return _dtype_name(context, keyword.value) not in WIDE_DTYPES
-    usual = _DEFAULTS.get(str(keyword.arg), (None, False, 0))
-    return isinstance(keyword.value, ast.Constant) and keyword.value.value in usual
 
 
 _DEFAULTS = {
@@ -340,13 +321,10 @@ def _member(context: FileContext, node: ast.Attribute) -> Use | None:
         return Use(node, verdict)
     if verdict.by_hardware or not called:
         return None
-    if value.kind == MAYBE:
-        likely = "likely: not all that is assigned to it is known to be a tensor"
-        return Use(node, verdict, certainty=likely)
-    if node.attr not in _SHARED:
+    likely = "likely: not all that is assigned to it is known to be a tensor"
+    if value.kind != MAYBE:
         likely = "likely: its type is not known, and few others have the method"
-        return Use(node, verdict, certainty=likely)
-    return None
+    return Use(node, verdict, certainty=likely) if value.kind == MAYBE or node.attr not in _SHARED else None
 
 
 # Methods that nothing but a tensor (or a numpy-like twin of one) has.
@@ -423,13 +401,106 @@ def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[
         note = use.note or "; ".join(limit_words(verdict.limits, ("no limit",)))
         severity = "info" if _is_plain(use) else severity
         message = _("{api} has limits on NPUs{where}: {note}", **about, note=note)
-    elif verdict.documents == "unsupported":
-        message, severity = (
-            _("only the documents of torch {asof} list {api}, as unsupported", **about),
-            "info",
-        )
     elif verdict.documents:
-        message, severity = _("the documents of torch {asof} disagree on {api}", **about), "info"
+        severity = "info"
+        message = _("the documents of torch {asof} disagree on {api}", **about)
+        if verdict.documents == "unsupported":
+            message = _("only the documents of torch {asof} list {api}, as unsupported", **about)
     else:
         message = _("{api} is in no documents and no operator list", **about)
     return message, severity
+
+
+class FunctionOptions(Options):
+    """``functions``: what stands for an API where that is not called as the API's last part.
+
+    ``differs``: what a function does not do as torch does, by its name. In the message ``{function}`` is that
+    name, ``{why}`` why torch's is not used.
+    """
+
+    functions: dict[str, str] = field(default_factory=dict)
+    differs: dict[str, str] = field(default_factory=dict, metadata=SAID)
+
+
+FunctionRule = Rule[FunctionOptions]
+
+
+def find_equivalents(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
+    """The uses of the APIs that the NPU, or this torch, lacks; with the import that their fixes need."""
+    index = context.index
+    statement = context.project.import_of(EQUIVALENTS, context.name)
+    module = statement.rpartition(" ")[2]
+    # Its name has to be bound by nothing in the file, or by the import that is wanted.
+    bindings = (each for scope in index.scopes for each in scope.bindings.get(module, ()))
+    if any(each.kind != "import" or index.segment(each.node) != statement for each in bindings):
+        module = ""
+    needing: list[ast.AST] = []
+    lacking: dict[ast.expr, str] = {}
+    for use in uses_of(context):  # for which the NPU has no kernel, of names and of tensors' methods
+        verdict = use.verdict
+        if verdict.api in rule.match and use.certainty == "certain" and isinstance(use.node, ast.expr):
+            if use.status == "fallback" or (use.status == "unsupported" and not verdict.runs):
+                lacking[use.node] = verdict.api
+    absent: dict[ast.expr, str] = {}
+    for node, api in context.uses_of(rule):  # of names that this torch does not have
+        if isinstance(node, ast.Attribute) and not asks_for_type(index, node):
+            if judge(api, context.version).status == "absent" and not is_guarded(index, node, [node.attr]):
+                absent[node] = api
+    for node, api in {**lacking, **absent}.items():
+        function = function_of(rule, api)
+        why = _("has no NPU kernel")
+        if node in absent:
+            why = _("is absent in torch {version}", version=context.version.text)
+        message = rule.message.replace("{function}", function).replace("{why}", why)
+        edits = _calls_of_ours(index, node, f"{module}.{function}", function) if module else []
+        needing += [node] if edits else []
+        differs = rule.options.differs.get(function, "")
+        message = message + _("; ") + differs if differs else message
+        advice = "" if edits else rule.advice
+        yield found(context, rule, node, api=api, edits=edits, message=message, advice=advice)
+    place = import_at_top(index, statement) if needing else None
+    if place is not None:
+        yield insertion(context, rule, *place, EQUIVALENTS, _("the functions that are called below"))
+
+
+def function_of(rule: FunctionRule, api: str) -> str:
+    """The name of the function that stands for an API, which is that of its file."""
+    return rule.options.functions.get(api) or api.rpartition(".")[2]
+
+
+def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: str) -> list[Edit]:
+    """The edits that call the function; none where it does not take what is given."""
+    call = index.call_of(node)
+    names, positions = parameters_of(function)
+    if call is not None:
+        given = len(call.args) + (0 if index.qualified_name(node) else 1)
+        if hands_on(call) or given > positions or any(each.arg not in names for each in call.keywords):
+            return []
+    if index.qualified_name(node):
+        return [instead_of(index, node, written)]
+    if call is None or not isinstance(node, ast.Attribute) or call.func is not node:
+        return []  # a bound method
+    # What stands between the tensor and its arguments: a parenthesis, the point, the name, a parenthesis.
+    start, end = index.start(call), index.end(node)
+    name = end - len(node.attr.encode())
+    point = index.data.rfind(b".", 0, name)
+    opening = index.data.find(b"(", end)
+    if index.data[point + 1 : name].strip() or index.data[end:opening].strip():
+        return []  # a comment
+    rest = ", " if call.args or call.keywords else ""
+    return [Edit(start, start, f"{written}("), Edit(point, opening + 1, rest)]
+
+
+@cache
+def parameters_of(function: str) -> tuple[frozenset[str], int]:
+    """The names of a function's parameters, and how many of them may be given by position."""
+    tree = ast.parse((data_folder("reports") / EQUIVALENTS / f"{function}.py").read_bytes())
+    own = next(each for each in tree.body if getattr(each, "name", "") == function)
+    first = 0
+    if isinstance(own, ast.ClassDef):
+        inits = (each for each in own.body if getattr(each, "name", "") == "__init__")
+        own, first = next(inits, own), 1
+    if not isinstance(own, ast.FunctionDef):
+        return frozenset(), 0
+    positional = own.args.args[first:]
+    return frozenset(each.arg for each in (*positional, *own.args.kwonlyargs)), len(positional)

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
@@ -63,12 +64,7 @@ class OutputOptions(Options):
 def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match]:
     """The calls that run the command, and the questions whether it is there."""
     index = context.index
-    runs = [
-        each
-        for command in commands(index)
-        if _is_run(rule, command)
-        for each in _judged(context, rule, command)
-    ]
+    runs = [each for command in _runs(index, rule) for each in _judged(context, rule, command)]
     yield from runs
     if runs and rule.options.shown and all(each.edits for each in runs):
         there = rule.options.shown.split()[0]
@@ -80,14 +76,18 @@ def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match
 
 def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Texts that are such a command and no call of it that the other rule sees."""
-    index = context.index
-    runs = [command for command in commands(index) if _is_run(rule, command)]
-    seen = {id(node) for command in runs for word in command.words for node in ast.walk(word.node)}
+    index, runs = context.index, _runs(context.index, rule)
+    seen = {node for command in runs for word in command.words for node in ast.walk(word.node)}
+    # A command, or a line with one: the name with options, or alone behind a path.
+    names = "|".join(map(re.escape, rule.match))
+    wanted = re.compile(rf"(?:^|[|;&(/]\s*)(?:{names})(?:\s|$)|(?:{names})\s+-")
     for node in index.strings:
-        if id(node) in seen or is_docstring(index, node) or isinstance(index.parent(node), ast.JoinedStr):
+        if node in seen or is_docstring(index, node) or isinstance(index.parent(node), ast.JoinedStr):
             continue
-        if _is_command(rule, written(index, node)) and not _is_message(index, node):
-            if not (runs and _asks_whether_there(index, node)):
+        if wanted.search(written(index, node)) and not (runs and _asks_whether_there(index, node)):
+            above = (index.parent(node), *index.above(node))
+            # Some are only shown to a person.
+            if not any(isinstance(each, ast.Raise) or called_name(each) in _SHOWING for each in above):
                 yield found(context, rule, node, api=rule.match[0])
 
 
@@ -95,20 +95,9 @@ def _asks_whether_there(index: ModuleIndex, node: ast.AST) -> bool:
     return called_name(index.parent(node)) in ("which", "find_executable")
 
 
-def _is_command(rule: Rule, text: str) -> bool:
-    """Whether a text is a command, or a line with one: the name with options, or alone behind a path."""
-    names = "|".join(map(re.escape, rule.match))
-    return bool(re.search(rf"(?:^|[|;&(/]\s*)(?:{names})(?:\s|$)|(?:{names})\s+-", text))
-
-
-def _is_message(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a text is only shown to a person."""
-    above = (index.parent(node), *index.above(node))
-    return any(isinstance(each, ast.Raise) or called_name(each) in _SHOWING for each in above if each)
-
-
-def _is_run(rule: Rule, command: Command) -> bool:
-    return bool(command.texts) and command.texts[0].rpartition("/")[2] in rule.match
+def _runs(index: ModuleIndex, rule: Rule) -> list[Command]:
+    named = (command for command in commands(index) if command.texts)
+    return [command for command in named if command.texts[0].rpartition("/")[2] in rule.match]
 
 
 def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -> Iterator[Match]:
@@ -117,8 +106,13 @@ def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -
     raises = not command.shell or command.runner in ("subprocess.check_output", "subprocess.check_call")
     is_shown = _is_shown(context.index, command)
     severity = "" if raises else "warning" if is_shown else "error"
-    if len(command.words) == 1 and is_shown:
-        edits = _showing(context.index, rule, command)
+    if len(command.words) == 1 and is_shown:  # the NPU's command is run instead
+        first, shown, edits = command.words[0].node, rule.options.shown, list[Edit]()
+        if shown and not command.through:
+            words = ", ".join(f'"{word}"' for word in shown.split())
+            words = f"[{words}]" if command.line else words
+            text = f'"{shown}"' if command.line and command.shell else words
+            edits = [instead_of(context.index, first, text)]
         yield found(context, rule, call, api=api, edits=edits, severity=severity, needs_npu=False)
         return
     listing = read(rule.options.prints, command.texts)
@@ -130,13 +124,11 @@ def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -
         advice, changes = rule.options.chosen, _elsewhere(context.index, rule, command, listing)
     elif listing and known:
         changes = _changes(context.index, command, listing)
+    says = partial(found, api=api, severity=severity, advice=advice, needs_npu=False if chooses else None)
     if not changes:
-        yield found(context, rule, call, api=api, severity=severity, advice=advice)
+        yield says(context, rule, call)
     for node, edit in changes:
-        needs_npu = False if chooses else None
-        yield found(
-            context, rule, node, api=api, edits=[edit], severity=severity, advice=advice, needs_npu=needs_npu
-        )
+        yield says(context, rule, node, edits=[edit])
 
 
 def _is_shown(index: ModuleIndex, command: Command) -> bool:
@@ -147,17 +139,6 @@ def _is_shown(index: ModuleIndex, command: Command) -> bool:
     while isinstance(holder, ast.Attribute) and (call := index.call_of(holder)) is not None:
         holder = index.parent(call)  # .decode(), .read()
     return isinstance(holder, ast.Call) and called_name(holder) in _SHOWING
-
-
-def _showing(index: ModuleIndex, rule: Rule[OutputOptions], command: Command) -> list[Edit]:
-    """The edit that runs the NPU's command instead."""
-    node, shown = command.words[0].node, rule.options.shown
-    if command.through or not shown:
-        return []
-    if command.line and command.shell:
-        return [instead_of(index, node, f'"{shown}"')]
-    words = ", ".join(f'"{word}"' for word in shown.split())
-    return [instead_of(index, node, f"[{words}]" if command.line else words)]
 
 
 def _changes(index: ModuleIndex, command: Command, listing: Listing) -> list[tuple[ast.AST, Edit]]:
@@ -315,7 +296,15 @@ def _step(
         after = _method(form, around.attr, call, listing) if call is not None else None
         return (call, after) if call is not None and after is not None else None
     if isinstance(around, ast.Call) and around.args == [node] and not around.keywords:
-        after = _function(form, bare_name(around.func), listing)
+        name, after = bare_name(around.func), form if form.kind == "lines" else None
+        if name == "str" and form.kind in ("bytes", "text"):
+            after = replace(form, kind="repr" if form.kind == "bytes" else "text")
+        elif name == "len" and form.kind in ("lines", "byte lines") and not listing.counted:
+            after = Form("count", more=form.more)
+        elif name == "int" and listing.counted and form.kind in ("text", "bytes"):
+            after = Form("count")
+        elif name != "list":
+            after = None
         return (around, after) if after is not None else None
     if isinstance(around, ast.Subscript) and around.value is node and form.kind.endswith("lines"):
         gone = _left_out(around.slice, form.more)
@@ -345,16 +334,6 @@ def _method(form: Form, name: str, call: ast.Call, listing: Listing) -> Optional
     if name == "count" and text in _ONCE_A_LINE and "UUID" in listing.line:
         return None if text == "\n" and (form.kind == "repr" or not form.ends) else Form("count")
     return None
-
-
-def _function(form: Form, name: str, listing: Listing) -> Optional[Form]:
-    if name == "str" and form.kind in ("bytes", "text"):
-        return replace(form, kind="repr" if form.kind == "bytes" else "text")
-    if name == "len" and form.kind in ("lines", "byte lines") and not listing.counted:
-        return Form("count", more=form.more)
-    if name == "int" and listing.counted and form.kind in ("text", "bytes"):
-        return Form("count")
-    return form if name == "list" and form.kind == "lines" else None
 
 
 def _left_out(where: ast.expr, most: int) -> int:

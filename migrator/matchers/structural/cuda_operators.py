@@ -1,18 +1,52 @@
-"""CUDA operators as Python sees them: where they are built, loaded and called; kernels in Python."""
+"""CUDA operators as Python sees them: where they are built, loaded and called, and what leads to them."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from dataclasses import field
 from functools import partial
-from typing import Optional
+from typing import NamedTuple, Optional
 
+from migrator.files.source import newline_of
+from migrator.findings.finding import Edit
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.packs import Rule
-from migrator.matchers.structural.operator_forms import forms
-from migrator.names.conditions import knows_npus
-from migrator.names.tree import Import, bare_name, called_name, holder_of, string_value
+from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.options import EXPRESSION
+from migrator.matchers.packs import Options, Rule
+from migrator.names.conditions import (
+    IMPORT_ERRORS,
+    Choice,
+    avoids_operators,
+    choices,
+    decided,
+    guards_cuda_build,
+    has_npu_branch,
+    is_caught,
+    knows_npus,
+    operator_uses,
+)
+from migrator.names.index import ModuleIndex
+from migrator.names.strings import replace_text
+from migrator.names.tree import (
+    FUNCTIONS,
+    Import,
+    String,
+    bare_name,
+    called_name,
+    defaults,
+    holder_of,
+    imported,
+    is_cpu,
+    is_off,
+    last_name,
+    only_target,
+    parameters,
+    string_value,
+    walk,
+)
+from migrator.names.what_is import options_like
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Module, Operator
 
@@ -22,49 +56,38 @@ _LOADS = ("load", "import", "get_ext")
 
 def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Where an extension is built from CUDA sources; one of C++ sources that touch no CUDA is none."""
-    operators = context.project.operators
-    for ref, name in _exactly(context, rule):
-        call, is_cpp = context.index.call_of(ref), name.endswith(".CppExtension")
+    index, operators = context.index, context.project.operators
+    for ref in index.refs:
+        name = index.qualified_name(ref)
+        if not name or not rule.fits(name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
+            continue
+        call, is_cpp = index.call_of(ref), name.endswith(".CppExtension")
         if call is None:
-            if not is_cpp and not _has_alias(context, ref):
+            # It may only get another name, by which it is called: ``extension = CUDAExtension``.
+            alias = bare_name(only_target(index.parent(ref)))
+            called = (call.func for call in index.calls if alias and bare_name(call.func) == alias)
+            has_alias = any(isinstance(use, ast.Name) and len(index.bindings(use)) == 1 for use in called)
+            if not is_cpp and not has_alias:
                 yield found(context, rule, ref, api=name)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
+        is_cuda = extension is not None and extension.cuda
         built = f": {extension.name}" if extension is not None and extension.name else ""
         message = _("{name} builds a CUDA operator{built}", name=name, built=built)
         severity = advice = ""
-        if is_cpp and not (extension and extension.cuda):
+        if is_cpp and not is_cuda:
             continue
-        if extension is not None and not extension.cuda and extension.names_no_sources:
+        if extension is not None and not is_cuda and extension.names_no_sources:
             message = _("{name} builds unnamed sources; no C++ file of this project uses CUDA", name=name)
             advice, severity = _(_IF_CUDA), "info"
-        if extension is not None and not extension.cuda and extension.complete:
+        if extension is not None and not is_cuda and extension.complete:
             if extension.name not in operators.modules:
                 continue
         if not advice and name.endswith(".load") and not (extension and extension.sources):
-            message = _(
-                "{name} builds operators; their sources are not found here and may be CUDA", name=name
-            )
             severity = "warning"
+            text = N_("{name} builds operators; their sources are not found here and may be CUDA")
+            message = _(text, name=name)
         yield found(context, rule, ref, api=name, message=message, advice=advice, severity=severity)
-
-
-def _exactly(context: FileContext, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
-    """Where a name of the rule is read, and nothing of it."""
-    for ref in context.index.refs:
-        name = context.index.qualified_name(ref)
-        if name and rule.fits(name) and isinstance(getattr(ref, "ctx", None), ast.Load):
-            yield ref, name
-
-
-def _has_alias(context: FileContext, ref: ast.expr) -> bool:
-    """Whether what builds only gets another name, by which it is called: ``extension = CUDAExtension``."""
-    holder = context.index.parent(ref)
-    target = holder.targets[0] if isinstance(holder, ast.Assign) else None
-    if not isinstance(target, ast.Name):
-        return False
-    called = (call.func for call in context.index.calls if bare_name(call.func) == target.id)
-    return any(isinstance(use, ast.Name) and len(context.index.bindings(use)) == 1 for use in called)
 
 
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
@@ -77,9 +100,10 @@ def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
         for built in (each for name in names if (each := users.module(name))):
             message = _("{api} is an extension built from CUDA sources", api=_importable(built.name))
             yield _used(context, rule, node, built.name, message, built.npu)
+    in_forms = {form.owner for form in replaced}
     for ref in context.index.refs:
         meant = users.operator(ref)
-        if meant is not None and not any(form.owner in context.index.above(ref) for form in replaced):
+        if meant is not None and in_forms.isdisjoint(context.index.above(ref)):
             api, operator, module = meant
             place = f" ({operator.file}:{operator.line})" if operator else ""
             owner = context.index.class_of(ref)
@@ -107,10 +131,10 @@ def _builders(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Classes that compile CUDA sources when their ``load()`` is called, and these calls."""
     index, operators = context.index, context.project.operators
     for owner in index.classes:
-        if owner.name in operators.builders and operators.builders[owner.name].file == context.name:
-            start = index.start(owner)
-            span = (start, start + len("class ") + len(owner.name))
-            yield _building(context, rule, owner, operators.builders[owner.name], span)
+        builder, start = operators.builders.get(owner.name), index.start(owner)
+        if builder is not None and builder.file == context.name:
+            span = (start, start + len(f"class {owner.name}"))
+            yield _building(context, rule, owner, builder, span)
     for call in index.calls:
         holder, called = holder_of(call), called_name(call)
         name = called_name(holder) if called == "load" else ""
@@ -240,3 +264,223 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
                     message = _("{message}, made for NPUs by its name or its file's", message=message)
                     severity = "info"
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)
+
+
+# What authors call the reference that they test an operator with: ms_deform_attn_core_pytorch.
+_FORM = re.compile(r"_(?:pytorch|torch|python|py|ref|reference|naive)$")
+
+
+class Form(NamedTuple):
+    """The import of an extension module, an autograd function on it, and the function that does the same."""
+
+    node: Import
+    bound: str
+    owner: ast.ClassDef
+    forward: ast.FunctionDef
+    function: ast.FunctionDef
+
+
+def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Autograd functions on a CUDA operator; those of an import have their fixes together with it."""
+    index = context.index
+    replaced: set[ast.AST] = set()
+    for form in forms(context):
+        edits = [_apply(index, form)]
+        # Whether the program goes on without the module: ``except ImportError`` that raises nothing.
+        tried = index.parent(form.node)
+        handlers = tried.handlers if isinstance(tried, ast.Try) and form.node in tried.body else ()
+        raises = any(isinstance(each, ast.Raise) for handler in handlers for each in ast.walk(handler))
+        if form.node not in replaced and (raises or not handlers):
+            replaced.add(form.node)
+            edits.append(instead_of(index, form.node, f"{form.bound} = None"))
+        message = rule.message.replace("{function}", form.function.name)
+        start = index.start(form.owner)
+        span = (start, start + len(f"class {form.owner.name}"))
+        yield found(context, rule, form.owner, api=form.owner.name, edits=edits, message=message, span=span)
+
+
+def forms(context: FileContext) -> list[Form]:
+    """The autograd functions of a file for which another function of it can stand."""
+    return context.index.once(("operator forms",), lambda: list(_forms(context)))
+
+
+def _forms(context: FileContext) -> Iterator[Form]:
+    index, users = context.index, Users(context)
+    at_top = (each for each in index.tree.body if isinstance(each, ast.FunctionDef))
+    functions = [each for each in at_top if _FORM.search(each.name)]
+    for node in index.imports if functions else ():
+        bound = node.names[0].asname or node.names[0].name
+        if len(node.names) > 1 or "." in bound or index.function_of(node) is not None:
+            continue
+        modules = [users.module(name) for name in users.imported(node)]
+        if any(module is not None and not module.npu for module in modules):  # it has CUDA operators
+            made = [_form(index, node, bound, owner, functions) for owner in index.classes]
+            complete = [form for form in made if form is not None]
+            inside = {each for form in complete for each in ast.walk(form.owner)}
+            if all(use in inside for use in _uses_in(index.tree, bound)):
+                yield from complete
+
+
+def _form(
+    index: ModuleIndex, node: Import, bound: str, owner: ast.ClassDef, functions: list[ast.FunctionDef]
+) -> Form | None:
+    """What stands for a class, if just one function takes nothing but what its ``forward`` gets."""
+    is_function = any(index.qualified_name(base).endswith("autograd.Function") for base in owner.bases)
+    methods = {each.name: each for each in owner.body if isinstance(each, ast.FunctionDef)}
+    forward = methods.get("forward")
+    if not is_function or forward is None or "apply" in methods or not forward.decorator_list:
+        return None
+    given = {each.arg for each in parameters(forward.args)[1:]}
+    if forward.args.vararg or forward.args.kwarg or not any(_uses_in(forward, bound)):
+        return None
+    fitting = [each for each in functions if {p.arg for p in parameters(each.args)} <= given]
+    return Form(node, bound, owner, forward, fitting[0]) if len(fitting) == 1 else None
+
+
+def _uses_in(around: ast.AST, name: str) -> Iterator[ast.Name]:
+    return (each for each in ast.walk(around) if isinstance(each, ast.Name) and each.id == name)
+
+
+def _apply(index: ModuleIndex, form: Form) -> Edit:
+    """The edit that gives the class an ``apply`` of its own, above ``forward``."""
+    first = form.forward.decorator_list[0]
+    start = index.lines.starts[first.lineno - 1]
+    indent, newline = " " * form.forward.col_offset, newline_of(index.text)
+    usual = {each.arg: index.segment(value) for each, value in defaults(form.forward.args) if value}
+    taken = [each.arg for each in parameters(form.forward.args)[1:]]
+    given = ", ".join(f"{each.arg}={each.arg}" for each in parameters(form.function.args))
+    names = [f"{name}={usual[name]}" if name in usual else name for name in taken]
+    lines = ("@staticmethod", f"def apply({', '.join(names)}):", f"    return {form.function.name}({given})")
+    return Edit(start, start, "".join(f"{indent}{line}{newline}" for line in lines) + newline)
+
+
+_DEVICE = re.compile(r"(?:^|_)(?:type|device|dev)$")
+_ASKS = re.compile(r"_?(?:is|has|have|can|check|supports?)_")
+_LOOKS_CLOSER = re.compile(r"capability|(?:^|_)(?:major|sm_?\d*)(?:_|$)|compute_cap|get_device_name")
+
+_OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
+
+
+class BranchOptions(Options):
+    """``only_cuda`` is a regular expression for names of what has no kernels for an NPU."""
+
+    only_cuda: str = field(default="(?!)", metadata=EXPRESSION)
+
+
+def find_branches(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[Match]:
+    """Questions for CUDA that become questions for an NPU, where a yes starts something of CUDA's own."""
+    index, only_cuda = context.index, re.compile(rule.options.only_cuda, re.IGNORECASE)
+    reported: set[ast.AST | None] = set()
+    for question in [*_questions(index)] if only_cuda.search(index.text) else ():
+        test: ast.expr = index.call_of(question) or question  # the condition that the question is a part of
+        while isinstance(around := index.parent(test), (ast.BoolOp, ast.UnaryOp, ast.Compare)):
+            test = around
+        # What is asked of Triton beside a card: ``HAS_TRITON and x.is_cuda``.
+        beside = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else []
+        asked = [bare_name(each) or called_name(each) for each in beside]
+        triton = next((name for name in asked if "triton" in name.lower()), "")
+        name, written = triton or _started(index, question, only_cuda), index.segment(test)
+        if not name or around in reported or _LOOKS_CLOSER.search(written):
+            continue
+        # The condition may ask for the library, too, which an NPU's machine has not: ``HAS_XFORMERS``. For
+        # Ascend there is a Triton.
+        words = re.split(r"[\W_]+", name.lower()) if "triton" not in name.lower() else []
+        if any(len(word) > 3 and word in written.lower() for word in words):
+            continue
+        if not has_npu_branch(index, question) and not guards_cuda_build(index, question):
+            reported.add(around)
+            yield found(context, rule, question, api=name)
+
+
+def _questions(index: ModuleIndex) -> Iterator[ast.expr]:
+    """``x.is_cuda``, ``torch.cuda.is_available()``, and the text of ``device.type == "cuda"``."""
+    for ref in index.refs:
+        if isinstance(ref, ast.Attribute) and isinstance(ref.ctx, ast.Load):
+            asks = ref.attr == "is_cuda" and not options_like(ref.value)
+            if asks or index.qualified_name(ref) == "torch.cuda.is_available":
+                yield ref
+    for string in index.strings:
+        compared = index.parent(string)
+        if isinstance(compared, ast.Compare) and string_value(string) == "cuda" and len(compared.ops) == 1:
+            device = compared.left if compared.left is not string else compared.comparators[0]
+            if type(compared.ops[0]) in _OTHER and _DEVICE.search(bare_name(device)):
+                yield string
+
+
+def _started(index: ModuleIndex, question: ast.expr, only_cuda: re.Pattern[str]) -> str:
+    """What of CUDA's own a yes starts; empty for nothing."""
+    skipped = (each for choice in choices(index, question) for each in choice.skipped)
+    # Another condition asks for more.
+    names = [name for each in skipped if not isinstance(each, ast.If) for name in _names_in(index, each)]
+    holder, if_no = decided(index, question)
+    if isinstance(holder, ast.Assign) and not if_no:
+        names += map(last_name, holder.targets)
+    elif isinstance(holder, ast.Return) and not if_no:
+        names.append(getattr(index.function_of(holder), "name", ""))
+    return next(filter(only_cuda.search, names), "")
+
+
+def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
+    """The names of what a statement calls, imports and switches on; torch's own have rules of their own."""
+    for inner in walk(node) if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) else ():
+        if isinstance(inner, ast.Call):
+            # Triton's kernel[grid](x), too.
+            called = inner.func.value if isinstance(inner.func, ast.Subscript) else inner.func
+            if not index.qualified_name(called).startswith("torch.") and not _ASKS.match(bare_name(called)):
+                yield bare_name(called)
+            yield from (each.arg or "" for each in inner.keywords if not _is_off(each.value))
+        elif isinstance(inner, (ast.Import, ast.ImportFrom)):
+            named = next(iter(imported(inner)), "")
+            if not named.startswith("torch.") and not is_caught(index, inner, IMPORT_ERRORS):
+                yield named
+        elif (text := string_value(inner)) is not None:
+            yield text if text.isidentifier() and "flash" not in text else ""
+        elif isinstance(inner, ast.Assign) and not _is_off(inner.value):
+            if not _LOOKS_CLOSER.search(index.segment(inner.value)):
+                yield from map(last_name, inner.targets)
+
+
+def _is_off(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) or is_off(value) or bool(_ASKS.match(called_name(value)))
+
+
+def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``if x.device.type == "cpu"``, where the rest goes to CUDA operators: an NPU takes the CPU's way."""
+
+    index = context.index
+    asked = [node for node in index.strings if is_cpu(node) and _compares_device(index, node)]
+    uses = [item.node for item in find_uses(context, rule)] if asked else []
+    operators = operator_uses(index, uses) if uses else set()
+    for node in asked if operators else ():
+        # What is not asked for goes to CUDA operators, as an NPU does at a question for the CPU.
+        other = [Choice(taken, skipped) for skipped, taken in choices(index, node)]
+        if avoids_operators(other, operators):
+            compare = index.parent(node)
+            edits = _for_all_but_cuda(index, compare, node) if isinstance(compare, ast.Compare) else []
+            where = compare or node
+            yield found(context, rule, where, api=index.segment(where), edits=edits)
+
+
+def _compares_device(index: ModuleIndex, node: String) -> bool:
+    """``x.device.type == "cpu"``, ``str(x.device) != "cpu"``."""
+    compare = index.parent(node)
+    if not isinstance(compare, ast.Compare) or len(compare.ops) != 1 or compare.comparators[0] is not node:
+        return False
+    device = compare.left
+    if isinstance(device, ast.Call) and called_name(device) == "str" and device.args:
+        device = device.args[0]
+    if isinstance(device, ast.Attribute) and device.attr == "type":
+        device = device.value
+    return type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
+
+
+def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> list[Edit]:
+    """The edits that make it a question for CUDA, which an NPU answers as the CPU does."""
+    start, end = index.end(compare.left), index.start(node)
+    between = index.data[start:end]
+    written = between.strip()
+    if written not in (b"==", b"!="):
+        return []
+    start += between.index(written)
+    operator = Edit(start, start + len(written), _OTHER[type(compare.ops[0])])
+    return [operator, *replace_text(index, node, "cpu", "cuda", 1)]

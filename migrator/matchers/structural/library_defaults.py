@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.library_defaults import LibraryDefault, Limits, known
 from migrator.findings.finding import Edit
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.argument_edits import added_argument
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import imports_package, statement_separator
@@ -23,6 +23,13 @@ from migrator.names.tree import argument_of, hands_on, string_value
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
+
+
+_MESSAGES = {
+    "cpu": N_("{api} without a device uses CUDA or the CPU, not NPUs{versions}"),
+    "disabled": N_("{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}"),
+    "raises": N_("{api} {how}uses CUDA by default{versions}"),
+}
 
 
 class DefaultOptions(Options):
@@ -41,8 +48,8 @@ class DefaultOptions(Options):
 
 @cache
 def _last_parts(outcomes: tuple[str, ...]) -> frozenset[str]:
-    about = {name for name, every in known().items() if any(each.outcome in outcomes for each in every)}
-    return frozenset(name.rpartition(".")[2] for name in about)
+    of_outcome = (each.api for every in known().values() for each in every if each.outcome in outcomes)
+    return frozenset(name.rpartition(".")[2] for name in of_outcome)
 
 
 def find(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[Match]:
@@ -101,27 +108,16 @@ def _reported(
     if edits == []:
         return  # an earlier pass has fixed it
     api = index.qualified_name(call.func) or f".{default.api.rpartition('.')[2]}"
-    about = {"api": api, "versions": f" ({default.versions})" if default.versions else ""}
-    if default.outcome == "cpu":
-        message = _("{api} without a device uses CUDA or the CPU, not NPUs{versions}", **about)
-    elif default.outcome == "disabled":
-        message = _(
-            "{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}", **about
-        )
-    else:
-        how = _("without {argument} ", argument=default.argument) if default.value else ""
-        message = _("{api} {how}uses CUDA by default{versions}", how=how, **about)
-    advice = default.advice
+    how = _("without {argument} ", argument=default.argument) if default.value else ""
+    about = {"api": api, "how": how, "versions": f" ({default.versions})" if default.versions else ""}
+    message, advice = _(_MESSAGES[default.outcome], **about), default.advice
     if default.value:
-        argument, value = default.argument, default.value
-        advice = _(
-            "Give {argument}={value}. {advice}", argument=argument, value=value, advice=advice
-        ).rstrip()
+        give = {"argument": default.argument, "value": default.value, "advice": advice}
+        advice = _("Give {argument}={value}. {advice}", **give).rstrip()
     certain = sure and (literal or default.outcome == "cpu")
     severity = "warning" if default.outcome == "disabled" or not certain else ""
-    yield found(
-        context, rule, call, api=api, edits=edits or (), message=message, advice=advice, severity=severity
-    )
+    says = partial(found, message=message, advice=advice, severity=severity)
+    yield says(context, rule, call, api=api, edits=edits or ())
 
 
 def _written(value: ast.expr) -> str:
@@ -132,13 +128,9 @@ def _written(value: ast.expr) -> str:
 def _edits(index: ModuleIndex, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:
     """The edits that give the argument, or fix the library; empty where it is fixed, None without any."""
     if default.value:
-        imports = (each for each in index.imports if isinstance(each, ast.Import))
-        binds_torch = any(
-            alias.name.partition(".")[0] == "torch" and not alias.asname
-            for each in imports
-            for alias in each.names
-        )
-        if default.value.startswith("torch.") and not binds_torch:
+        aliases = [each for node in index.imports if isinstance(node, ast.Import) for each in node.names]
+        bound = {each.name.partition(".")[0] for each in aliases if not each.asname}
+        if default.value.startswith("torch.") and "torch" not in bound:
             return None
         given = argument_of(call, default.argument, default.position)
         if given is not None:
@@ -166,17 +158,9 @@ def find_functions(context: FileContext, rule: Rule) -> Iterator[Match]:
         condition = f", if: {known.condition}" if known.condition else ""
         about = {"name": known.name, "reached": known.reached, "condition": condition}
         message = _("{name} may not work on NPUs: it reaches {reached}{condition}", **about)
-        status, severity = "unknown", "warning"
+        says = partial(found, status="unknown", severity="warning")
         if known.verdict == "unsupported":
             message = _("{name} cannot work on NPUs: it reaches {reached}", **about)
-            status, severity = "unsupported", "error"
-        yield found(
-            context,
-            rule,
-            ref,
-            api=known.name,
-            message=f"{message}; by {known.chain}",
-            advice=known.tips,
-            status=status,
-            severity=severity,
-        )
+            says = partial(found, status="unsupported", severity="error")
+        message = f"{message}; by {known.chain}"
+        yield says(context, rule, ref, api=known.name, message=message, advice=known.tips)

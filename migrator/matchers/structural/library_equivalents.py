@@ -91,7 +91,9 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     for node in index.imports:
         for alias, name in zip(node.names, imported(node)):
             if isinstance(node, ast.ImportFrom) and rule.fits(name):
-                own = [use for use in uses if _binds(index, node, alias, use.node)]
+                # The uses of what this statement binds.
+                of_name = index.uses(alias.asname or alias.name, index.scope_of(node))
+                own = [use for use in uses if use.node in of_name]
                 if _can_move(context, node, alias, own):
                     moving.setdefault(node, {})[alias.name] = own
                 else:
@@ -179,13 +181,6 @@ def _is_tried(context: FileContext, use: _Use) -> bool:
     return context.project.owns(use.name, context.name) or is_caught(context.index, use.node, IMPORT_ERRORS)
 
 
-def _binds(index: ModuleIndex, node: ast.ImportFrom, alias: ast.alias, use: ast.expr) -> bool:
-    """Whether a use is of the name that an import statement binds."""
-    if not isinstance(use, ast.Name) or use.id != (alias.asname or alias.name):
-        return False
-    return any(each.node is node for each in index.bindings(use))
-
-
 def _can_move(context: FileContext, node: ast.ImportFrom, alias: ast.alias, uses: list[_Use]) -> bool:
     """Whether what an import binds may come from torch: everywhere, the same, and without another way."""
     index = context.index
@@ -196,15 +191,13 @@ def _can_move(context: FileContext, node: ast.ImportFrom, alias: ast.alias, uses
         return False
     if bound in scope.outer or any(each.node is not node for each in scope.bindings.get(bound, ())):
         return False
-    called = {use.target for use in uses if index.call_of(use.node)}
-    if not uses or len(called) > 1:
+    if not uses or len({use.target for use in uses if index.call_of(use.node)}) > 1:
         return False
-    known = {use.node for use in uses}
     equivalent = uses[0].equivalent
     is_bound = any(equivalent.name.rpartition(".")[2] in each.bindings for each in index.scopes)
     if equivalent.member and (is_bound or "#" in index.segment(node)):
         return False
-    return all(use.target for use in uses) and known.issuperset(index.uses(bound, scope))
+    return all(use.target for use in uses) and {use.node for use in uses}.issuperset(index.uses(bound, scope))
 
 
 def _has_other_way(index: ModuleIndex, node: ast.AST) -> bool:
@@ -240,11 +233,11 @@ def _moved(
                 moved = Edit(moved.start, moved.end, moved.text.replace(bound, f"import {own}"))
             if edits or use.edits:
                 yield use.found(context, rule, *edits)
-    first = next(iter(names.values()))[0]
+    first, *others = (uses[0] for uses in names.values())
     message = _("{name} is {use} in torch", name=first.name, use=first.written)
-    if len(names) > 1:
+    if others:
         message = _("{names} have equivalents in torch", names=", ".join(names))
-    api = ", ".join(uses[0].name for uses in names.values())
+    api = ", ".join(use.name for use in (first, *others))
     yield found(context, rule, node, api=api, edits=[moved], message=message)
 
 

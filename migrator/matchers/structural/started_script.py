@@ -10,10 +10,11 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import field
+from functools import partial
 from typing import Optional
 
 from migrator.findings.finding import Edit
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.kinds.setting import name_fits, new_value, taken_by_own
 from migrator.matchers.options import EXPRESSION
@@ -25,7 +26,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside
 from migrator.names.tree import called_name
 from migrator.other_files import shell
-from migrator.other_files.index import FILLED, Content, Setting, Word
+from migrator.other_files.index import FILLED, Content, Word
 
 
 class StartedOptions(Options):
@@ -40,32 +41,40 @@ class StartedOptions(Options):
     calls: tuple[str, ...] = ()
 
 
-StartedRule = Rule[StartedOptions]
-
-
-def find(context: FileContext, rule: StartedRule) -> Iterator[Match]:
+def find(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[Match]:
     """The options of commands, and of what may be one."""
     index, options = context.index, rule.options
-    seen: set[int] = set()
+    seen: set[ast.AST] = set()
     for command in commands.commands(index):
         content = _read(index, command)
         if content is None:
             continue
-        seen |= {id(node) for word in command.words for node in ast.walk(word.node)}
+        seen |= {node for word in command.words for node in ast.walk(word.node)}
         for setting in content.settings:
             fits = setting.kind == "option" and name_fits(rule.match, setting.name)
             new = new_value(options.values, setting) if fits else None
-            if new is not None:
-                yield _judged(context, rule, command, content, setting, new)
+            if new is None:
+                continue
+            says = partial(found, context, rule, api=f"{setting.name} {setting.value or setting.begins}")
+            span = first, last = setting.value_span or (-1, -1)
+            holders = (word.node for word in command.words)
+            around = (each for each in holders if index.start(each) <= first and last <= index.end(each))
+            node = next(around, command.call)
+            own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
+            if setting.value_span is None or own is None or not own.device:
+                yield says(node)
+                continue
+            message = N_("{name} {new}: the program started here uses this value for NPUs")
+            yield says(node, edits=[Edit(*span, new)], message=_(message, name=setting.name, new=new))
     for node in index.strings:
         holder = index.parent(node)
         if isinstance(holder, (ast.List, ast.Tuple)):  # a word of a list
             holder = index.parent(holder)
-        given = id(node) not in seen and isinstance(holder, ast.Call) and node is not holder.func
-        if given and called_name(holder) in options.calls:
-            phrase = re.search(options.phrase, written(index, node))
-            if phrase:
-                yield found(context, rule, node, api=phrase.group().strip())
+        given = node not in seen and isinstance(holder, ast.Call) and node is not holder.func
+        given = given and called_name(holder) in options.calls
+        phrase = re.search(options.phrase, written(index, node)) if given else None
+        if phrase:
+            yield found(context, rule, node, api=phrase.group().strip())
 
 
 def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
@@ -107,20 +116,3 @@ def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
             fields.append((first, last))
     places = [*fields, *((part.start, part.end) for part in parts if part.expression is None)]
     return shell.read_shell(bytes(data), ((min(places)[0], max(last for _, last in places)),))
-
-
-def _judged(
-    context: FileContext, rule: StartedRule, command: Command, content: Content, setting: Setting, new: str
-) -> Match:
-    span, index = setting.value_span, context.index
-    api = f"{setting.name} {setting.value or setting.begins}"
-    holders = (word.node for word in command.words)
-    node = next(
-        (one for one in holders if span and index.start(one) <= span[0] and span[1] <= index.end(one)),
-        command.call,
-    )
-    own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
-    if span is None or own is None or not own.device:
-        return found(context, rule, node, api=api)
-    message = _("{name} {new}: the program started here uses this value for NPUs", name=setting.name, new=new)
-    return found(context, rule, node, api=api, edits=[Edit(*span, new)], message=message)

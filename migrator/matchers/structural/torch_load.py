@@ -43,7 +43,7 @@ def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterato
     for call, api in context.calls_of(rule):
         if hands_on(call) or argument_of(call, "map_location", 1) is not None:
             continue
-        if any(hints.search(words) for words in _words_beside(context, call)):
+        if any(hints.search(words) for words in _words_beside(context.index, call)):
             edits = added_argument(context.index, call, "map_location", '"cpu"')
             if _saves_modules(_saved(context)) and _stays(context.index, call):
                 edits = []  # the program's own file has it on the NPU, where it is used
@@ -65,14 +65,13 @@ def _stays(index: ModuleIndex, call: ast.Call) -> bool:
     """Whether a whole module is loaded, by its name, that nothing moves afterwards."""
     names = [each for target in _targets(index, call) for each in elements(target) or [target]]
     uses = _uses(index, call)
-    is_state = any(_is_state(index, use) for use in (call, *uses))
     is_module = any(is_module_name(last_name(each)) for each in names)
-    return is_module and not is_state and not any(_member(index, use) in _MOVES for use in uses)
+    moved = any(_member(index, use) in _MOVES for use in uses)
+    return is_module and not moved and not any(_is_state(index, use) for use in (call, *uses))
 
 
-def _words_beside(context: FileContext, call: ast.Call) -> Iterator[str]:
+def _words_beside(index: ModuleIndex, call: ast.Call) -> Iterator[str]:
     """The path, the targets of the assignment, the calls and the function around."""
-    index = context.index
     yield from map(index.segment, call.args)
     for parent in index.above(call):
         if isinstance(parent, ast.Call):
@@ -89,6 +88,7 @@ _MOVES = ("to", "cuda", "npu", "cpu")
 _DECIDES = ("weights_only", "pickle_module")
 # Functions that ask for an attribute of an object.
 _OF_OBJECTS = ("vars", "getattr", "setattr")
+_CONDITIONS = (ast.If, ast.IfExp)
 
 
 class WeightsOptions(Options):
@@ -108,26 +108,40 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
 
     The project writes them, or a module is read from them.
     """
+    index = context.index
     for call, api in context.calls_of(rule):
         if hands_on(call) or len(call.args) > 2 or any(each.arg in _DECIDES for each in call.keywords):
             continue
-        if _is_second_try(context.index, call):
+        # It may stand behind one with ``weights_only`` that an old torch does not take.
+        tried = (
+            index.parent(each) or each for each in index.above(call) if isinstance(each, ast.ExceptHandler)
+        )
+        if any("weights_only" in index.segment(each) for each in tried):
             continue
-        why = _held(context.index, rule, call, _saved(context))
+        why = _held(index, rule, call, _saved(context))
         if why:
-            edits = added_argument(context.index, call, "weights_only", "False")
+            edits = added_argument(index, call, "weights_only", "False")
             message = _("{api} reads tensors and plain values only, since torch 2.6; {why}", api=api, why=why)
             yield found(context, rule, call, api=api, edits=edits, message=message)
 
 
 def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Saved]) -> str:
     """What the file holds beside that, as a clause; empty where nothing says so."""
-    options, keys = rule.options, _keys_of_attribute(index, call)
+    options, above = rule.options, {*index.above(call)}
+    # What is asked of ``self.checkpoint``, where it is assigned to that.
+    attributes = (ast.unparse(each) for each in _targets(index, call) if isinstance(each, ast.Attribute))
+    asked_of = (re.findall(rf"{re.escape(each)}\[[\"'](\w+)[\"']\]", index.text) for each in attributes)
+    keys = {key for each in asked_of for key in each}
     uses = _uses(index, call)
-    uses += _given_back(index, call, uses)
+    function = index.function_of(call)
+    if function is not None and any(each is call or each in uses for each in index.returned(function)):
+        # What the file does with what a function gives back that only reads a file.
+        for given in filter(None, map(index.call_of, index.uses_of(function))):
+            uses += (given, *_uses(index, given))
     is_object = ""
     for use in (call, *uses):
-        is_sure = not _is_asked_first(index, call, use)
+        # No condition behind the load stands before the use.
+        is_sure = not any(isinstance(each, _CONDITIONS) and each not in above for each in index.above(use))
         member, asked = _member(index, use), getattr(index.parent(use), "attr", "")
         if member in options.module_members and is_sure:
             return _("a module is read here (.{member})", member=member)
@@ -144,9 +158,12 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     for item in saved:
         if item.key and not keys.isdisjoint(item.keys):
             return _('the project saves "{key}" in such files, {what}', key=item.key, what=_(item.what))
-    package = "" if is_object else _package_of_path(index, rule, call)
-    if package:
-        return _("datasets of {package} keep objects there", package=package)
+    path = call.args[0] if call.args and not is_object else None
+    values = [path, *(index.assigned(path) if isinstance(path, ast.Name) else ())]
+    text = " ".join(index.segment(each) for each in values if each is not None)
+    for package in (package for word, package in options.paths.items() if word in text):
+        if package in index.text:
+            return _("datasets of {package} keep objects there", package=package)
     names = uses or ([] if keys else _targets(index, call))
     unpacked = (each for name in names for each in elements(name))
     are_modules = any(is_module_name(last_name(each)) for each in unpacked) and any(
@@ -177,45 +194,15 @@ def _asked_of_options(index: ModuleIndex, use: ast.expr) -> str:
     return ""
 
 
-def _package_of_path(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call) -> str:
-    """The package whose datasets keep objects where a path leads."""
-    path = call.args[0] if call.args else None
-    values = [path, *(index.assigned(path) if isinstance(path, ast.Name) else ())]
-    text = " ".join(index.segment(each) for each in values if each is not None)
-    named = (package for word, package in rule.options.paths.items() if word in text)
-    return next((package for package in named if package in index.text), "")
-
-
 def _targets(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
     """What a call is assigned to."""
     statement = index.parent(call)
     return statement.targets if isinstance(statement, ast.Assign) else []
 
 
-def _keys_of_attribute(index: ModuleIndex, call: ast.Call) -> set[str]:
-    """The keys that are asked of what a call is assigned to, where that is ``self.checkpoint``."""
-    targets = _targets(index, call)
-    written = [re.escape(ast.unparse(each)) for each in targets if isinstance(each, ast.Attribute)]
-    return {key for each in written for key in re.findall(rf"{each}\[[\"'](\w+)[\"']\]", index.text)}
-
-
 def _is_state(index: ModuleIndex, use: ast.expr) -> bool:
     """Whether something is asked for by its key, or given to load_state_dict."""
     return bool(_key(index, use)) or called_name(index.parent(use)) == "load_state_dict"
-
-
-def _is_second_try(index: ModuleIndex, call: ast.Call) -> bool:
-    """Whether a load stands behind one with ``weights_only`` that an old torch does not take."""
-    return any(
-        isinstance(each, ast.ExceptHandler) and "weights_only" in index.segment(index.parent(each) or each)
-        for each in index.above(call)
-    )
-
-
-def _is_asked_first(index: ModuleIndex, call: ast.Call, use: ast.expr) -> bool:
-    """Whether a condition behind the load stands before a use of what was loaded."""
-    around = set(map(id, index.above(call)))
-    return any(isinstance(each, (ast.If, ast.IfExp)) and id(each) not in around for each in index.above(use))
 
 
 def _uses(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
@@ -224,15 +211,6 @@ def _uses(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
     targets = _targets(index, call) if getattr(statement, "value", None) is call else []
     uses = (use for target in targets if isinstance(target, ast.Name) for use in index.uses_of(target))
     return [use for use in uses if statement is not None and index.start(use) > index.end(statement)]
-
-
-def _given_back(index: ModuleIndex, call: ast.Call, uses: list[ast.expr]) -> Iterator[ast.expr]:
-    """What the file does with what a function gives back that only reads a file."""
-    function = index.function_of(call)
-    values = index.returned(function) if function is not None else []
-    if function is not None and any(value is call or value in uses for value in values):
-        for given in filter(None, map(index.call_of, index.uses_of(function))):
-            yield from (given, *_uses(index, given))
 
 
 def _member(index: ModuleIndex, node: ast.AST) -> str:
@@ -271,7 +249,7 @@ def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:
 
     One that keeps storages on the CPU becomes ``"cpu"``.
     """
-    index = context.index
+    index, current = context.index, context.project.offers.names(SET_DEVICE)
     for call, api in context.calls_of(rule):
         place = argument_of(call, "map_location", 1 if api == "torch.load" else 2)
         if not isinstance(place, ast.Lambda) or not place.args.args:
@@ -280,10 +258,9 @@ def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:
         moved = body if isinstance(body, ast.Call) and bare_name(holder_of(body)) == storage else None
         if bare_name(body) == storage or called_name(moved) == "cpu":
             yield found(context, rule, place, api=api, edits=[instead_of(index, place, '"cpu"')])
-        elif moved is None or called_name(moved) not in ("cuda", "npu") or not _is_current(context, moved):
+        elif (  # to the current NPU they go anyway
+            moved is None
+            or called_name(moved) not in ("cuda", "npu")
+            or not all(index.segment(each) in current for each in moved.args)
+        ):
             yield found(context, rule, place, api=api)
-
-
-def _is_current(context: FileContext, moved: ast.Call) -> bool:
-    """Whether storages go to the current NPU, as they do anyway."""
-    return all(context.index.segment(each) in context.project.offers.names(SET_DEVICE) for each in moved.args)

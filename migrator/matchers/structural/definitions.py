@@ -1,8 +1,4 @@
-"""``torch.set_default_tensor_type('torch.cuda.FloatTensor')`` has no NPU equivalent.
-
-A default device and a default dtype stand in for it. What they do not reach is made, or moved, by itself: the
-legacy constructor ``torch.Tensor(…)``, also where a library calls it to build a module.
-"""
+"""What a project defines for CUDA: the default tensor type, and methods of its classes."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import in_other_branch
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import FUNCTIONS, arguments_of, called_name, only_target, string_value
+from migrator.names.tree import FUNCTIONS, arguments_of, called_name, only_target, string_value, walk
 from migrator.names.what_is import CLASS, MODULE
 from migrator.project.offers import CUDA_DEFAULT
 
@@ -31,7 +27,7 @@ class TypeOptions(Options):
     dtypes: dict[str, str] = field(default_factory=dict)
 
 
-def find(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
+def find_default_type(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
     """The call becomes ``set_default_device`` and ``set_default_dtype`` where torch has them.
 
     torch refuses ``torch.npu.FloatTensor`` here ("only floating-point types are supported as the default
@@ -144,3 +140,65 @@ def _is_moved(index: ModuleIndex, node: ast.expr) -> bool:
             return call is not None
         node, around = call, index.parent(call)
     return False
+
+
+def find_cuda(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """``def cuda`` becomes ``def npu``, unless the class has nothing to do with torch.
+
+    All definitions of the name (a property and its setter) and what the class
+    body says of it (``to_gpu = cuda``) move in one fix; tables of its methods with them.
+    """
+    index, project = context.index, context.project
+    for owner in index.classes:
+        methods = [item for item in owner.body if isinstance(item, FUNCTIONS)]
+        names = {item.name for item in methods}
+        if names.isdisjoint(rule.match):
+            continue
+        facts = next((f for f in project.classes if (f.name, f.file) == (owner.name, context.name)), None)
+        for old in rule.match:
+            new = old.replace("cuda", "npu")
+            if old not in names or new in names or facts is None or not project.related(facts):
+                continue
+            definitions = [item for item in methods if item.name == old]
+            starts = [index.data.index(b"def", index.start(item)) + 3 for item in definitions]
+            starts = [index.data.index(old.encode(), start) for start in starts]
+            edits = [Edit(start, start + len(old), new) for start in starts]
+            span, scope = (edits[0].start, edits[0].end), index.scope_of(definitions[0])
+            # @is_cuda.setter, gpu = property(is_cuda)
+            uses = (use for use in index.uses_of(definitions[0]) if index.scope_of(use) is scope)
+            edits += (instead_of(index, use, new) for use in uses)
+            api = f"{owner.name}.{old}"
+            yield found(context, rule, definitions[0], api=api, edits=sorted(edits), span=span)
+            for node in _in_tables(index, owner, old, names - {old}):
+                start = index.data.index(old.encode(), index.start(node))
+                yield found(context, rule, node, api=api, edits=[Edit(start, start + len(old), new)])
+
+
+def _in_tables(index: ModuleIndex, owner: ast.ClassDef, old: str, others: set[str]) -> Iterator[ast.AST]:
+    """The name in tables of the class that also name another method: ``docs = dict(cpu=…, cuda=…)``."""
+    for statement in owner.body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            index.expand(statement)
+            for names in map(_names, walk(statement)):
+                if not others.isdisjoint(name for name, _node in names):
+                    yield from (node for name, node in names if name == old)
+
+
+def _names(table: ast.AST) -> list[tuple[str, ast.AST]]:
+    """What a table names, each with its node: keywords of ``dict(…)``, keys, or the texts of a list."""
+    if isinstance(table, ast.Call) and called_name(table) == "dict":
+        return [(keyword.arg or "", keyword) for keyword in table.keywords]
+    texts = table.keys if isinstance(table, ast.Dict) else getattr(table, "elts", ())
+    return [(string_value(text) or "", text) for text in texts if text is not None]
+
+
+def find_legacy_functions(context: FileContext, rule: Rule) -> Iterator[Match]:
+    """Classes of autograd functions whose ``forward`` is no static method, where one is made and called."""
+    index = context.index
+    for owner in index.classes:
+        bases = [index.qualified_name(base) for base in owner.bases]
+        name = next((each for each in bases if each in rule.match), "")
+        forward = next((item for item in owner.body if getattr(item, "name", "") == "forward"), None)
+        if name and isinstance(forward, ast.FunctionDef) and not forward.decorator_list:
+            start = index.start(forward)
+            yield found(context, rule, forward, api=name, span=(start, start + len("def forward")))
