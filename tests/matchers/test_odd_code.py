@@ -529,3 +529,9 @@ def test_an_api_behind_an_import_call() -> None:
 def test_out_of_memory_error_stays_on_versions_without_the_new_name() -> None:
     text = "import torch\ntry:\n    pass\nexcept torch.cuda.OutOfMemoryError:\n    pass\n"
     assert migrated(text, version="2.1") == text
+
+
+def test_a_module_that_is_handed_in_is_an_unsafe_fix() -> None:
+    text = "def f(torch):\n    torch.cuda.synchronize()\n"
+    assert "torch.npu.synchronize" in migrated(text)
+    assert migrate(text, safe_only=True).text is None

@@ -51,3 +51,8 @@ def test_patching_at_run_time_stands_above_them_too() -> None:
     result = migrate(text, "1.11", transfer=True)
     above = "import torch_npu\nfrom torch_npu.contrib import transfer_to_npu\n"
     assert result.text == above + text
+
+
+def test_before_torch_1_13_a_loaders_iterator_had_next() -> None:
+    text = "import torch\nloader = torch.utils.data.DataLoader(range(4))\nit = iter(loader)\nit.next()\n"
+    assert migrated(text, "1.11") == text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, takewhile
 from typing import NewType, Union
 
@@ -29,8 +30,7 @@ from migrator.names.tree import (
 class Use:
     """A node that a rule's ``match`` fits, and the API's name there.
 
-    ``call`` is the call where the node is one. What conditions ask of the arguments of a decorator or a base
-    class gets the answers of a call without any. ``letters`` are what the letters of shapes stand for.
+    ``letters`` are what the letters of shapes stand for.
     """
 
     context: FileContext
@@ -38,8 +38,14 @@ class Use:
     on: str
     node: ast.expr
     api: str
-    call: ast.Call
     letters: dict[str, ast.expr] = field(default_factory=dict)
+
+    @cached_property
+    def call(self) -> ast.Call:
+        """The call where the node is one; anything else has the answers of a call without arguments."""
+        if self.on == "call" and isinstance(self.node, ast.Call):
+            return self.node
+        return ast.Call(self.node, [], [])
 
     @property
     def index(self) -> ModuleIndex:
@@ -78,6 +84,7 @@ Argument = NewType("Argument", str)  # one of the rule's args
 Regex = NewType("Regex", str)
 Shape = NewType("Shape", str)
 Template = NewType("Template", str)
+_LOAD = ast.Load()
 FIELD = re.compile(r"\{(\w+)\}")
 Literal = Union[str, int, float, bool, None]
 
@@ -97,9 +104,9 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
         for rule in rules:
             if name and rule.fits(name):
-                yield Use(context, rule, "call", call, name, call)
+                yield Use(context, rule, "call", call, name)
             elif method in rule.match and (not name or not _is_of_module(index, call.func, name)):
-                yield Use(context, rule, "call", call, name or method, call)
+                yield Use(context, rule, "call", call, name or method)
 
 
 def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
@@ -109,36 +116,32 @@ def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
 
 
 def _decorators(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
-    for function in context.index.functions:
-        named = (each for each in function.decorator_list if isinstance(each, (ast.Attribute, ast.Name)))
-        yield from _named(context, rules, "decorator", named)
+    every = (each for function in context.index.functions for each in function.decorator_list)
+    named = (each for each in every if isinstance(each, (ast.Attribute, ast.Name)))
+    yield from _named(context, rules, "decorator", named)
 
 
 def _bases(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
-    yield from _named(
-        context, rules, "base", (base for owner in context.index.classes for base in owner.bases)
-    )
+    bases = (base for owner in context.index.classes for base in owner.bases)
+    yield from _named(context, rules, "base", bases)
 
 
-def _named(context: FileContext, rules: list[Rule], on: str, nodes: Iterator[ast.expr]) -> Iterator[Use]:
+def _named(context: FileContext, rules: list[Rule], on: str, nodes: Iterable[ast.expr]) -> Iterator[Use]:
     for node in nodes:
         name = context.index.qualified_name(node)
-        for rule in rules if name else ():
-            if rule.fits(name):
-                yield Use(context, rule, on, node, name, ast.Call(node, [], []))
+        yield from (Use(context, rule, on, node, name) for rule in rules if name and rule.fits(name))
 
 
 def _names(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for rule in rules:
-        for node, name in context.uses_of(rule):
-            yield Use(context, rule, "name", node, name, ast.Call(node, [], []))
+        yield from (Use(context, rule, "name", node, name) for node, name in context.uses_of(rule))
 
 
 def _members(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for node in (each for ref in context.index.refs for each in attributes(ref)):
         for rule in rules:
             if f".{node.attr}" in rule.match and isinstance(node.ctx, ast.Load):
-                yield Use(context, rule, "member", node, f".{node.attr}", ast.Call(node, [], []))
+                yield Use(context, rule, "member", node, f".{node.attr}")
 
 
 def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
@@ -147,9 +150,9 @@ def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for node in context.index.strings:
         text = string_value(node)
         if text is not None and not isinstance(context.index.parent(node), ast.JoinedStr):
-            for phrase, rule in phrases:
-                if phrase in text:
-                    yield Use(context, rule, "string", node, phrase, ast.Call(node, [], []))
+            yield from (
+                Use(context, rule, "string", node, phrase) for phrase, rule in phrases if phrase in text
+            )
 
 
 def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
@@ -163,14 +166,12 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             if node in seen:
                 break
             seen.add(node)
-            if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", _LOAD), ast.Load):
                 continue
             for rule in rules:
                 letters: dict[str, ast.expr] = {}
                 if Comparison(index, letters).holds(rule.match, node):
-                    assert isinstance(node, ast.expr)
-                    call = ast.Call(node, [], [])
-                    yield Use(context, rule, "expression", node, index.segment(node), call, letters)
+                    yield Use(context, rule, "expression", node, index.segment(node), letters)
 
 
 _SORTS = {
