@@ -15,7 +15,7 @@ from migrator.files.source import decode, encode, read
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
 from tests.checking import migrate_text
-from tests.core.test_properties import lost_lines, reported_lines
+from tests.fuzzing.properties import lost_lines, reported_lines
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)

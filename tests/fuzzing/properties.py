@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import yaml
@@ -16,9 +17,9 @@ from migrator.findings.finding import Finding, Result
 from migrator.project.facts import scan_file
 from migrator.project.project import Project, merge_facts
 from tests.core.test_change_rows import check_rows
-from tests.core.test_properties import lost_lines, reported_lines
 from tests.timing import TooSlow, bounded
 
+_SPLIT = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$").findall
 SECONDS_A_FILE = 20.0  # of processor time, for a file of up to 100 KB: what takes longer may never end
 
 
@@ -44,6 +45,9 @@ def _broken(name: str, data: bytes, rules: Rules) -> str:
     result = check(before, rules, _project(before))
     if "internal" in result.skipped or "internal" in result.left:
         return f"{result.skipped or result.left}\n{result.trace}"
+    if result.skipped and not before.type and "in plain letters" not in result.skipped:
+        if _parses("", before.text):
+            return f"is skipped though Python takes it: {result.skipped}"
     if result.text is None:
         return "a fix is marked as made, and nothing changed" if any(f.fixed for f in result.findings) else ""
     if result.skipped:
@@ -71,6 +75,31 @@ def _changed(before: Document, result: Result, rules: Rules) -> str:
     if again.text is not None:
         return f"a second migration changes it: {[f.code for f in again.findings if f.fixed]}"
     return ""
+
+
+def lost_lines(before: str, after: str, reported: set[int]) -> list[str]:
+    """The lines of ``before`` that no finding covers and that ``after`` does not have, in their order.
+
+    The last line may gain a newline when something is inserted behind it.
+    """
+    old, new = _SPLIT(before), iter(_SPLIT(after))
+    lost = []
+    for number, line in enumerate(old, 1):
+        if number in reported:
+            continue
+        last = number == len(old)
+        if not any(line == other or (last and line == other.rstrip("\r\n")) for other in new):
+            lost.append(f"{number}: {line!r}")
+    return lost
+
+
+def reported_lines(result: Result) -> set[int]:
+    return {
+        line
+        for finding in result.findings
+        if finding.fixed
+        for line in range(finding.lines[0], finding.lines[1] + 1)
+    }
 
 
 def _parses(of_type: str, text: str) -> bool:
