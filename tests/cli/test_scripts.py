@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.results import rows, write
+
 
 def test_a_migration_changes_scripts_and_lists_it(npumigrate, tmp_path: Path) -> None:
     source = tmp_path / "project"
@@ -78,3 +80,16 @@ def test_documents_are_migrated_where_that_is_asked_for(npumigrate, tmp_path: Pa
     assert result.read_text() == text.replace("```sh\npython train.py cuda", "```sh\npython train.py npu")
     review = (tmp_path / "out/project_msft/migration_report/manual_review.csv").read_text()
     assert "README" not in review
+
+
+def test_a_script_beside_which_there_is_one_for_npus_stays(npumigrate, tmp_path: Path) -> None:
+    text = "export CUDA_VISIBLE_DEVICES=0\nexport CUBLAS_WORKSPACE_CONFIG=:4096:8\npython train.py\n"
+    files = {"train.py": "import torch\n", "run_gpu.sh": text, "run_npu.sh": text, "eval_gpu.sh": text}
+    npumigrate("-i", write(tmp_path / "project", files), "-o", tmp_path, "-v", "2.6")
+    result = tmp_path / "project_msft"
+    assert (result / "run_gpu.sh").read_text() == text
+    assert "ASCEND_RT_VISIBLE_DEVICES" in (result / "eval_gpu.sh").read_text()
+    review = rows(result / "migration_report" / "manual_review.csv")
+    said = {row["Rule"]: row["Message"] for row in review if row["File"] == "run_gpu.sh"}
+    assert "the project has a separate file for NPUs" in said["NPU410"]
+    assert "left unchanged" not in said["NPU411"]  # it has no fix

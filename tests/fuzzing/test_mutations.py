@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,6 +13,8 @@ from migrator.core.settings import Settings
 from tests.checking import every_rule
 from tests.fuzzing.mutations import encoded, mutated
 from tests.fuzzing.properties import broken
+from tests.fuzzing.settings_files import Kind, changed, kinds
+from tests.fuzzing.settings_files import broken as broken_setting
 
 EXAMPLES = [
     (example.get("file", "example.py"), example[key])
@@ -33,3 +36,16 @@ def test_mutations_of_examples(part: int) -> None:
             python, random = name.endswith(".py"), Random(seed)
             data = encoded(mutated(text, python, random), python, random)
             assert broken(name, data, rules) == "", (name, data)
+
+
+CASES = 30
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.file)
+def test_a_file_is_read_or_refused(kind: Kind, tmp_path: Path) -> None:
+    for start in kind.starts:
+        assert broken_setting(kind, start.encode(), tmp_path) == "", start
+    for seed in range(CASES):
+        random = Random(seed)
+        data = changed(kind, random.choice(kind.starts), random)
+        assert broken_setting(kind, data, tmp_path) == "", data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,12 +11,28 @@ from pathlib import Path
 import pytest
 
 from migrator.files.discover import Entry, discover
+from migrator.native.functions import scan_native
+from migrator.native.model import NativeFile
+from migrator.project.facts import FileFacts, scan_file
+from migrator.project.operators import Catalog
 from migrator.project.project import Project
 from migrator.run import loading
 from migrator.run.cache import Cache, digest
+from migrator.run.json_form import from_json, to_json
 from migrator.run.loading import Loader, PythonFile, load_project
-from tests.run.test_json_form import NATIVE, PYTHON
+from tests.project.operators.projects import LAUNCHER, operators
 
+PYTHON = """
+from torch.utils.cpp_extension import CUDAExtension, load_inline
+
+class Box(Base):
+    def cuda(self):
+        return self.x.to("cuda")
+
+ext = CUDAExtension("scale_ext", ["scale.cu"])
+inline = load_inline("inline_ext", cuda_sources="__global__ void f() {}", functions=["f"])
+"""
+NATIVE = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
 FILES = {
     "setup.py": PYTHON,
     "pkg/__init__.py": "",
@@ -70,3 +87,28 @@ def test_how_programs_are_started_is_told_where_it_is_asked(entries) -> None:
     assert load_project(entries, 1)[0].starts == ()
     (start,) = load_project(entries, 1, starts=True)[0].starts
     assert (start.file, start.horovod) == ("train.py", True)
+
+
+def again(kind: type, value: object) -> object:
+    return from_json(kind, json.loads(json.dumps(to_json(value))))
+
+
+def test_a_files_facts() -> None:
+    facts = scan_file("setup.py", PYTHON)
+    assert facts.classes
+    assert len(facts.extensions) == 2
+    assert again(FileFacts, facts) == facts
+    assert again(FileFacts, FileFacts()) == FileFacts()
+
+
+def test_a_native_file() -> None:
+    native = scan_native("scale.cu", NATIVE)
+    assert native.bindings
+    assert again(NativeFile, native) == native
+
+
+def test_operators() -> None:
+    catalog = operators({"setup.py": PYTHON, "scale.cu": NATIVE})
+    assert catalog.modules
+    assert catalog.variables
+    assert again(Catalog, catalog) == catalog
