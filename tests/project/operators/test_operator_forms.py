@@ -7,7 +7,7 @@ import pytest
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from tests.checking import migrate_text
-from tests.project.operators.projects import LAUNCHER, findings, project
+from tests.project.operators.projects import LAUNCHER, project
 
 BINDING = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n'
 BUILDS = {
@@ -31,19 +31,6 @@ def migrated(text: str) -> str:
     )
     assert result.skipped == ""
     return text if result.text is None else result.text
-
-
-def test_apply_calls_what_needs_no_extension() -> None:
-    text = migrated(TEXT)
-    assert "ops = None\n" in text
-    assert IMPORT not in text
-    assert (
-        "    @staticmethod\n    def apply(x, factor, step=64):\n"
-        "        return scale_core_pytorch(x=x, factor=factor)\n\n    @staticmethod\n    def forward(ctx"
-        in text
-    )
-    assert migrated(text) == text
-    assert [each.code for each in findings({**BUILDS, "ops.py": TEXT}, "ops.py", "NPU6")] == ["NPU637"]
 
 
 def test_what_is_not_given_has_the_value_that_forward_gives_it() -> None:

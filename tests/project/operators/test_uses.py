@@ -18,47 +18,85 @@ PROJECT = {
 }
 
 
-def used(text: str, name: str = "acme/ops.py", **more: str) -> list[tuple[str, int]]:
-    files = {**PROJECT, **{key.replace("__", "/"): value for key, value in more.items()}, name: text}
-    return [(finding.api, finding.line) for finding in findings(files, name)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from acme import _ext\ny = _ext.scale(x)\n",
-        "from . import _ext\ny = _ext.scale(x)\n",
-        "import acme._ext as e\ny = e.scale(x)\n",
-    ],
+BUILDER = (
+    "class ScaleBuilder(CUDAOpBuilder):\n    def sources(self):\n"
+    "        return ['csrc/bind.cpp', 'csrc/scale.cu']\n"
 )
-def test_imported_modules(text: str) -> None:
-    assert used(text) == [("acme._ext", 1), ("acme._ext.scale", 2)]
-
-
-def test_names_from_the_module() -> None:
-    assert used("from acme._ext import scale, plain\ny = scale(plain(x))\n") == [
-        ("acme._ext", 1),
-        ("acme._ext.scale", 2),
-    ]
-
-
-def test_a_loader_that_takes_the_name() -> None:
-    text = (
+USES = {
+    "of its package": (
+        "from acme import _ext\ny = _ext.scale(x)\n",
+        {},
+        ["acme._ext 1", "acme._ext.scale 2"],
+    ),
+    "relative": ("from . import _ext\ny = _ext.scale(x)\n", {}, ["acme._ext 1", "acme._ext.scale 2"]),
+    "an alias": ("import acme._ext as e\ny = e.scale(x)\n", {}, ["acme._ext 1", "acme._ext.scale 2"]),
+    "names": (
+        "from acme._ext import scale, plain\ny = scale(plain(x))\n",
+        {},
+        ["acme._ext 1", "acme._ext.scale 2"],
+    ),
+    "a loader that takes the name": (
         "from .loader import load_ext\next = load_ext('_ext', ['scale'])\n\ndef f(x):\n"
-        "    return ext.scale(ext.plain(x))\n"
-    )
-    assert used(text) == [("acme._ext.scale", 5)]
+        "    return ext.scale(ext.plain(x))\n",
+        {},
+        ["acme._ext.scale 5"],
+    ),
+    "another module, another object": (
+        "from other import _ext\nimport numpy as scale\ny = scale.scale(x) + _ext.scale(x) + self.scale(x)\n",
+        {},
+        [],
+    ),
+    "no operator": ("from acme import _ext\ny = _ext.plain(x)\n", {}, ["acme._ext 1"]),
+    "torch.ops": (
+        "import torch\ny = torch.ops.shop.scale(x)\nz = torch.ops.shop.plain(x) + torch.ops.aten.scale(x)\n",
+        {
+            "csrc/lib": "",
+            "csrc/lib.cu": 'TORCH_LIBRARY_IMPL(shop, CUDA, m) { m.impl("scale", &scale_cuda); }\n',
+        },
+        ["torch.ops.shop.scale 2"],
+    ),
+    "load": (
+        "from torch.utils.cpp_extension import load\n"
+        'acme = load(name="acme", sources=[os.path.join(here, "csrc", "bind.cpp"), "csrc/scale.cu"])\n'
+        'plain = load(name="plain", sources=["plain.cpp"])\n'
+        "y = acme.scale(acme.plain(plain.scale(x)))\n",
+        {"plain.cpp": "int f() { return 1; }"},
+        ["torch.utils.cpp_extension.load 2", "acme.scale 4"],
+    ),
+    "load_inline": (
+        "from torch.utils.cpp_extension import load_inline\n"
+        f"CUDA = '''{KERNEL}'''\n"
+        'm = load_inline("m", cpp_sources="int f(int x);", cuda_sources=CUDA, functions=["f"])\n'
+        'c = load_inline("c", cpp_sources="int g(int x) { return x; }", functions=["g"])\n'
+        "m.f(1)\nc.g(1)\n",
+        {},
+        ["torch.utils.cpp_extension.load_inline 4", "m.f 6"],
+    ),
+    "another load": (
+        "import torch\nfrom json import load\ntorch.load('x.cu')\nload('torch.utils.cpp_extension')\n",
+        {},
+        [],
+    ),
+    "a builder": (
+        "from builders import ScaleBuilder\nm = ScaleBuilder().load()\ny = m.scale(m.plain(x))\n",
+        {"builders.py": BUILDER},
+        ["ScaleBuilder 2", "ScaleBuilder.scale 3"],
+    ),
+    "the file of a builder": (BUILDER, {}, ["ScaleBuilder 1"]),
+    "a helper that is given CUDA sources": (
+        "from .build import get_plugin\n_plugin = None\n\ndef load():\n    global _plugin\n"
+        "    _plugin = get_plugin(module_name='scaling', sources=['bind.cpp', 'scale.cu'])\n\n"
+        "def f(x):\n    return _plugin.scale(x)\n",
+        {"acme/bind": "", "acme/bind.cpp": BINDING},
+        ["get_plugin 6", "scaling.scale 9"],
+    ),
+}
 
 
-def test_what_only_looks_like_it() -> None:
-    assert (
-        used(
-            "from other import _ext\nimport numpy as scale\n"
-            "y = scale.scale(x) + _ext.scale(x) + self.scale(x)\n"
-        )
-        == []
-    )
-    assert used("from acme import _ext\ny = _ext.plain(x)\n") == [("acme._ext", 1)]
+@pytest.mark.parametrize(("text", "more", "expected"), USES.values(), ids=USES)
+def test_which_uses_of_operators_are_found(text: str, more: dict[str, str], expected: list[str]) -> None:
+    found = findings({**PROJECT, **more, "acme/ops.py": text}, "acme/ops.py")
+    assert [f"{each.api} {each.line}" for each in found] == expected
 
 
 def test_the_class_that_calls_is_named() -> None:
@@ -68,27 +106,6 @@ def test_the_class_that_calls_is_named() -> None:
     (_, call) = findings({**PROJECT, "acme/ops.py": text}, "acme/ops.py")
     assert call.message == "acme._ext.scale is a CUDA operator (csrc/bind.cpp:2), used in Scale"
     assert call.severity == "error"
-
-
-def test_torch_ops() -> None:
-    library = 'TORCH_LIBRARY_IMPL(shop, CUDA, m) { m.impl("scale", &scale_cuda); }\n'
-    text = (
-        "import torch\ny = torch.ops.shop.scale(x)\nz = torch.ops.shop.plain(x) + torch.ops.aten.scale(x)\n"
-    )
-    assert used(text, csrc__lib="", **{"csrc__lib.cu": library}) == [("torch.ops.shop.scale", 2)]
-
-
-def test_load_builds_and_gives_a_module() -> None:
-    text = (
-        "from torch.utils.cpp_extension import load\n"
-        'acme = load(name="acme", sources=[os.path.join(here, "csrc", "bind.cpp"), "csrc/scale.cu"])\n'
-        'plain = load(name="plain", sources=["plain.cpp"])\n'
-        "y = acme.scale(acme.plain(plain.scale(x)))\n"
-    )
-    assert used(text, **{"plain.cpp": "int f() { return 1; }"}) == [
-        ("torch.utils.cpp_extension.load", 2),
-        ("acme.scale", 4),
-    ]
 
 
 @pytest.mark.parametrize(("bound", "severity"), [("plain", "info"), ("scale_cuda", "warning")])
@@ -103,24 +120,6 @@ def test_a_loader_of_what_it_does_not_name(bound: str, severity: str) -> None:
     more = {"csrc/scale.cu": LAUNCHER} if bound == "scale_cuda" else {}
     found = findings({"loader.py": loader, "csrc/bind.cpp": binding, **more}, "loader.py")
     assert [(finding.line, finding.severity) for finding in found] == [(3, severity)]
-
-
-def test_load_inline() -> None:
-    text = (
-        "from torch.utils.cpp_extension import load_inline\n"
-        f"CUDA = '''{KERNEL}'''\n"
-        'm = load_inline("m", cpp_sources="int f(int x);", cuda_sources=CUDA, functions=["f"])\n'
-        'c = load_inline("c", cpp_sources="int g(int x) { return x; }", functions=["g"])\n'
-        "m.f(1)\nc.g(1)\n"
-    )
-    assert used(text) == [("torch.utils.cpp_extension.load_inline", 4), ("m.f", 6)]
-
-
-def test_another_load_is_none() -> None:
-    assert (
-        used("import torch\nfrom json import load\ntorch.load('x.cu')\nload('torch.utils.cpp_extension')\n")
-        == []
-    )
 
 
 def test_kernels_in_python() -> None:
@@ -164,16 +163,6 @@ def test_an_implementation_for_npus_makes_it_no_error() -> None:
     assert {finding.severity for finding in findings(files, "a.py")} == {"info"}
 
 
-def test_a_builder() -> None:
-    builder = (
-        "class ScaleBuilder(CUDAOpBuilder):\n    def sources(self):\n"
-        "        return ['csrc/bind.cpp', 'csrc/scale.cu']\n"
-    )
-    text = "from builders import ScaleBuilder\nm = ScaleBuilder().load()\ny = m.scale(m.plain(x))\n"
-    assert used(text, **{"builders.py": builder}) == [("ScaleBuilder", 2), ("ScaleBuilder.scale", 3)]
-    assert used(builder, "builders.py") == [("ScaleBuilder", 1)]
-
-
 def test_decorators_on_lines_that_are_not_looked_at() -> None:
     text = (
         "import triton\nfrom tools import plain\n@plain\ndef first(x):\n    pass\n@triton.jit\ndef add(x):\n"
@@ -193,18 +182,6 @@ def test_an_extension_through_another_name(setup: str) -> None:
     head = "from torch.utils.cpp_extension import *\nFILES = ['csrc/bind.cpp']\nFILES += ['csrc/scale.cu']\n"
     files = {**PROJECT, "setup.py": head + setup, "ops.py": "from acme import _ext\ny = _ext.scale(x)\n"}
     assert [each.api for each in findings(files, "ops.py")] == ["acme._ext", "acme._ext.scale"]
-
-
-def test_a_helper_that_is_given_cuda_sources() -> None:
-    text = (
-        "from .build import get_plugin\n_plugin = None\n\ndef load():\n    global _plugin\n"
-        "    _plugin = get_plugin(module_name='scaling', sources=['bind.cpp', 'scale.cu'])\n\n"
-        "def f(x):\n    return _plugin.scale(x)\n"
-    )
-    assert used(text, "acme/csrc.py", acme__bind="", **{"acme__bind.cpp": BINDING}) == [
-        ("get_plugin", 6),
-        ("scaling.scale", 9),
-    ]
 
 
 def test_an_operator_that_an_npu_does_not_come_to() -> None:
