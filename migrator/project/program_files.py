@@ -90,9 +90,8 @@ class ProgramFiles:
         self.read = read
         self._seen = seen
         self._rows: dict[str, Optional[FileRows]] = {}
-        self._imported: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._places: dict[tuple[str, str, str, str], Optional[str]] = {}
-        self._given: dict[tuple[str, Given], Values] = {}
+        self._place, self._imports = cache(self._placed), cache(self._imported)
+        self.given = cache(self._given)
 
     def rows(self, name: str) -> Optional[FileRows]:
         """What is known of a file; None for one that cannot be read or parsed."""
@@ -110,27 +109,24 @@ class ProgramFiles:
             rows = self.rows(name)
             if rows is not None:
                 found[name] = rows
-                new = [other for other in self._imports(name, folder, rows) if other not in seen]
+                new = [other for other in self._imports(name, folder) if other not in seen]
                 seen.update(new)
                 waiting += new
         return found
 
-    def _imports(self, name: str, folder: str, rows: FileRows) -> tuple[str, ...]:
+    def _imported(self, name: str, folder: str) -> tuple[str, ...]:
         """The files that a file imports in a program that is started from a folder."""
-        key = (name, folder)
-        if key not in self._imported:
-            places = (self._place(name, folder, *each) for each in rows.imports)
-            self._imported[key] = tuple(dict.fromkeys(place for place in places if place is not None))
-        return self._imported[key]
+        rows = self.rows(name)
+        # Of the importer and of the program only the folders count, and for each import one of these.
+        relative, absolute = (posixpath.dirname(name), ""), ("", folder)
+        imports = rows.imports if rows is not None else ()
+        places = (self._place(*(relative if each[0][0] == "." else absolute), *each) for each in imports)
+        return tuple(dict.fromkeys(place for place in places if place is not None))
 
-    def _place(self, importer: str, folder: str, module: str, attribute: str) -> Optional[str]:
-        around = (posixpath.dirname(importer), "") if module.startswith(".") else ("", folder)
-        key = (*around, module, attribute)
-        if key not in self._places:
-            beside = posixpath.join(folder, "x")  # of the program only its folder counts
-            found = place_of_import(importer, beside, module, attribute, self.read)
-            self._places[key] = None if found is None else found[0]
-        return self._places[key]
+    def _placed(self, own: str, folder: str, module: str, attribute: str) -> Optional[str]:
+        importer, program = posixpath.join(own, "x"), posixpath.join(folder, "x")
+        found = place_of_import(importer, program, module, attribute, self.read)
+        return None if found is None else found[0]
 
     @cached_property
     def callers(self) -> dict[str, list[str]]:
@@ -142,12 +138,14 @@ class ProgramFiles:
                 found.setdefault(called, []).append(name)
         return found
 
-    def given(self, name: str, given: Given) -> Values:
+    def _given(self, name: str, given: Given) -> Values:
         """What the calls of a function in a file give one of its parameters."""
-        key = (name, given)
-        if key not in self._given:
-            self._given[key] = tuple(_given_in(self.read(name) or "", given))
-        return self._given[key]
+        index = parsed(self.read(name) or "", {given.function})
+        if index is None:
+            return ()
+        calls = (call for call in index.calls if called_name(call) == given.function)
+        arguments = (argument_of(call, given.name, given.place) for call in calls)
+        return tuple(value for each in arguments for value in _values(index, each, given.depth))
 
 
 _kept: dict[bytes, Optional[FileRows]] = {}
@@ -299,10 +297,3 @@ def _sources(
             place = names.index(node.id) if node.id in names else -1
             if depth > 1:
                 yield Given(function.name, node.id, place, depth - 1)
-
-
-def _given_in(text: str, given: Given) -> Iterator[str | Given]:
-    index = parsed(text, {given.function})
-    for call in index.calls if index is not None else ():
-        if called_name(call) == given.function and index is not None:
-            yield from _values(index, argument_of(call, given.name, given.place), given.depth)
