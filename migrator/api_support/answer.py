@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Optional, TypeVar
 
 from migrator.api_support import env_vars, npu_names, sentences, support, tables, torch_names, verdicts
@@ -286,9 +287,17 @@ def _own(name: str) -> tuple[Own, ...]:
 
 def _affine(name: str, sources: tuple[str, ...]) -> tuple[str, ...]:
     """torch_npu's own APIs, the deprecated left out, that stand for a name as such sources say."""
-    every = (row for rows in tables.grouped("custom_ops").values() for row in rows)
-    found = (row[0] for row in every if name in row[4].split() and row[5] in sources and not row[6])
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(own for own, source in _replacing().get(name, ()) if source in sources))
+
+
+@cache
+def _replacing() -> dict[str, list[tuple[str, str]]]:
+    """By what they stand for: torch_npu's own APIs with the sources that say so, the deprecated left out."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in chain.from_iterable(tables.grouped("custom_ops").values()):
+        for name in row[4].split() if not row[6] else ():
+            found.setdefault(name, []).append((row[0], row[5]))
+    return found
 
 
 def _cuda_names(name: str) -> tuple[str, ...]:
