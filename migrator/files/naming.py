@@ -52,10 +52,6 @@ def is_made(path: str | Path, file: str, mark: str) -> bool:
 
 def is_equivalents(folder: str) -> bool:
     """Whether a folder is the package of functions of an earlier migration: it is ours, not the user's."""
-    if not os.path.basename(folder).startswith(EQUIVALENTS):
-        return False
-    try:
-        with open(os.path.join(folder, "__init__.py"), "rb") as file:
-            return file.read(len(MADE) + 3) == f'"""{MADE}'.encode()
-    except OSError:
-        return False
+    init = os.path.join(folder, "__init__.py")
+    name = os.path.basename(folder)
+    return name.startswith(EQUIVALENTS) and is_made(init, "__init__.py", f'"""{MADE}')

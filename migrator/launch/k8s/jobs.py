@@ -9,7 +9,7 @@ import copy
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Callable, NamedTuple
 
@@ -135,60 +135,51 @@ class Field(NamedTuple):
     of_manifest: bool = False  # may be given for a manifest that is there, too
 
 
-_QUANTITIES = "quantity such as 32 or 500m", "quantity such as 256Gi"
-# By the names of Description's fields, in the order in which wrong values are reported.
-FIELDS = {
-    "kind": Field(_kind, "--kind", ("kind",)),
-    "name": Field(_label, "--name", ("name",)),
-    "namespace": Field(_label, "--namespace", ("namespace",)),
-    "workers": Field(_number, "--workers", ("worker_count",)),
-    "npus": Field(_number, "--npus", ("worker_gpu", "worker_npu")),
-    "cpu": Field(_matching(_QUANTITY, _QUANTITIES[0]), "--cpu", ("worker_cpu",)),
-    "memory": Field(_matching(_QUANTITY, _QUANTITIES[1]), "--memory", ("worker_memory",)),
-    "queue": Field(_label, "--queue", ("queue",)),
-    "scheduler": Field(_label, "--scheduler", ("scheduler",)),
-    "folder": Field(_matching(_FOLDER, "full path"), "--folder", ("folder",)),
-    "variables": Field(_variables, "--env", ("env",)),
-    "volumes": Field(_volumes, "--volume", ("volume",)),
-    "command": Field(_command, "-- COMMAND", ("command",)),
-    "image": Field(_matching(_IMAGE, "name of an image"), "--image", ("worker_image",), True),
-    "hardware": Field(str, "--hw", ("hw",), True),
-    "platform": Field(str, "--platform", ("platform",), True),
-    "accelerator_type": Field(str, "--accelerator-type", ("accelerator_type",), True),
-    "resource": Field(_matching(_RESOURCE, _OF_RESOURCE), "--resource", ("resource",), True),
-}
-_FIELD_OF = {key: name for name, each in FIELDS.items() for key in each.keys}
-_LISTS = ("variables", "volumes")
+def _field(default: object, value: Callable[[Any], Any], option: str, keys: str, later: bool = False) -> Any:
+    return field(default=default, metadata={"field": Field(value, option, tuple(keys.split()), later)})
+
+
+_cpu, _memory = "quantity such as 32 or 500m", "quantity such as 256Gi"
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a job is to be. ``workers`` are all of its pods, ``npus`` those of each pod."""
+    """What a job is to be, in the order in which wrong values are reported.
 
-    kind: str = PYTORCH_JOB
-    name: str = ""
-    namespace: str = ""
-    workers: int = 1
-    npus: int = 8
-    cpu: str = ""
-    memory: str = ""
-    queue: str = ""
-    scheduler: str = ""
-    folder: str = ""
-    variables: tuple[tuple[str, str], ...] = ()
-    volumes: tuple[Volume, ...] = ()
-    command: tuple[str, ...] = ()
-    image: str = ""
-    hardware: str = ""
-    platform: str = ""
-    accelerator_type: str = ""
-    resource: str = ""
+    ``workers`` are all of its pods, ``npus`` those of each pod.
+    """
+
+    kind: str = _field(PYTORCH_JOB, _kind, "--kind", "kind")
+    name: str = _field("", _label, "--name", "name")
+    namespace: str = _field("", _label, "--namespace", "namespace")
+    workers: int = _field(1, _number, "--workers", "worker_count")
+    npus: int = _field(8, _number, "--npus", "worker_gpu worker_npu")
+    cpu: str = _field("", _matching(_QUANTITY, _cpu), "--cpu", "worker_cpu")
+    memory: str = _field("", _matching(_QUANTITY, _memory), "--memory", "worker_memory")
+    queue: str = _field("", _label, "--queue", "queue")
+    scheduler: str = _field("", _label, "--scheduler", "scheduler")
+    folder: str = _field("", _matching(_FOLDER, "full path"), "--folder", "folder")
+    variables: tuple[tuple[str, str], ...] = _field((), _variables, "--env", "env")
+    volumes: tuple[Volume, ...] = _field((), _volumes, "--volume", "volume")
+    command: tuple[str, ...] = _field((), _command, "-- COMMAND", "command")
+    image: str = _field("", _matching(_IMAGE, "name of an image"), "--image", "worker_image", True)
+    hardware: str = _field("", str, "--hw", "hw", True)
+    platform: str = _field("", str, "--platform", "platform", True)
+    accelerator_type: str = _field("", str, "--accelerator-type", "accelerator_type", True)
+    resource: str = _field("", _matching(_RESOURCE, _OF_RESOURCE), "--resource", "resource", True)
     given: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()  # on the job file
 
     def cluster(self) -> Cluster:
         """What it runs on. Raises ManifestError where there is no such cluster."""
         return cluster(self.platform, self.hardware, self.accelerator_type, self.resource)
+
+
+FIELDS: dict[str, Field] = {
+    each.name: each.metadata["field"] for each in fields(Description) if each.metadata
+}
+_FIELD_OF = {key: name for name, each in FIELDS.items() for key in each.keys}
+_LISTS = ("variables", "volumes")
 
 
 def described(options: dict[str, Any], start: Description = Description()) -> Description:
@@ -261,9 +252,9 @@ def generate(job: Description) -> Launch:
     Raises ManifestError where something that it needs is missing, or does not fit.
     """
     needed = (("image", _("an image")), ("command", _("a command")))
-    for field, what in needed:
-        if not getattr(job, field):
-            raise ManifestError("a job needs {what}: {option}", what=what, option=FIELDS[field].option)
+    for name, what in needed:
+        if not getattr(job, name):
+            raise ManifestError("a job needs {what}: {option}", what=what, option=FIELDS[name].option)
     if not job.name:  # that of the script which it runs
         script = next((word for word in job.command if word.endswith(".py")), "")
         name = re.sub(r"[^a-z0-9]+", "-", script.rpartition("/")[2][:-3].lower())
