@@ -205,8 +205,13 @@ def make(
 
 
 def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: list[int]) -> list[Host]:
-    from migrator.launch.hosts import parse_hccn, parse_hostfile, parse_hosts, with_addresses
-    from migrator.launch.rank_table import RankTableError
+    from migrator.launch.rank_table import (
+        RankTableError,
+        parse_hccn,
+        parse_hostfile,
+        parse_hosts,
+        with_addresses,
+    )
 
     if hosts and hostfile:
         raise RankTableError("--hosts and --hostfile exclude each other")

@@ -14,14 +14,16 @@ from migrator.doctor.machine import DRIVER, Installed, Machine
 from migrator.doctor.packages import Python, package_faults, release_faults
 from migrator.language import N_, _
 from migrator.launch.fault_texts import Fault, fault
-from migrator.launch.hosts import parse_hccn
-from migrator.launch.rank_table import RankTableError, Server, parse, problems, read
+from migrator.launch.rank_table import RankTableError, Server, parse, parse_hccn, problems, read
 
 # Beside /dev/davinci<n>; what docker/OVERVIEW.md of torch_npu passes to a container.
 _MANAGER = "/dev/davinci_manager"
 _COMMON = (_MANAGER, "/dev/devmm_svm", "/dev/hisi_hdc")
 _NAMES = re.compile(r"(\d+(-\d+)?|[A-Za-z]\w*-\d+)(,(\d+(-\d+)?|[A-Za-z]\w*-\d+))*")
-_PORTS = re.compile(r"auto|\d+(-\d+)?(,\d+(-\d+)?)*")
+_FORMS = {  # of values, and what is wrong with others
+    "ports": (r"auto|\d+(-\d+)?(,\d+(-\d+)?)*", N_("that is not a list of ports")),
+    "number": (r"\d+(\.\d+)?", N_("that is not a number from 0 on")),
+}
 _HCCN = "/etc/hccn.conf"
 _SHARED_MEMORY = 1024  # MiB; a container has 64 unless it is given more
 _OPEN_FILES = 1024  # the usual limit of a login
@@ -94,17 +96,14 @@ def _variables(machine: Machine) -> Iterator[Fault]:
         given(f"{name}_VISIBLE_DEVICES", "") for name in ("ASCEND_RT", "ASCEND", "CUDA")
     )
     npus = machine.npus()
-    problem = value and _choice_problem(value, npus)
-    if problem:
+    if value and (problem := _choice_problem(value, npus)):
         yield fault("visible-devices", value=value, problem=problem, count=len(npus) or "none")
     if container and container != "void" and not _NAMES.fullmatch(container):
         yield fault("container-devices", value=container)
     if cuda and not value:
         yield fault("cuda-devices", value=cuda)
     for name, (values, what) in _looked_at().items():
-        value = given(name, "")
-        problem = value and _value_problem(machine, values, value)
-        if problem:
+        if (value := given(name, "")) and (problem := _value_problem(machine, values, value)):
             yield fault("variable", name=name, value=value, problem=problem, what=what)
     if given("HCCL_WHITELIST_DISABLE") == "0":
         file = given("HCCL_WHITELIST_FILE", "")
@@ -115,12 +114,10 @@ def _variables(machine: Machine) -> Iterator[Fault]:
 
 def _choice_problem(value: str, npus: list[int]) -> str:
     words = value.split(",")
-    wrong = [word for word in words if not word.strip().isdecimal()]
-    if wrong:
+    if wrong := [word for word in words if not word.strip().isdecimal()]:
         return _("{wrong!r} is not a number", wrong=wrong[0])
     numbers = [int(word) for word in words]
-    twice = [number for number in numbers if numbers.count(number) > 1]
-    if twice:
+    if twice := [number for number in numbers if numbers.count(number) > 1]:
         return _("{twice} is given twice", twice=twice[0])
     # In a container with /dev/davinci4 alone, that may be NPU 4 or NPU 0.
     beyond = [number for number in numbers if npus and number >= len(npus) and number not in npus]
@@ -150,10 +147,9 @@ def _value_problem(machine: Machine, values: str, value: str) -> str:
         return _("no network card of this machine has that address") if own and address not in own else ""
     if values == "card":
         return _card_problem(machine.names("/sys/class/net"), value)
-    if values == "ports":
-        return "" if _PORTS.fullmatch(value) else _("that is not a list of ports")
-    if values == "number":
-        return "" if re.fullmatch(r"\d+(\.\d+)?", value) else _("that is not a number from 0 on")
+    if values in _FORMS:
+        form, problem = _FORMS[values]
+        return "" if re.fullmatch(form, value) else _(problem)
     limits = re.fullmatch(r"(\d+)-(\d+)", values)
     if limits is None:
         return "" if value in values.split() else _("HCCL and torch_npu take other values")
@@ -186,20 +182,19 @@ def _hccn(machine: Machine) -> Iterator[Fault]:
         except RankTableError as error:
             yield fault("hccn-wrong", problem=error)
             return
-        missing = [number for number in npus if number not in known]
-        if missing:
+        if missing := [number for number in npus if number not in known]:
             yield fault("hccn-incomplete", missing=", ".join(map(str, missing)), first=missing[0])
 
 
 def _rank_table(machine: Machine) -> Iterator[Fault]:
     """What is wrong with RANK_TABLE_FILE, with the table in it, or with the table on this machine."""
     file = machine.variables.get("RANK_TABLE_FILE", "")
+    path = machine.path(file)
     if not file:
         return
     if not machine.exists(file):
         yield fault("rank-table-missing", file=file)
         return
-    path = machine.path(file)
     if path.is_symlink() or not path.is_file():
         advice = _("name the file itself: torch_npu takes no link and no folder")
         problem = _("that is a link") if path.is_symlink() else _("that is not a file")

@@ -1,5 +1,7 @@
 """From an ``mpirun`` or ``horovodrun`` line to the commands that start the same ranks on each host.
 
+Such lines are found in documents and notebooks, too.
+
 What starts them is a ``Starter``: ``run_distributed_npu.sh``, or MindSpore's msrun, which sets RANK_ID,
 RANK_SIZE, DEVICE_ID and starts ``python``, ``python3`` and ``pytest``, and any other word as a script
 (its options: ``mindspore/parallel/cluster/run.py`` of MindSpore 2.10).
@@ -8,7 +10,7 @@ RANK_SIZE, DEVICE_ID and starts ``python``, ``python3`` and ``pytest``, and any 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
@@ -16,9 +18,9 @@ from typing import Any, Callable, NamedTuple, NoReturn
 
 from migrator.api_support.env_vars import carries_over, look_up
 from migrator.data_folders import reports_yaml
+from migrator.findings.finding import Finding
 from migrator.language import N_, MessageError, _
-from migrator.launch.hosts import parse_hostfile, parse_hosts
-from migrator.launch.rank_table import RankTableError
+from migrator.launch.rank_table import RankTableError, parse_hostfile, parse_hosts
 from migrator.launch.script import NAME, rank_options
 from migrator.launch.shell_line import ShellLine, ShellLineError, split_line
 
@@ -32,6 +34,10 @@ _ONE_SIGN = re.compile("[\ue000-\uf8ff]\\Z")  # what the shell fills in, see she
 _OF_SHELL = re.compile("[\ue000-\uf8ff]")
 PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 PYTHON_FLAGS = ("-u", "-B", "-O")  # which change nothing of what is started
+_CODE = "NPU932"
+_LINE = re.compile(r"\b(horovodrun|mpirun|mpiexec(?:\.hydra)?)[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
+_STARTS_PYTHON = re.compile(r"\bpython|\.py\b|\bpytest\b")
+_OVER = {"horovodrun": "MPI or gloo"}
 
 
 class MpiLineError(MessageError):
@@ -325,3 +331,60 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
 def _options() -> dict[str, dict[str, Any]]:
     listed = reports_yaml("launcher/mpi_options.yaml")
     return {name: option for option in listed for name in option["names"]}
+
+
+def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
+    """A finding for each line that starts a Python program so; its advice has the lines to write.
+
+    Nothing is said where it starts a script of another framework, of the names in ``foreign``.
+    """
+    first, position = 1, 0
+    for found in _LINE.finditer(text):
+        first += text.count("\n", position, found.start())
+        position = found.start()
+        launcher = found[1]
+        line = re.sub(r"\\\r?\n\s*", " ", found.group())
+        for quote in "\"'":  # it may be in one: "bash -c 'mpirun …'", `["mpirun …"],`
+            if line.count(quote) % 2:
+                line = line[: line.rindex(quote)]
+        line = line.rstrip("\r \"'\\")
+        words = {word.rpartition("/")[2] for word in line.split()}
+        if not is_of_python(launcher, line) or not words.isdisjoint(foreign):
+            continue
+        last = first + found.group().count("\n")
+        advice = instead_of(line)[1]
+        yield Finding(_CODE, message_for(launcher), first, 1, last, 1, api=launcher, advice=advice)
+
+
+def is_of_python(launcher: str, line: str) -> bool:
+    """Whether a launcher's line starts Python."""
+    return launcher == "horovodrun" or _STARTS_PYTHON.search(line) is not None
+
+
+def message_for(launcher: str) -> str:
+    """The message on a launcher."""
+    said = N_("{launcher} starts the program over {launcher2}")
+    return _(said, launcher=launcher, launcher2=_OVER.get(launcher, "MPI"))
+
+
+def instead_of(line: str, starter: Starter | None = None) -> tuple[str, str]:
+    """The one command that starts what a line starts, and the advice that has all, or says why none is known.
+
+    The command is empty where there are several. ``starter`` starts it instead of the launcher's script, for
+    which nothing may be assumed.
+    """
+    try:
+        planned = plan_line(line, _unread, alone=True, starter=starter)
+    except (MpiLineError, RankTableError) as error:
+        form = _("bash run_distributed_npu.sh --nproc N -- …")
+        said = N_("Write the launcher's line: {form}; {error}")
+        return "", _(said, form=form if starter is None else "msrun --worker_num=N …", error=error)
+    if len(planned.commands) == 1:
+        (command,) = planned.commands
+        return command if starter or not planned.notes else "", f"Write: {command}"
+    parts = [f"on {host}: {command}" for (host, _), command in zip(planned.hosts, planned.commands)]
+    return "", "Write " + "; ".join(parts)
+
+
+def _unread(name: str) -> str:
+    raise MpiLineError('{name} is not read here: npumigrate launch mpi "mpirun …"', name=name)

@@ -110,7 +110,7 @@ def _launchers(data: bytes, text: str, foreign: Foreign) -> tuple[Finding, ...]:
     """The lines of a text that start programs of PyTorch over MPI."""
     if foreign is None or not any(mark in data for mark in _LAUNCHERS):
         return ()
-    from migrator.launch.launcher_lines import find_lines as launcher_lines  # few projects have them
+    from migrator.launch.mpi import find_lines as launcher_lines  # few projects have them
 
     return tuple(launcher_lines(text, foreign))
 

@@ -10,7 +10,7 @@ from typing import Callable
 import pytest
 
 from migrator.files.notebook import read_notebook
-from migrator.launch import launcher_lines
+from migrator.launch import mpi
 from migrator.launch.k8s import pods
 from migrator.matchers import other_files
 from tests.matchers.migrating import migrate
@@ -40,7 +40,7 @@ def test_a_device_beside_data_is_still_found() -> None:
 
 def test_many_lines_that_start_horovod() -> None:
     text = "horovodrun -np 2 python a.py\n" + "x" * 3_000 + "\n"
-    found = list(launcher_lines.find_lines(text * 3))
+    found = list(mpi.find_lines(text * 3))
     assert [each.line for each in found] == [1, 3, 5]
 
 
@@ -49,7 +49,7 @@ def test_a_long_line_of_mpi(word: str) -> None:
     def line(size: int) -> str:
         return f"mpirun -n 2 python a.py {word * (size | 1)}"
 
-    assert grows_evenly(lambda text: list(launcher_lines.find_lines(text)), line, _SIZE)
+    assert grows_evenly(lambda text: list(mpi.find_lines(text)), line, _SIZE)
 
 
 @pytest.mark.parametrize("make", _TEXTS.values(), ids=_TEXTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from migrator.launch.launcher_lines import find_lines
+from migrator.launch.mpi import find_lines
 from migrator.project.entry import candidate
 from migrator.project.frameworks import described, frameworks_in, of_project, other_framework, shown_framework
 

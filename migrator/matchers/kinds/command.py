@@ -86,8 +86,7 @@ class LineOptions(Options):
 def find_mpi_lines(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match]:
     """The commands that start ranks, with what to write where all of the line is understood."""
     # A file with one of these commands is rare, and so is what reads them.
-    from migrator.launch.launcher_lines import instead_of, is_of_python, message_for
-    from migrator.launch.mpi import LAUNCHERS, MSRUN
+    from migrator.launch.mpi import LAUNCHERS, MSRUN, instead_of, is_of_python, message_for
 
     index, in_shell = context.index, context.index.type in ("shell", "makefile")
     # What elsewhere starts PyTorch is found by the text: matchers/other_files.py.
