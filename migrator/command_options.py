@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 from migrator.data_folders import data_folder
 
-# An option that may be repeated. typer reads annotations at run time: for Python 3.9 it is not "... | None".
-Several = Optional[list[str]]
-Kind = Literal[
-    "choice", "codes", "flag", "ignores", "number", "overrides", "path", "paths", "patterns", "switch", "text"
-]
+Several = Optional[list[str]]  # of an option that may be repeated
+_OfLint = Literal["codes", "ignores", "overrides", "patterns", "switch"]
+Kind = Literal[_OfLint, "amount", "choice", "flag", "number", "path", "paths", "text", "texts"]
 
 
 class Option(NamedTuple):
     """An option of some commands, or an argument: ``spelled`` is empty then, and where it is only a key.
 
-    ``name`` is that of the parameter in the command's function, which has its type and default.
-    ``help`` is its line in ``--help``; its value is one of the ``choices``, or from
-    ``least`` to ``most``.
+    ``name`` is how the command's function knows it. ``help`` is its line in ``--help``; its value is of a
+    ``kind`` (a ``flag`` is given or not, a ``switch`` may also be said no to), one of the ``choices``, or
+    from ``least`` to ``most``; ``default`` where it is not given, unless it is ``required``.
 
-    The rest is about commands that argparse reads: the ``kind`` of a value (a ``flag`` is given or not, a
-    ``switch`` may also be said no to), the ``group`` in the help. Of lint ``name`` is also
+    The rest is about commands that argparse reads: the ``group`` in the help. Of lint ``name`` is also
     the key in a configuration, and ``key`` says what it is there: empty where there is none. ``set_by``:
     overrides may set it for some ``paths``, and an ``editor`` may in its settings.
     """
@@ -37,6 +34,8 @@ class Option(NamedTuple):
     least: Optional[float] = None
     most: Optional[float] = None
     kind: Kind = "text"
+    default: Any = None
+    required: bool = False
     choices: Sequence[str] = ()
     group: str = ""
     key: str = ""

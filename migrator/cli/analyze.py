@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
 from migrator.cli import options
 from migrator.cli.ending import INTERRUPTED, say, stop, summary_printed
+from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
-from migrator.command_options import Several, split
+from migrator.command_options import split
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -22,25 +23,7 @@ if TYPE_CHECKING:
 _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
-def analyze(
-    words: Several = None,
-    source: Optional[str] = None,
-    output: Optional[str] = None,
-    version: Optional[str] = None,
-    hardware: Optional[str] = None,
-    mode: Several = None,
-    api_files: Several = None,
-    deep: bool = False,
-    env_path: Several = None,
-    ignore: Several = None,
-    rules: Several = None,
-    exclude: Several = None,
-    overwrite: bool = False,
-    formats: Several = None,
-    jobs: Optional[int] = None,
-    quiet: bool = False,
-    verbose: bool = False,
-) -> None:
+def analyze(given: Given) -> None:
     """List APIs unsupported or partly supported on NPUs, and faster alternatives.
 
     Nothing is changed: the result is OUT/<name>_analysis, a folder of tables.
@@ -48,47 +31,39 @@ def analyze(
     Exit status: 0 done; 1 done, but some files could not be analysed; 2 usage error
     or nothing done; 130 interrupted.
     """
-    source = options.one_source(words or (), source)
-    options.refuse_missing({"SRC, or -i/--input": source, "-o/--output": output}, "npumigrate analyze")
-    options.check_common(quiet, verbose, hardware)
-    built = chosen_formats(formats)
-    modes = tuple(dict.fromkeys(split(mode))) if mode else _MODES[:1]
+    source = options.one_source(given.words or (), given.source)
+    options.refuse_missing({"SRC, or -i/--input": source, "-o/--output": given.output}, "npumigrate analyze")
+    options.check_common(given)
+    built = chosen_formats(given.formats)
+    modes = tuple(dict.fromkeys(split(given.mode))) if given.mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
         named = ", ".join(wrong) or _("without a name")
         stop("there is no mode {named}: choose one of {modes}", named=named, modes=", ".join(_MODES))
-    _check_together(modes, api_files, deep, env_path)
+    _check_together(given, modes)
 
     # From here on the work begins, and with it the imports that take their time.
     from migrator.analyze.run import Job
     from migrator.analyze.run import analyze as run
     from migrator.cli.next_commands import after_analysis
-    from migrator.core.settings import Settings
     from migrator.project.definitions import Definitions
 
-    bar = ProgressBar(shown=not quiet and not verbose)
-    place = Path(os.path.abspath(source or ""))
+    bar = ProgressBar(shown=not given.quiet and not given.verbose)
+    place = Path(os.path.abspath(source))
+    folder, found_in = place if place.is_dir() else place.parent, tuple(map(Path, given.env_path or ()))
     try:
-        settings = Settings(
-            version=options.torch_version(version, source, quiet),
-            hardware=hardware or "",
-            ignore=split(ignore),
-            rule_files=tuple(rules or ()),
-        )
+        settings = options.settings_of(given, source)
         job = Job(
-            Path(source or ""),
+            Path(source),
             settings,
             modes,
-            tuple(exclude or ()),
-            tuple(Path(file) for file in api_files or ()),
-            jobs,
-            Definitions(place if place.is_dir() else place.parent, tuple(map(Path, env_path or ())))
-            if deep
-            else None,
+            tuple(given.exclude or ()),
+            tuple(map(Path, given.api_files or ())),
+            given.jobs,
+            Definitions(folder, found_in) if given.deep else None,
         )
-        options.say_what_is_not_used(settings.rule_files)
-        with log_on_terminal(verbose), bar:
-            outcome = run(job, Path(output or ""), overwrite, bar)
+        with log_on_terminal(given.verbose), bar:
+            outcome = run(job, Path(given.output), given.overwrite, bar)
     except KeyboardInterrupt:
         stop("interrupted: no report was written", INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
@@ -98,8 +73,8 @@ def analyze(
     elif outcome.exit_code == INTERRUPTED:
         said = N_("interrupted after {done} of {total} Python files: the reports say of which")
         say(_(said, done=bar.done, total=bar.total))
-    files = write_reports(outcome.reports, built, rules) if built else []
-    if not quiet:
+    files = write_reports(outcome.reports, built, given.rules) if built else []
+    if not given.quiet:
         with summary_printed():
             said = N_("{source} for torch {version}: {modes}")
             head = _(said, source=source, version=settings.version, modes=", ".join(modes))
@@ -108,15 +83,15 @@ def analyze(
     raise typer.Exit(outcome.exit_code)
 
 
-def _check_together(modes: tuple[str, ...], api_files: Several, deep: bool, env_path: Several) -> None:
+def _check_together(given: Given, modes: tuple[str, ...]) -> None:
     """Refuse an option that would do nothing."""
-    if api_files and "torch_apis" not in modes:
+    if given.api_files and "torch_apis" not in modes:
         stop("--api-files needs the mode torch_apis: -m {value}", value=",".join((*modes, "torch_apis")))
-    if deep and modes == ("third_party",):
+    if given.deep and modes == ("third_party",):
         stop("--deep has no effect in the mode third_party")
-    if env_path and not deep:
+    if given.env_path and not given.deep:
         stop("--env-path needs --deep")
-    for path in env_path or ():
+    for path in given.env_path or ():
         if not os.path.isdir(path):
             stop("--env-path {path}: there is no such folder", path=path)
 

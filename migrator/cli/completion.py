@@ -7,18 +7,18 @@ The scripts hand over the words of the line, and get one candidate a line. They 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Optional
 
 import typer
 
-from migrator.cli.ending import DONE, stop
+from migrator.cli.ending import stop
+from migrator.cli.options import Given
 from migrator.command_options import every_option, options_of
 from migrator.data_folders import data_folder
 
 _SHELLS = ("bash", "zsh", "fish")  # each has a script in reports/completion
 
 
-def completion(shell: str, words: Optional[list[str]] = None) -> None:
+def completion(given: Given) -> None:
     """Print the script that lets a shell complete commands, options and their values.
 
     \b
@@ -26,14 +26,14 @@ def completion(shell: str, words: Optional[list[str]] = None) -> None:
     zsh:   npumigrate completion zsh >> ~/.zshrc
     fish:  npumigrate completion fish > ~/.config/fish/completions/npumigrate.fish
     """
+    shell = given.shell
     if shell == "words":
-        for word in candidates(list(words or [""])):
+        for word in candidates(given.words or [""]):
             typer.echo(word)
     elif shell in _SHELLS:
         typer.echo((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), nl=False)
     else:
         stop(f"there is no shell {shell!r} here: choose one of {', '.join(_SHELLS)}")
-    raise typer.Exit(DONE)
 
 
 def candidates(words: list[str]) -> list[str]:

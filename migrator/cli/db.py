@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Optional
 
 import typer
 
 from migrator.cli.ending import PROBLEMS, print_json, say, wrapped
 from migrator.cli.next_commands import say_next
-from migrator.cli.options import described
+from migrator.cli.options import Given, described
 from migrator.language import N_, _
 
 _ABOUT = {
@@ -32,7 +31,7 @@ db = typer.Typer(
 
 @db.command()
 @described("db diff")
-def diff(older: str, newer: str, as_json: bool = False) -> None:
+def diff(given: Given) -> None:
     """Show what differs between two torch versions: names, kernels, the documents' word.
 
     A change in the documents is marked with ? where the two versions' documents are of
@@ -42,10 +41,10 @@ def diff(older: str, newer: str, as_json: bool = False) -> None:
 
     from migrator.api_support.difference import between, caveats, pair
 
-    first, second = pair((older, newer))
+    first, second = pair((given.older, given.newer))
     changes = between(first, second)
     notes = caveats(first, second)
-    if as_json:
+    if given.as_json:
         content = {
             "from": {"torch": first.text, "torch_npu": first.torch_npu},
             "to": {"torch": second.text, "torch_npu": second.torch_npu},
@@ -86,7 +85,7 @@ def diff(older: str, newer: str, as_json: bool = False) -> None:
 
 @db.command()
 @described("db releases")
-def releases(version: Optional[str] = None, as_json: bool = False) -> None:
+def releases(given: Given) -> None:
     """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
     What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
@@ -95,12 +94,12 @@ def releases(version: Optional[str] = None, as_json: bool = False) -> None:
 
     from migrator.api_support.companions import of_torch, release_sets
 
-    found = of_torch(version) if version else release_sets()
+    found = of_torch(given.version) if given.version else release_sets()
     if not found:
         said = N_("no release of torch_npu is known for torch {version} (npumigrate db releases shows all)")
-        say(_(said, version=version))
+        say(_(said, version=given.version))
         raise typer.Exit(PROBLEMS)
-    if as_json:
+    if given.as_json:
         print_json([asdict(one) for one in found])
         return
     rows = [("torch_npu", "torch", "Python", "torchvision", "torchaudio", "CANN", "apex")]

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
+from migrator.cli.options import Given, refuse_together
 from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.doctor.checks import Findings
 
 
-def doctor(
-    python: Optional[Path] = None,
-    root: Optional[Path] = None,
-    as_json: bool = False,
-    brief: bool = False,
-) -> None:
+def doctor(given: Given) -> None:
     """Check whether this machine can run programs on NPUs, and say what to do.
 
     Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
@@ -35,21 +31,21 @@ def doctor(
 
     if not hasattr(os, "getuid"):
         stop("doctor looks at machines with Linux")
-    if as_json and brief:
-        stop("--json and --brief exclude each other")
+    refuse_together({"--json": given.as_json, "--brief": given.brief}, ("--json", "--brief"))
+    root = given.root
     if root is not None and not root.is_dir():
         stop("--root: no such folder: {root}", root=root)
     machine = this_machine(root or Path("/"))
     packages = None if root else running_python()
-    if python is not None:
+    if given.python is not None:
         try:
-            packages = python_at(python)
+            packages = python_at(given.python)
         except ValueError as error:
             stop(f"--python: {error}")
     findings = examine(machine, packages)
-    if as_json:
+    if given.as_json:
         print_json(_content(findings))
-    elif brief:
+    elif given.brief:
         for fault in findings.errors[:1]:
             typer.echo(fault.line())
     else:

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Container
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
-from migrator.command_options import Several
+from migrator.cli.options import Given
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def emulate(
-    command: Several = None,
-    devices: int = 8,
-    soc: str = "Ascend910B2",
-    memory: str = "64GiB",
-    report: Optional[Path] = None,
-    cpu_random: bool = False,
-    versions: bool = False,
-    strict: bool = False,
-) -> None:
+def emulate(given: Given) -> None:
     """Run a program, and all that it starts, on emulated Ascend NPUs.
 
     The installed torch_npu works as on an NPU, over an emulated CANN; numbers and speed
@@ -39,19 +30,19 @@ def emulate(
     Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
     """
-    if versions:
+    if given.versions:
         _show_versions()
         return
-    if not command:
+    if not given.command:
         _show_installed()
         return
     from migrator.emulator.launch import Machine, environment, find, run
 
-    folder = None if report is None else report.absolute()
+    command, soc = given.command, checked_soc(given.soc)
+    folder = None if given.report is None else given.report.absolute()
     project = None if folder is None else Path.cwd()
-    machine = Machine(
-        devices, checked_soc(soc), size(memory), folder, cpu_random, insight=project, strict=strict
-    )
+    rest = {"insight": project, "strict": given.strict}
+    machine = Machine(given.devices, soc, size(given.memory), folder, given.cpu_random, **rest)
     old = {path.name for path in folder.iterdir()} if folder is not None and folder.is_dir() else set()
     installed, built = prepare()
     env = environment(machine, built, installed, os.environ)

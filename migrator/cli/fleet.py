@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Callable
 
 import typer
 
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
-from migrator.command_options import Several
+from migrator.cli.options import Given
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -21,20 +21,7 @@ if TYPE_CHECKING:
 _COMMANDS = ("migrate", "analyze", "lint")
 
 
-def fleet(
-    repositories: Optional[Path] = None,
-    output: Optional[Path] = None,
-    command: str = "migrate",
-    version: Optional[str] = None,
-    scheduler: Optional[str] = None,
-    jobs: Optional[int] = None,
-    timeout: float = 900.0,
-    memory: str = "4GiB",
-    retries: int = 1,
-    index_url: Optional[str] = None,
-    rules: Several = None,
-    quiet: bool = False,
-) -> None:
+def fleet(given: Given) -> None:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
 
     Finished repositories are never done again: start the same line once more to go on. OUT gets
@@ -42,7 +29,8 @@ def fleet(
 
     Exit status: 0 all examined; 1 some could not be; 2 usage error; 130 interrupted.
     """
-    if repositories is None or output is None:
+    output, command = given.output, given.command
+    if given.repositories is None or output is None:
         stop("name a list and a folder: npumigrate fleet REPOS.txt -o OUT")
     if command not in _COMMANDS:
         stop("--do {command}: choose one of {commands}", command=command, commands=", ".join(_COMMANDS))
@@ -64,27 +52,29 @@ def fleet(
     from migrator.run.processes import processors
 
     try:
-        listed = read_list(repositories)
-        torch = resolve(version).text if version else ""
+        listed = read_list(given.repositories)
+        torch = resolve(given.version).text if given.version else ""
         output.mkdir(parents=True, exist_ok=True)
         task = Task(
-            command,  # type: ignore[arg-type]
+            command,
             torch,
             str(output.resolve()),
-            timeout,
-            size(memory),
-            index_url or os.environ.get("PIP_INDEX_URL", ""),
-            tuple(os.path.abspath(file) for file in rules or ()),
-            digest(tool_digest().encode(), *(Path(file).read_bytes() for file in rules or ())).hex(),
+            given.timeout,
+            size(given.memory),
+            given.index_url or os.environ.get("PIP_INDEX_URL", ""),
+            tuple(os.path.abspath(file) for file in given.rules or ()),
+            digest(tool_digest().encode(), *(Path(file).read_bytes() for file in given.rules or ())).hex(),
         )
 
         def link(address: str) -> None:
-            if address and not quiet:  # Dask shows its work where its package bokeh is installed
+            if address and not given.quiet:  # Dask shows its work where its package bokeh is installed
                 say(_("Dask's dashboard: {address}", address=address))
 
-        with _progress(len(listed), quiet) as tell:
-            outcomes = examine_all(listed, task, scheduler, jobs or processors(), retries, tell, link)
-        _report(output, task, outcomes, quiet)
+        with _progress(len(listed), given.quiet) as tell:
+            outcomes = examine_all(
+                listed, task, given.scheduler, given.jobs or processors(), given.retries, tell, link
+            )
+        _report(output, task, outcomes, given.quiet)
     except OSError as error:
         stop(str(error))
     raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import socket
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
 from migrator.cli.ending import PROBLEMS, note, stop, wrapped
-from migrator.cli.launch_files import find_script, find_start, give, text_of, write_all
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.options import described
+from migrator.cli.options import Given, described
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.launch.k8s.jobs import Description
     from migrator.launch.rank_table import Host
-    from migrator.launch.target import Launch
+    from migrator.launch.target import Launch, Start
 
 launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
 rank_table = typer.Typer(rich_markup_mode=None)
@@ -26,30 +28,7 @@ launch.add_typer(rank_table, name="rank-table")
 
 @launch.command()
 @described("launch k8s")
-def k8s(
-    context: typer.Context,
-    command: Optional[list[str]] = None,
-    manifest: Optional[Path] = None,
-    job: Optional[Path] = None,
-    kind: Optional[str] = None,
-    name: Optional[str] = None,
-    namespace: Optional[str] = None,
-    workers: Optional[str] = None,
-    npus: Optional[str] = None,
-    image: Optional[str] = None,
-    cpu: Optional[str] = None,
-    memory: Optional[str] = None,
-    volumes: Optional[list[str]] = None,
-    variables: Optional[list[str]] = None,
-    folder: Optional[str] = None,
-    queue: Optional[str] = None,
-    scheduler: Optional[str] = None,
-    hardware: Optional[str] = None,
-    platform: Optional[str] = None,
-    accelerator_type: Optional[str] = None,
-    resource: Optional[str] = None,
-    output: Optional[Path] = None,
-) -> None:
+def k8s(given: Given) -> None:
     """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
 
     The manifest is a Kubeflow PyTorchJob or a Volcano Job. What was assumed,
@@ -59,13 +38,13 @@ def k8s(
     from migrator.files.errors import harmless
     from migrator.launch.k8s.jobs import FIELDS
 
-    given = {name: context.params[name] for name in FIELDS if context.params[name]}
-    found = _converted(manifest, given, job) if manifest else _generate(given, job)
+    fields = {name: value for name in FIELDS if (value := getattr(given, name))}
+    found = _converted(given.manifest, fields, given.job) if given.manifest else _generate(fields, given.job)
     for line in found.notes:
         note(harmless(line))
-    give(found.text, output)
-    if output:
-        say_next(f"kubectl apply -f {shell_word(str(output))}")
+    give(found.text, given.output)
+    if given.output:
+        say_next(f"kubectl apply -f {shell_word(str(given.output))}")
 
 
 def _converted(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
@@ -106,30 +85,19 @@ def _described(given: dict[str, Any], start: Description | None) -> Description:
 
 @launch.command()
 @described("launch modelarts")
-def modelarts(
-    folder: Path,
-    main: Optional[str] = None,
-    inputs: Optional[list[str]] = None,
-    outputs: Optional[list[str]] = None,
-    overwrite: bool = False,
-) -> None:
+def modelarts(given: Given) -> None:
     """Make a boot file for ModelArts that starts the training script as torch wants it.
 
     What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
     or nothing written.
     """
     from migrator.files.errors import shown
-    from migrator.launch.modelarts import (
-        boot_file,
-        parse_input,
-        parse_output,
-        reads_init_method,
-    )
+    from migrator.launch.modelarts import boot_file, parse_input, parse_output, reads_init_method
 
-    pairs = tuple(map(parse_input, inputs or [])), tuple(map(parse_output, outputs or []))
-    start, text, notes = find_start(folder, main)
+    pairs = tuple(map(parse_input, given.inputs or ())), tuple(map(parse_output, given.outputs or ()))
+    start, text, notes = find_start(given.folder, given.main)
     made = boot_file(start, *pairs)
-    write_all(folder, made, overwrite)
+    write_all(given.folder, made, given.overwrite)
     ranks = start.way.ranks if start.way else ""
     if ranks == "program":
         notes.append(
@@ -150,28 +118,30 @@ def modelarts(
                 entry=shown(start.entry),
             )
         )
-    for line in (*notes, *made.notes):
-        note(f"assumed: {line}")
-    for name in made.files:
-        typer.echo(shown(folder / name))
-    say_next(f"npumigrate verify {shell_word(str(folder))}")
+    _show_written(given.folder, made, (*notes, *made.notes))
+    say_next(f"npumigrate verify {shell_word(str(given.folder))}")
 
 
 @launch.command()
 @described("launch mindspore")
-def mindspore(folder: Path, main: Optional[str] = None, overwrite: bool = False) -> None:
+def mindspore(given: Given) -> None:
     """Make a script that starts a program of MindSpore by msrun or a rank table.
 
     What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
     or nothing written.
     """
-    from migrator.files.errors import shown
     from migrator.launch.script import mindspore_script
 
-    entry, _, notes = find_script(folder, main, "mindspore")
+    entry, _, notes = find_script(given.folder, given.main, "mindspore")
     made = mindspore_script(entry)
-    write_all(folder, made, overwrite)
-    for line in notes:
+    write_all(given.folder, made, given.overwrite)
+    _show_written(given.folder, made, notes)
+
+
+def _show_written(folder: Path, made: Launch, assumed: Iterable[str]) -> None:
+    from migrator.files.errors import shown
+
+    for line in assumed:
         note(f"assumed: {line}")
     for name in made.files:
         typer.echo(shown(folder / name))
@@ -179,29 +149,29 @@ def mindspore(folder: Path, main: Optional[str] = None, overwrite: bool = False)
 
 @rank_table.callback(invoke_without_command=True)
 @described("launch rank-table")
-def make(
-    context: typer.Context,
-    hosts: Optional[str] = None,
-    hostfile: Optional[Path] = None,
-    hccn: Optional[list[str]] = None,
-    devices: Optional[str] = None,
-    form: str = "current",
-    output: Optional[Path] = None,
-) -> None:
+def make(given: Given) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
     What was assumed is said on the standard error. Exit status: 0 done; 1 check
     found problems; 2 usage error or unreadable input.
     """
-    if context.invoked_subcommand:
+    if given.context.invoked_subcommand:
         return
-    from migrator.launch.rank_table import build, dump
+    from migrator.launch.rank_table import build
 
-    described = _hosts(hosts, hostfile, hccn or [], _numbers(devices))
+    described = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
     for line in _assumptions(described):
         note(f"assumed: {line}")
-    give(dump(build(described), form), output)
-    _say_check(output)
+    _give_table(build(described), given.output, given.form)
+
+
+def _give_table(table: Any, output: Optional[Path], form: str = "current") -> None:
+    """Print a rank table; where it goes to a file, say how to check it."""
+    from migrator.launch.rank_table import dump
+
+    give(dump(table, form), output)
+    if output:
+        say_next(f"npumigrate launch rank-table check {shell_word(str(output))}")
 
 
 def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: list[int]) -> list[Host]:
@@ -267,11 +237,11 @@ def _assumptions(hosts: list[Host]) -> list[str]:
 
 @rank_table.command()
 @described("launch rank-table check")
-def check(file: Path) -> None:
+def check(given: Given) -> None:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
     from migrator.launch.rank_table import RankTableError, form_of, problems, read
 
-    content = _content(file)
+    file, content = given.file, _content(given.file)
     try:
         found = list(problems(content))
         if not found:
@@ -289,21 +259,20 @@ def check(file: Path) -> None:
 
 @rank_table.command()
 @described("launch rank-table convert")
-def convert(file: Path, form: str = "current", output: Optional[Path] = None) -> None:
+def convert(given: Given) -> None:
     """Write a rank table in the other format."""
-    from migrator.launch.rank_table import RankTableError, dump, read
+    from migrator.launch.rank_table import RankTableError, read
 
     try:
-        servers = read(_content(file))
+        servers = read(_content(given.file))
     except RankTableError as error:
-        stop(f"{file}: {error}")
-    give(dump(servers, form), output)
-    _say_check(output)
+        stop(f"{given.file}: {error}")
+    _give_table(servers, given.output, given.form)
 
 
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 @described("launch mpi")
-def mpi(line: list[str], table: Optional[Path] = None) -> None:
+def mpi(given: Given) -> None:
     """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
 
     Prints the command for each host; what was assumed and left out is said on
@@ -311,12 +280,13 @@ def mpi(line: list[str], table: Optional[Path] = None) -> None:
     """
     from migrator.files.errors import harmless
     from migrator.launch.mpi import MpiLineError, plan, plan_line
-    from migrator.launch.rank_table import Host, build, dump
+    from migrator.launch.rank_table import Host, build
     from migrator.project.frameworks import other_framework, why_not_started
 
     read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
+    line = given.line
     found = plan_line(line[0], read) if len(line) == 1 else plan(line, read)
-    if table and not all(count for host, count in found.hosts):
+    if given.table and not all(count for host, count in found.hosts):
         raise MpiLineError("--rank-table needs a number of ranks, not a shell variable")
     framework = other_framework(read(found.entry)) if Path(found.entry).is_file() else ""
     if framework:
@@ -325,15 +295,8 @@ def mpi(line: list[str], table: Optional[Path] = None) -> None:
         note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):
         typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
-    if table:
-        give(dump(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts])), table)
-        _say_check(table)
-
-
-def _say_check(written: Optional[Path]) -> None:
-    """What comes after a rank table that was written to a file."""
-    if written:
-        say_next(f"npumigrate launch rank-table check {shell_word(str(written))}")
+    if given.table:
+        _give_table(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts]), given.table)
 
 
 def _content(file: Path) -> Any:
@@ -343,3 +306,108 @@ def _content(file: Path) -> Any:
         return parse(text_of(file))
     except RankTableError as error:
         stop(f"{file} {error}")
+
+
+def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
+    """The text of a file with its newlines as they are; stop where there is none."""
+    from migrator.files.errors import Unreadable
+    from migrator.files.source import read_settings
+
+    try:
+        return read_settings(file).decode(encoding)
+    except Unreadable as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError):
+            stop("{file} cannot be read: {strerror}", file=file, strerror=cause.strerror)
+        stop(f"{file} {error}")
+    except UnicodeDecodeError:
+        stop("{file} cannot be read: it is not UTF-8", file=file)
+
+
+def give(text: str, output: Path | None) -> None:
+    """Print a text, or put it in its file by one rename."""
+    if output is None:
+        typer.echo(text.encode("utf-8"), nl=False)
+        return
+    from migrator.files.replacing import replace_file
+
+    replace_file(output, text.encode("utf-8"))
+
+
+def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
+    """Write a target's files, each by one rename; none where one of them is there and may not be replaced.
+
+    Raises ResultExists for that, and CannotWrite.
+    """
+    from migrator.files.errors import CannotWrite, ResultExists, cannot_write, shown
+    from migrator.files.replacing import refuse_link, replace_file
+
+    for name in launch.files:
+        if os.path.lexists(folder / name) and not overwrite:
+            raise ResultExists("{folder} exists: replace it with --overwrite", folder=shown(folder / name))
+        if os.path.islink((folder / name).parent) and (folder / name).parent != folder:
+            raise CannotWrite(
+                "{parent} is a link where the files belong: rename it", parent=shown((folder / name).parent)
+            )
+        refuse_link(folder / name, folder)
+    for path in {(folder / name).parent for name in launch.files}:
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(error, path) from error
+    for name, text in launch.files.items():
+        replace_file(folder / name, text.encode("utf-8"), folder)
+
+
+def find_script(folder: Path, main: str | None, framework: str = "torch") -> tuple[str, str, list[str]]:
+    """The script to start in a migrated project, its text, and what was assumed of it.
+
+    It is ``main``, or the likeliest one of the framework. Raises SourceError where there is none.
+    """
+    from migrator.files.discover import discover
+    from migrator.files.errors import SourceError, shown
+    from migrator.files.source import read, text_below
+    from migrator.launch.add import place_of, refuse_other_framework
+    from migrator.project.entry import candidate, ranked
+
+    if not folder.is_dir():
+        raise SourceError(
+            "{folder} is not a folder: give the folder of the migrated project with -o", folder=shown(folder)
+        )
+    names = [found.name for found in discover(folder) if found.kind == "python"]
+    notes = []
+    if main:
+        entry = place_of(folder, main)
+    else:
+        texts = ((name, text_below(folder, name)) for name in names)
+        candidates = (candidate(name, text, framework) for name, text in texts if text is not None)
+        likely = ranked(filter(None, candidates))
+        if not likely:
+            raise SourceError(
+                "no training script was found in {folder}: give it with -m FILE", folder=shown(folder)
+            )
+        entry = likely[0].name
+        others = (
+            _("; {likely} more are possible (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+        )
+        notes.append(_("{entry} is the training script{others}", entry=shown(entry), others=others))
+    text = read(folder / entry, entry).text
+    refuse_other_framework(entry, text, framework)
+    return entry, text, notes
+
+
+def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
+    """What to start in a migrated project, the script's text, and what was assumed of them.
+
+    The script is ``main``, or the likeliest one. Raises SourceError where there is none.
+    """
+    from migrator.files.source import text_below
+    from migrator.launch.target import start_of
+    from migrator.project.entry import has_relative_imports
+    from migrator.project.start_ways import start_ways
+
+    entry, text, notes = find_script(folder, main)
+    relative = has_relative_imports(text)
+    ways = start_ways([entry], partial(text_below, folder), mended=False)
+    start = start_of(entry, relative, lambda name: (folder / name).is_file(), ways)
+    return start, text, notes

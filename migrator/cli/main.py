@@ -15,7 +15,7 @@ import typer
 
 from migrator import __version__
 from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
-from migrator.cli.options import described
+from migrator.cli.options import Given, described
 from migrator.language import language
 
 # What the list of all commands says of those that read their options themselves.
@@ -35,17 +35,17 @@ _FRAME_OPTIONS = ("-h", "--help", "-V")
 _HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rule", "db", "completion")
 
 
-def frame(show_version: bool = False, lang: Optional[str] = None) -> None:
+def frame(given: Given) -> None:
     """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
 
     Without a command it migrates: npumigrate SRC -o OUT -v 2.6
     """
-    if show_version:
-        version()
+    if given.show_version:
+        version(given)
         raise typer.Exit(DONE)
 
 
-def version() -> None:
+def version(_given: Given) -> None:
     """Show the version of npumigrate."""
     typer.echo(f"npumigrate {__version__}")
 

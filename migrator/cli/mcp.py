@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Optional
 
 from migrator.cli.ending import stop
-from migrator.command_options import Several
+from migrator.cli.options import Given
 from migrator.language import english_for_programs
 
 
-def mcp(
-    workspace: Optional[Path] = None,
-    allow_verify: bool = False,
-    timeout: float = 120.0,
-    rules: Several = None,
-) -> None:
+def mcp(given: Given) -> None:
     """Start a Model Context Protocol server, for agents: APIs, lint, rules, the diff of a migration.
 
     It speaks over the standard streams and changes nothing.
 
     Exit status: 0 the client ended it; 2 usage error, or the package mcp is not installed.
     """
-    folder = Path(os.path.realpath(workspace or Path.cwd()))
+    folder = Path(os.path.realpath(given.workspace or Path.cwd()))
     if not folder.is_dir():
-        stop("no such folder: {workspace}", workspace=workspace)
-    if workspace is None and folder == Path(folder.anchor):
+        stop("no such folder: {workspace}", workspace=given.workspace)
+    if given.workspace is None and folder == Path(folder.anchor):
         stop("the current folder is the root of this machine: name the workspace, npumigrate mcp FOLDER")
-    packs = [os.path.abspath(file) for file in rules or ()]
+    packs = [os.path.abspath(file) for file in given.rules or ()]
     try:
         import mcp.server  # noqa: F401
     except ModuleNotFoundError as error:
@@ -38,4 +32,4 @@ def mcp(
     english_for_programs()  # what follows is for agents
     from migrator.mcp.serve import serve
 
-    serve(folder, timeout, packs, allow_verify)
+    serve(folder, given.timeout, packs, given.allow_verify)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
 from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop, summary_printed
+from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
-from migrator.command_options import Several, split
+from migrator.command_options import split
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 # This word behind SRC means --distributed.
 _DISTRIBUTED = "distributed"
+_EXCLUDING = (
+    ("--distributed", "--mode transfer"),
+    ("--replace-unsupported", "--safe-only"),
+    ("--replace-unsupported", "--mode transfer"),
+    ("--keep-cuda", "--distributed"),
+    ("--keep-cuda", "--mode transfer"),
+    ("--keep-cuda", "--replace-unsupported"),
+)
 # Options of pytorch_gpu2npu.sh that have another name here, or that nothing needs; their sources are in
 # docs/from_pytorch_gpu2npu.md.
 _RENAMED = {"--rule": "--rules", "--target_model": "--target-model"}
@@ -35,34 +44,7 @@ _ELSEWHERE = {
 }
 
 
-def migrate(
-    words: Several = None,
-    source: Optional[str] = None,
-    output: Optional[str] = None,
-    version: Optional[str] = None,
-    hardware: Optional[str] = None,
-    select: Several = None,
-    extend_select: Several = None,
-    ignore: Several = None,
-    safe_only: bool = False,
-    docs: bool = False,
-    show_left_alone: bool = False,
-    rules: Several = None,
-    exclude: Several = None,
-    main: Optional[str] = None,
-    distributed: bool = False,
-    target_model: str = "",
-    overwrite: bool = False,
-    diff: bool = False,
-    mode: str = "rewrite",
-    replace_unsupported: bool = False,
-    specify_device: bool = False,
-    keep_cuda: bool = False,
-    formats: Several = None,
-    jobs: Optional[int] = None,
-    quiet: bool = False,
-    verbose: bool = False,
-) -> None:
+def migrate(given: Given) -> None:
     """Migrate a project for Ascend NPUs.
 
     SRC stays as it is; the result is OUT/<name>_msft, with reports in its folder
@@ -71,81 +53,77 @@ def migrate(
     Exit status: 0 done; 1 done, but some files could not be processed; 2 usage error
     or nothing done; 130 interrupted.
     """
-    words = list(words or ())
+    words = list(given.words or ())
+    distributed = given.distributed or _DISTRIBUTED in words
     if _DISTRIBUTED in words:
         words.remove(_DISTRIBUTED)
-        distributed = True
-    source = options.one_source(words, source)
+    source = options.one_source(words, given.source)
     needed = {"SRC, or -i/--input": source}
-    if not diff:
-        needed["-o/--output"] = output
+    if not given.diff:
+        needed["-o/--output"] = given.output
     options.refuse_missing(needed, "npumigrate")
-    if target_model and not distributed:
+    if given.target_model and not distributed:
         stop("-t/--target-model needs --distributed")
-    if distributed and mode == "transfer":
-        stop("--distributed and --mode transfer exclude each other")
-    if replace_unsupported and (safe_only or mode == "transfer"):
-        other = "--safe-only" if safe_only else "--mode transfer"
-        stop("--replace-unsupported and {other} exclude each other", other=other)
-    others = {
-        "--distributed": distributed,
-        "--mode transfer": mode == "transfer",
-        "--replace-unsupported": replace_unsupported,
-    }
-    if keep_cuda and (other := next((name for name, given in others.items() if given), "")):
-        stop("--keep-cuda and {other} exclude each other", other=other)
-    options.check_common(quiet, verbose, hardware)
-    built = chosen_formats(formats)
-    if built and diff:
+    transfer = given.mode == "transfer"
+    options.refuse_together(
+        {
+            "--distributed": distributed,
+            "--mode transfer": transfer,
+            "--replace-unsupported": given.replace_unsupported,
+            "--safe-only": given.safe_only,
+            "--keep-cuda": given.keep_cuda,
+        },
+        *_EXCLUDING,
+    )
+    options.check_common(given)
+    built = chosen_formats(given.formats)
+    if built and given.diff:
         stop("--format needs a result: --diff writes none")
 
     # From here on the work begins, and with it the imports that take their time.
-    from migrator.core.settings import Settings
     from migrator.migrate.run import LEFT_ALONE, REPLACED, Plan, preview
     from migrator.migrate.run import migrate as run
 
     # A bar and a diff on one terminal would run into each other.
-    bar = ProgressBar(shown=not quiet and not verbose and not (diff and sys.stdout.isatty()))
+    silent = given.quiet or given.verbose or (given.diff and sys.stdout.isatty())
+    bar = ProgressBar(shown=not silent)
     try:
-        settings = Settings(
-            version=options.torch_version(version, source, quiet),
-            hardware=hardware or "",
-            select=(split(select) or ("ALL",))
-            + split(extend_select)
-            + (LEFT_ALONE if show_left_alone else ())
-            + (REPLACED if replace_unsupported else ()),
-            ignore=split(ignore),
-            rule_files=tuple(rules or ()),
-            transfer=mode == "transfer",
-            keep_cuda=keep_cuda,
-            specify_device=specify_device,
+        settings = options.settings_of(
+            given,
+            source,
+            select=(split(given.select) or ("ALL",))
+            + split(given.extend_select)
+            + (LEFT_ALONE if given.show_left_alone else ())
+            + (REPLACED if given.replace_unsupported else ()),
+            transfer=transfer,
+            keep_cuda=given.keep_cuda,
+            specify_device=given.specify_device,
         )
         plan = Plan(
-            Path(source or ""),
+            Path(source),
             settings,
-            tuple(exclude or ()),
-            jobs,
-            main,
+            tuple(given.exclude or ()),
+            given.jobs,
+            given.main,
             distributed,
-            target_model,
-            safe_only,
-            docs,
-            replace_unsupported,
+            given.target_model,
+            given.safe_only,
+            given.docs,
+            given.replace_unsupported,
         )
-        options.say_what_is_not_used(settings.rule_files)
-        with log_on_terminal(verbose), bar:
-            if diff:
+        with log_on_terminal(given.verbose), bar:
+            if given.diff:
                 outcome = preview(plan, _print_bytes, bar)
             else:
-                outcome = run(plan, Path(output or ""), overwrite, bar)
+                outcome = run(plan, Path(given.output), given.overwrite, bar)
     except KeyboardInterrupt:
         said = _("interrupted")
         if bar.total:
             said += _(" after {done} of {total} Python files", done=bar.done, total=bar.total)
-        what = _("the diff is not complete") if diff else _("no result was written")
+        what = _("the diff is not complete") if given.diff else _("no result was written")
         stop(f"{said}: {what}", INTERRUPTED)
-    files = write_reports(outcome.result, built, rules) if outcome.result and built else []
-    if not quiet:
+    files = write_reports(outcome.result, built, given.rules) if outcome.result and built else []
+    if not given.quiet:
         _show(outcome, plan, files)
     raise typer.Exit(outcome.exit_code)
 

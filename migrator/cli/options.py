@@ -2,66 +2,78 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import wraps
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Callable, Optional
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
 from migrator.cli.ending import say, stop
-from migrator.command_options import Option, options_of
+from migrator.command_options import Option, options_of, split
 from migrator.language import N_, _
 
+if TYPE_CHECKING:
+    from migrator.core.settings import Settings
 
-def described(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Tell typer of the options of a command what ``reports/options.json`` has.
 
-    The function's own parameters have their types and defaults.
+class Given(SimpleNamespace):
+    """What was given to a command: the values of its options, by their names in the table."""
+
+
+def described(command: str) -> Callable[[Callable[[Given], None]], Callable[..., None]]:
+    """Make of a function of what was given one with parameters that typer reads: those of a command.
+
+    ``reports/options.json`` has them. The ``context`` is typer's.
     """
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        rows = {option.name: option for option in options_of(command)}
-        signature = inspect.signature(function)
-        parameters = [
-            each.replace(default=_told(rows[each.name], each.default)) if each.name in rows else each
-            for each in signature.parameters.values()
-        ]
+    def decorate(function: Callable[[Given], None]) -> Callable[..., None]:
+        def called(**given: Any) -> None:
+            function(Given(**{name: getattr(each, "value", each) for name, each in given.items()}))
 
-        @wraps(function)
-        def told(**given: Any) -> None:
-            function(**{name: getattr(each, "value", each) for name, each in given.items()})
-
-        # typer knows choices as the values of an Enum; the function gets these as strings.
-        kinds = {
-            row.name: Enum(row.name, [(each, each) for each in row.choices], type=str)
-            for row in rows.values()
-            if row.choices
-        }
-        told.__annotations__ = {**function.__annotations__, **kinds}
-        told.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return told
+        rows = options_of(command)
+        kinds = {row.name: _type(row) for row in rows}
+        parameters = [Parameter(row.name, _KEYWORD, default=_parameter(row)) for row in rows]
+        called.__name__, called.__doc__ = function.__name__, function.__doc__
+        called.__annotations__ = {"context": typer.Context, **kinds}
+        called.__signature__ = Signature(  # type: ignore[attr-defined]
+            [Parameter("context", _KEYWORD), *parameters]
+        )
+        return called
 
     return decorate
 
 
-def _told(option: Option, default: Any) -> Any:
-    default = ... if default is inspect.Parameter.empty else default
+_KEYWORD = Parameter.KEYWORD_ONLY
+_TYPES: dict[str, Any] = {"flag": bool, "number": int, "amount": float, "path": Path, "paths": list[Path]}
+_TYPES |= {"text": str, "texts": list[str]}
+
+
+def _type(option: Option) -> Any:
+    """The type that typer makes of a value; it knows choices as those of an Enum."""
+    if option.choices:
+        return Enum(option.name, [(each, each) for each in option.choices], type=str)
+    return _TYPES[option.kind]
+
+
+def _parameter(option: Option) -> Any:
+    default = bool(option.default) if option.kind == "flag" else option.default
+    default = ... if option.required else default
     about: dict[str, Any] = {"metavar": option.metavar or None, "min": option.least, "max": option.most}
     if option.spelled:
         return typer.Option(default, *option.spelled.split(), help=option.help, **about)
     return typer.Argument(default, help=option.help or None, hidden=not option.help, **about)
 
 
-def one_source(words: Sequence[str], given: Optional[str]) -> Optional[str]:
+def one_source(words: Sequence[str], given: Optional[str]) -> str:
     """The input, which may be said as a word or with ``--input``; stops where it is said twice."""
     said = [*words, *([given] if given is not None else [])]
     if len(said) > 1:
         stop("more than one input: {said}", said=", ".join(said))
-    return said[0] if said else None
+    return said[0] if said else ""
 
 
 def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
@@ -72,40 +84,48 @@ def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
         stop(said, missing=", ".join(missing), command=command)
 
 
-def torch_version(given: Optional[str], source: Optional[str], quiet: bool) -> str:
-    """The known torch version that the user names, or else the one that the project's requirements ask for.
-
-    Which one, and why, is told. Raises UnknownVersion.
-    """
-    from migrator.api_support.versions import resolve
-
-    if given:
-        return resolve(given).text
-    from migrator.project.wanted_versions import chosen_version
-
-    choice = chosen_version(Path(source or ""))
-    if not quiet and os.path.exists(source or ""):
-        say(_("torch {version}: {why} (-v VERSION names another)", version=choice.version, why=choice.why))
-    return choice.version
-
-
-def check_common(quiet: bool, verbose: bool, hardware: Optional[str]) -> None:
+def check_common(given: Given) -> None:
     """Stop where there is no such product line, or where what is printed is said twice."""
     from migrator.api_support.verdict_type import HARDWARE
 
-    if quiet and verbose:
-        stop("--quiet and --verbose exclude each other")
-    if hardware is not None and hardware not in HARDWARE:
+    refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
+    if given.hardware is not None and given.hardware not in HARDWARE:
         said = N_("there is no hardware {hardware!r}: choose one of {hardware2}")
-        stop(said, hardware=hardware, hardware2=", ".join(HARDWARE))
+        stop(said, hardware=given.hardware, hardware2=", ".join(HARDWARE))
 
 
-def say_what_is_not_used(rule_files: Sequence[str]) -> None:
-    """Name the rules of pytorch_gpu2npu.sh's files that have no equivalent, a line for each."""
-    if not any(file.endswith(".json") for file in rule_files):
-        return
-    from migrator.matchers.vendor_rules import not_converted
+def refuse_together(given: Mapping[str, Any], *pairs: tuple[str, str]) -> None:
+    """Stop where both options of a pair were given."""
+    for one, other in pairs:
+        if given[one] and given[other]:
+            stop("{chosen} and {chosen2} exclude each other", chosen=one, chosen2=other)
 
-    for file in rule_files:
-        for line in not_converted(Path(file)):
-            say(_("{file}: not used: {line}", file=file, line=line))
+
+def settings_of(given: Given, source: str, **more: Any) -> Settings:
+    """The settings of a run, with ``more`` than several commands have.
+
+    The torch version is the one that the user names, or else the one that the project's requirements ask for;
+    which one and why is told, and so are the rules of pytorch_gpu2npu.sh's files that have no equivalent.
+    Raises UnknownVersion.
+    """
+    from migrator.api_support.versions import resolve
+    from migrator.core.settings import Settings
+
+    if given.version:
+        version = resolve(given.version).text
+    else:
+        from migrator.project.wanted_versions import chosen_version
+
+        version, why = chosen_version(Path(source))
+        if not given.quiet and os.path.exists(source):
+            say(_("torch {version}: {why} (-v VERSION names another)", version=version, why=why))
+    packs = tuple(given.rules or ())
+    for file in packs:
+        if file.endswith(".json"):
+            from migrator.matchers.vendor_rules import not_converted
+
+            for line in not_converted(Path(file)):
+                say(_("{file}: not used: {line}", file=file, line=line))
+    return Settings(
+        version, ignore=split(given.ignore), rule_files=packs, hardware=given.hardware or "", **more
+    )

@@ -10,18 +10,13 @@ import typer
 
 from migrator.cli.ending import DONE, forget_stdout, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
+from migrator.cli.options import Given
 from migrator.command_options import Several, split
 
 _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
-def report(
-    paths: Optional[list[Path]] = None,
-    formats: Several = None,
-    output: Optional[Path] = None,
-    rules: Several = None,
-    quiet: bool = False,
-) -> None:
+def report(given: Given) -> None:
     """Build the reports of a result again from its tables, or compare two results.
 
     DIR is OUT/<name>_msft, its migration_report, or OUT/<name>_analysis. What was noted by
@@ -30,19 +25,18 @@ def report(
     Exit status: 0 done; 1 diff found something new; 2 usage error, or reports that cannot be
     read or written.
     """
-    given = paths or []
-    if given[:1] == [Path("diff")]:
-        if len(given) != 3:
+    paths = given.paths or []
+    if paths[:1] == [Path("diff")]:
+        if len(paths) != 3:
             stop("diff takes two results: npumigrate report diff A B")
-        raise typer.Exit(_diff(given[1], given[2], quiet))
-    if len(given) != 1:
+        raise typer.Exit(_diff(paths[1], paths[2], given.quiet))
+    if len(paths) != 1:
         stop("give one result: npumigrate report DIR")
-    files = write_reports(given[0], chosen_formats(formats) or ("html",), rules, output)
-    if not quiet:
+    files = write_reports(paths[0], chosen_formats(given.formats) or ("html",), given.rules, given.output)
+    if not given.quiet:
         for file in files:
             typer.echo(file)
-        say_next(*after_report(given[0]))
-    raise typer.Exit(DONE)
+        say_next(*after_report(paths[0]))
 
 
 def chosen_formats(formats: Several) -> tuple[str, ...]:

@@ -5,27 +5,21 @@ from __future__ import annotations
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
 from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.next_commands import say_next, shell_word
+from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar
-from migrator.command_options import Several
 from migrator.language import N_, _, english_for_programs
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
 
-def rule(
-    codes: Several = None,
-    everything: bool = False,
-    output_format: str = "text",
-    packs: Several = None,
-    check: Optional[Path] = None,
-) -> None:
+def rule(given: Given) -> None:
     """Explain rules: why, before and after, versions, references. Or test a rule pack.
 
     Exit status: 0 done; 1 an example of the pack fails; 2 usage error, such as a rule that does not exist or
@@ -34,17 +28,18 @@ def rule(
     from migrator.matchers.packs import load_all
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
 
-    if check is not None and (codes or everything):
-        stop("--check tests a whole pack: give no rule with it")
-    if check is not None:
-        _check(check, tuple(packs or ()))
+    everything, packs, output_format = given.everything, tuple(given.packs or ()), given.output_format
+    if given.check is not None:
+        if given.codes or everything:
+            stop("--check tests a whole pack: give no rule with it")
+        _check(given.check, packs)
         return
-    if bool(codes) == everything:
+    if bool(given.codes) == everything:
         stop("no rule given: name one or more, such as NPU101, or use --all")
     if output_format == "json":
         english_for_programs()
-    known = load_all(packs or ())
-    chosen = known if everything else [_find(code, known) for code in codes or ()]
+    known = load_all(packs)
+    chosen = known if everything else [_find(code, known) for code in given.codes or ()]
     if output_format == "json":
         typer.echo(as_json(chosen), nl=False)
         return

@@ -5,9 +5,10 @@ from __future__ import annotations
 import typer
 
 from migrator.cli.ending import stop
+from migrator.cli.options import Given
 
 
-def server(stdio: bool = True) -> None:
+def server(_given: Given) -> None:
     """Start the language server, for editors: findings as you type, fixes, support of APIs.
 
     Exit status: 0 the editor ended it; 1 the editor was gone; 2 pygls is not installed.

@@ -11,8 +11,8 @@ import typer
 
 from migrator.cli.emulate import checked_soc, insight_folder, prepare, size, write_insight
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
+from migrator.cli.options import Given
 from migrator.cli.report import chosen_formats, write_reports
-from migrator.command_options import Several
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -20,26 +20,7 @@ if TYPE_CHECKING:
     from migrator.verify.verdict import Verdict
 
 
-def verify(
-    migrated: Path,
-    command: Several = None,
-    devices: int = 8,
-    soc: str = "Ascend910B2",
-    memory: str = "64GiB",
-    json_file: Optional[Path] = None,
-    timeout: Optional[float] = None,
-    compare_cpu: bool = False,
-    original: Optional[Path] = None,
-    steps: Optional[int] = None,
-    shrink: bool = False,
-    idle: float = 60.0,
-    insight: bool = False,
-    version: Optional[str] = None,
-    repair: bool = False,
-    tolerance: float = 0.001,
-    formats: Several = None,
-    seed: int = 0,
-) -> None:
+def verify(given: Given) -> None:
     """Run a migrated project on emulated NPUs, and report what the run proves.
 
     The program's output is unchanged; the verdict follows on standard error.
@@ -50,16 +31,17 @@ def verify(
     nothing to do with NPUs (data, a port, a rank, input); 126 the emulator cannot run here;
     127 no such program; 130 interrupted.
     """
+    migrated, original, json_file = given.migrated, given.original, given.json_file
     if not migrated.is_dir():
         stop("no such folder: {migrated}", migrated=migrated)
-    built = chosen_formats(formats)
+    built = chosen_formats(given.formats)
     if built and not (migrated / "migration_report/summary.json").is_file():
         why = N_("--format is for results of migrate: {migrated} has no migration_report/summary.json")
         stop(why, migrated=migrated)
-    if repair and not (migrated / "migration_report").is_dir():
+    if given.repair and not (migrated / "migration_report").is_dir():
         why = N_("--repair changes a result of npumigrate, and {migrated} has no migration_report")
         stop(why, migrated=migrated)
-    if original is not None and not compare_cpu:
+    if original is not None and not given.compare_cpu:
         stop("--original needs --compare-cpu")
     if json_file is not None and not json_file.absolute().parent.is_dir():
         stop("--json: no such folder: {parent}", parent=json_file.absolute().parent)
@@ -69,35 +51,38 @@ def verify(
     from migrator.verify.run import NoProgram, find_original
     from migrator.verify.run import verify as run
 
-    chip, seeded = checked_soc(soc), seed if compare_cpu else None
-    machine = Machine(devices, chip, size(memory), random_from_cpu=compare_cpu, seed=seeded, steps=steps)
+    devices, soc = given.devices, checked_soc(given.soc)
+    seed = given.seed if given.compare_cpu else None
+    random = {"random_from_cpu": given.compare_cpu, "seed": seed}
+    machine = Machine(devices, soc, size(given.memory), steps=given.steps, **random)
     folder = migrated.resolve()
-    command = list(command) if command else _started(folder, devices)
+    command = given.command or _started(folder, devices)
     set_to: tuple[str, ...] = ()
-    if shrink:
+    if given.shrink:
         from migrator.verify.started import shrink as shrunk
 
         small = shrunk(command, folder, devices)
         command, set_to = list(small.command), small.said
         for line in set_to or (_("nothing: no known option for batch size or workers, or all are small"),):
             say(_("--shrink sets {line}", line=line))
-    if version and not insight:
+    if given.version and not given.insight:
         stop("--version needs --insight")
     source = None
-    if compare_cpu:
+    if given.compare_cpu:
         if original is not None and not original.exists():
             stop("--original: no such folder: {given}", given=original)
         source = original or find_original(migrated)
     emulator = prepare()
 
     def run_once() -> Verdict:
-        writer = _writer(folder, soc, version) if insight else None
-        found = run(folder, command, machine, emulator, source, timeout, tolerance, say, idle, writer)
+        writer = _writer(folder, soc, given.version) if given.insight else None
+        times = given.timeout, given.tolerance, say, given.idle
+        found = run(folder, command, machine, emulator, source, *times, writer)
         return replace(found, set_to=set_to)
 
     repaired = None
     try:
-        if repair:
+        if given.repair:
             from migrator.verify.repair.loop import repair as mend
 
             repaired = mend(folder, run_once, say)
@@ -177,7 +162,7 @@ def _started(folder: Path, devices: int) -> list[str]:
     """What the project's launcher would start; stop where no training script is found."""
     import shlex
 
-    from migrator.cli.launch_files import find_start
+    from migrator.cli.launch import find_start
     from migrator.files.errors import SourceError
     from migrator.verify.started import command_of, launched
 
