@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,61 +37,48 @@ def parser() -> Parser:
 
 def lint(arguments: Sequence[str]) -> int:
     """Run ``npumigrate lint`` with its arguments and give its exit code."""
-    line = _command_line(parser().parse_args(list(arguments)))
+    line = command_line(arguments)
     with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
-        if line.watch:
-            from migrator.lint.watching import lint_and_watch
+        from migrator.lint.run import lint_and_watch, lint_once
 
-            return lint_and_watch(line, bar)
-        from migrator.lint.run import lint_once
-
-        return lint_once(line, bar)
+        return (lint_and_watch if line.watch else lint_once)(line, bar)
 
 
-def _command_line(given: argparse.Namespace) -> CommandLine:
+def command_line(arguments: Sequence[str]) -> CommandLine:
+    """What the arguments say, checked. Raises UsageError."""
     from migrator.lint.run import CommandLine
 
+    line = parser().parse_args(list(arguments), CommandLine())
     # A variable of a script that is not set is no current folder, and no wish for the default.
-    if "" in given.paths:
+    if "" in line.paths:
         raise UsageError("a path is empty")
-    for name, value in vars(given).items():
-        if value == "" or (isinstance(value, list) and "" in value):
-            raise UsageError("--{value} is empty", value=name.replace("_", "-"))
-    values: dict[str, Any] = {}
-    keys: dict[str, Any] = {}
+    line.paths = tuple(line.paths or ["-" if line.stdin_filename else "."])
+    line.given = {}
     for option in OPTIONS:
-        value = _value(option, getattr(given, option.name.replace("-", "_"), None))
+        value = getattr(line, option.name.replace("-", "_"), None)
+        if value == "" or (isinstance(value, list) and "" in value):
+            raise UsageError("--{value} is empty", value=option.name)
         if value is not None and option.key:
-            keys[option.name] = value
-        elif value is not None:
-            values[option.name.replace("-", "_")] = value
-    paths = tuple(given.paths or ["-" if given.stdin_filename else "."])
-    return CommandLine(paths, keys, **values)
+            line.given[option.name] = _as_configured(option, value)
+    return line
 
 
-def _value(option: Option, value: Any) -> Any:
-    """The value of an option as a configuration has it, or None where the command line says nothing."""
-    if value is None or not option.repeated or option.kind == "paths":
+def _as_configured(option: Option, value: Any) -> Any:
+    """The value of an option as a configuration has it."""
+    if not option.repeated or option.kind == "paths":
         return value
     parts = list(split(value))
-    if option.kind == "ignores":
-        return _by_glob(option, parts)
     if option.kind == "codes" and not parts:
         raise UsageError("--{name} names no rule", name=option.name)
-    return parts
-
-
-def _by_glob(option: Option, parts: Sequence[str]) -> dict[str, list[str]]:
-    """``--per-file-ignores tests/*:NPU1,docs/*:ALL`` as the configuration has it."""
-    globs: dict[str, list[str]] = {}
+    if option.kind != "ignores":
+        return parts
+    globs: dict[str, list[str]] = {}  # of --per-file-ignores tests/*:NPU1,docs/*:ALL
     glob = ""
     for part in parts:
         before, colon, code = part.rpartition(":")
-        if colon:
-            glob = before
+        glob = before if colon else glob
         if not glob or not code:
-            raise UsageError(
-                "--{name} {part}: must be GLOB:RULES, as in tests/*:NPU101", name=option.name, part=part
-            )
+            said = N_("--{name} {part}: must be GLOB:RULES, as in tests/*:NPU101")
+            raise UsageError(said, name=option.name, part=part)
         globs.setdefault(glob, []).append(code)
     return globs

@@ -77,7 +77,7 @@ def _taking(option: Option) -> dict[str, Any]:
     if option.kind == "number":
         return {"metavar": option.metavar, "type": _jobs}
     if not option.metavar:
-        return {"choices": option.choices}
+        return {"choices": option.choices, "default": option.default}
     return {"metavar": option.metavar, "action": "append" if option.repeated else "store"}
 
 

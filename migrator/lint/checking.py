@@ -12,13 +12,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
-from migrator.core.settings import Settings
 from migrator.files.document import type_of
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.findings.finding import Finding, begins
 from migrator.lint.files import Target, data_of
-from migrator.lint.options import ConfigError, Options, ignored_codes, torch_version, with_origin
+from migrator.lint.options import Options, RuleSet, rule_set, with_origin
 from migrator.run.cache import Cache, digest
 from migrator.run.json_form import to_json
 from migrator.run.loading import Loader, PythonFile, size_of
@@ -27,33 +26,6 @@ from migrator.run.processes import Progress, processes_for, spread
 if TYPE_CHECKING:
     from migrator.core.rules import Rules
     from migrator.matchers.packs import Rule
-
-
-class RuleSet(NamedTuple):
-    """What decides which findings there are, beside the files themselves.
-
-    ``mentioned`` are the codes of per-file-ignores, fixable and unfixable: they are checked with the rest.
-    With ``noqa`` off, comments suppress nothing.
-    """
-
-    settings: Settings
-    mentioned: tuple[str, ...] = ()
-    noqa: bool = True
-
-
-def rule_set(options: Options, noqa: bool = True) -> RuleSet:
-    """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
-    mentioned = {code for item in options.per_file_ignores for code in item.codes}
-    mentioned.update(code for code in (*options.fixable, *options.unfixable) if code != "ALL")
-    settings = Settings(
-        version=torch_version(options),
-        select=tuple(dict.fromkeys((*options.select, *options.extend_select))),
-        ignore=options.ignore,
-        rule_files=options.rules,
-        hardware=options.hw,
-        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
-    )
-    return RuleSet(settings, tuple(sorted(mentioned)), noqa)
 
 
 def rules_of(chosen: RuleSet, cache: Optional[Cache] = None) -> Rules:
@@ -88,25 +60,7 @@ def _load_known(cache: Cache, path: Path) -> list[Rule]:
     return rules
 
 
-def _pack_bytes(file: str) -> bytes:
-    try:
-        return read_settings(file)
-    except Unreadable as error:
-        raise ConfigError(f"{shown(file)}: {error}") from None
-
-
 Trouble = Callable[[str], None]
-
-
-class Job(NamedTuple):
-    """A file and what decides which findings count in it.
-
-    ``ignored`` are codes, or beginnings of codes, that do not.
-    """
-
-    target: Target
-    rules: RuleSet
-    ignored: tuple[str, ...] = ()
 
 
 class Checked(NamedTuple):
@@ -118,7 +72,7 @@ class Checked(NamedTuple):
 
 def read_files(
     targets: Sequence[Target], loader: Loader, noqa: bool, trouble: Trouble, progress: Progress
-) -> list[tuple[Job, bytes]]:
+) -> list[tuple[Target, bytes]]:
     """Read each file once; gives those that can be looked at, with the digest of their content.
 
     ``trouble`` is given a line for each other one.
@@ -140,13 +94,13 @@ def read_files(
             content = digest(data)
             if not type_of(target.name, data):
                 loader.add(PythonFile(target.name, target.place, target.data), data, content)
-            files.append((Job(target, last[1], ignored_codes(options, target.place)), content))
+            files.append((target.judged_by(last[1]), content))
     progress("reading", len(targets), len(targets))
     return files
 
 
 def check_files(
-    files: Sequence[tuple[Job, bytes]],
+    files: Sequence[tuple[Target, bytes]],
     loader: Loader,
     cache: Cache,
     processes: Optional[int],
@@ -159,8 +113,8 @@ def check_files(
     """
     project = loader.key()
     results: list[Optional[Checked]] = []
-    for job, content in files:
-        found, path = cache.get(_key(job, content, project), tuple[Finding, ...]), job.target.path
+    for target, content in files:
+        found, path = cache.get(_key(target, content, project), tuple[Finding, ...]), target.path
         # The user may have spelled its path otherwise then.
         own = found and tuple(item if item.file == path else item._replace(file=path) for item in found)
         results.append(None if own is None else Checked(own))
@@ -170,23 +124,23 @@ def check_files(
         if known is None and _has_rules(files[place][0], cache, trouble)
     ]
     if missing:
-        from migrator.lint.file import check_job
+        from migrator.lint.file import check_target
 
-        jobs = [files[place][0] for place in missing]
-        size = sum(size_of(job.target.place) for job in jobs if job.target.data is None)
-        done = spread(jobs, processes_for(size, processes), check_job, loader.project)
-        for number, (place, job, (content, checked)) in enumerate(zip(missing, jobs, done), 1):
+        unknown = [files[place][0] for place in missing]
+        size = sum(size_of(target.place) for target in unknown if target.data is None)
+        done = spread(unknown, processes_for(size, processes), check_target, loader.project)
+        for number, (place, target, (content, checked)) in enumerate(zip(missing, unknown, done), 1):
             results[place] = checked
             if not checked.trouble:
-                cache.put(_key(job, content, project), [to_json(item) for item in checked.found])
+                cache.put(_key(target, content, project), [to_json(item) for item in checked.found])
             progress("linting", number, len(missing))
     cache.flush()
     return [checked or Checked() for checked in results]
 
 
-def _key(job: Job, content: bytes, project: bytes) -> bytes:
-    name = job.target.name.encode("utf-8", "surrogatepass")
-    return digest(content, _rules_key(job.rules), project, name, repr(job.ignored).encode())
+def _key(target: Target, content: bytes, project: bytes) -> bytes:
+    name = target.name.encode("utf-8", "surrogatepass")
+    return digest(content, _rules_key(target.rules), project, name, repr(target.ignored).encode())
 
 
 @cache
@@ -194,11 +148,11 @@ def _rules_key(rules: RuleSet) -> bytes:
     return digest(repr(rules).encode("utf-8", "surrogatepass"))
 
 
-def _has_rules(job: Job, cache: Cache, trouble: Trouble) -> bool:
+def _has_rules(target: Target, cache: Cache, trouble: Trouble) -> bool:
     """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
     try:
-        rules_of(job.rules, cache)
+        rules_of(target.rules, cache)
     except ValueError as error:  # RuleError
-        trouble(with_origin(job.target.options, error))
+        trouble(with_origin(target.options, error))
         return False
     return True

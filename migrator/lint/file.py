@@ -22,8 +22,8 @@ from migrator.findings.finding import (
 )
 from migrator.language import N_, _
 from migrator.lint import suppressions
-from migrator.lint.checking import Checked, Job, rules_of
-from migrator.lint.files import data_of
+from migrator.lint.checking import Checked, rules_of
+from migrator.lint.files import Target, data_of
 from migrator.project.project import Project
 from migrator.run.cache import digest
 
@@ -31,28 +31,28 @@ SYNTAX = "NPU999"
 _LONGEST = 80  # characters of code in a fix's message
 
 
-def check_job(job: Job, project: Project) -> tuple[bytes, Checked]:
+def check_target(target: Target, project: Project) -> tuple[bytes, Checked]:
     """The digest of the content that was looked at, as a file may just have changed, and what was found."""
     data = b""
     try:
-        data = data_of(job.target)
-        return digest(data), check_document(job, document(data, job.target.name), project)
+        data = data_of(target)
+        return digest(data), check_document(target, document(data, target.name), project)
     except Unreadable as error:
         return digest(data), Checked(trouble=str(error))
     except Exception as error:
-        return digest(data), failed(internal_error(job.target.name, error))
+        return digest(data), failed(internal_error(target.name, error))
 
 
-def check_document(job: Job, item: Document, project: Project) -> Checked:
+def check_document(target: Target, item: Document, project: Project) -> Checked:
     """The findings of a document, those that its own comments suppress left out.
 
     Raises RuleError where its rules cannot be used.
     """
-    rules = rules_of(job.rules)
+    rules = rules_of(target.rules)
     try:
-        return _checked(job, rules, item, project)
+        return _checked(target, rules, item, project)
     except Exception as error:
-        return failed(internal_error(job.target.name, error))
+        return failed(internal_error(target.name, error))
 
 
 def failed(result: Result) -> Checked:
@@ -62,12 +62,12 @@ def failed(result: Result) -> Checked:
     return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")
 
 
-def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checked:
+def _checked(target: Target, rules: Rules, item: Document, project: Project) -> Checked:
     text = item.text
     enabled = rules.enabled
-    if job.ignored:  # few files have codes of their own that do not count
-        enabled = frozenset(code for code in enabled if longest_beginning(job.ignored, code) < 0)
-    comments = _suppressions(item) if job.rules.noqa else suppressions.Suppressions()
+    if target.ignored:  # few files have codes of their own that do not count
+        enabled = frozenset(code for code in enabled if longest_beginning(target.ignored, code) < 0)
+    comments = _suppressions(item) if target.rules.noqa else suppressions.Suppressions()
     found = []
     for cell in item.notebook.cells if item.notebook and SYNTAX in enabled else ():
         if cell.error:
@@ -84,14 +84,14 @@ def _checked(job: Job, rules: Rules, item: Document, project: Project) -> Checke
             found += [_unparsed(trouble) for trouble in result.syntax if SYNTAX in enabled]
         else:
             counting = [finding for finding in result.findings if finding.code in enabled]
-            if counting and job.rules.noqa and not comments.lines and not item.type:
+            if counting and target.rules.noqa and not comments.lines and not item.type:
                 comments = suppressions.read(text, line_ends=True)
             kept = comments.apply(counting)
             found += [_with_message(finding, item.lines) for finding in _with_needed_imports(kept)]
             if suppressions.UNUSED in enabled:
                 found += comments.unused(enabled, item.lines)
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code))
-    path, every = job.target.path, rules.every
+    path, every = target.path, rules.every
     return Checked(
         tuple(placed(item, each)._replace(file=path, rule=every[each.code].name) for each in found)
     )

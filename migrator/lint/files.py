@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
 from migrator.core.cells import PlacedEdit, placed_edits
+from migrator.core.settings import Settings
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable, shown, unreadable
 from migrator.files.source import lines_of, read_bytes
 from migrator.findings.finding import Finding
 from migrator.language import _
 from migrator.lint.config_files import Configuration
-from migrator.lint.options import ConfigError, Options, for_file, path_matcher
+from migrator.lint.options import ConfigError, Options, RuleSet, for_file, ignored_codes, path_matcher
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -26,7 +27,8 @@ class Target(NamedTuple):
     """A file to lint: ``path`` as the user spelled it, ``place`` absolute.
 
     ``data`` is its content where that is not read from the disk. ``top`` is the folder that the user named,
-    where it was found below one: a link out of that is not written through.
+    where it was found below one: a link out of that is not written through. ``ignored`` are codes, or
+    beginnings of codes, of ``rules`` whose findings do not count in it.
     """
 
     path: str
@@ -34,11 +36,17 @@ class Target(NamedTuple):
     options: Options
     data: Optional[bytes] = None
     top: Optional[Path] = None
+    rules: RuleSet = RuleSet(Settings(version=""))
+    ignored: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """Its name inside the project: that below the folder of its configuration."""
         return _name(self.place, self.options)
+
+    def judged_by(self, rules: RuleSet) -> Target:
+        """The file with the rules for it."""
+        return self._replace(rules=rules, ignored=ignored_codes(self.options, self.place))
 
 
 def stamp(files: Iterable[str]) -> Stamp:

@@ -9,20 +9,16 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 from migrator.command_options import Option, options_of
-from migrator.files.errors import SourceError, shown
-from migrator.files.patterns import Matcher, matcher
+from migrator.core.settings import Settings
+from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.patterns import matcher
+from migrator.files.source import read_settings
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
 from migrator.language import MessageError, _
+from migrator.run.cache import digest
 
 OPTIONS = options_of("lint")
 KEYS = {option.name: option for option in OPTIONS if option.key}
-
-
-# Folders that hold nothing a person of the project wrote.
-EXCLUDED = tuple(
-    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .npumigrate_cache .pytest_cache"
-    " .ruff_cache .svn .tox .venv __pycache__ build dist node_modules site-packages venv".split()
-)
 
 
 _EVERYWHERE = Path(os.sep)
@@ -47,7 +43,14 @@ class Excluded(NamedTuple):
     root: Path
 
 
-_ALWAYS = Excluded(EXCLUDED, _EVERYWHERE)
+# Folders that hold nothing a person of the project wrote.
+_ALWAYS = Excluded(
+    tuple(
+        ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .npumigrate_cache .pytest_cache"
+        " .ruff_cache .svn .tox .venv __pycache__ build dist node_modules site-packages venv".split()
+    ),
+    _EVERYWHERE,
+)
 
 
 class Override(NamedTuple):
@@ -248,7 +251,7 @@ def path_matcher(patterns: tuple[str, ...], root: Path) -> Callable[[str, bool],
     """
     prefix = "" if root == _EVERYWHERE else root.as_posix().rstrip("/") + "/"
     own = [f"/{text[len(prefix) :]}" if prefix and text.startswith(prefix) else text for text in patterns]
-    fits: Matcher = matcher(own)
+    fits = matcher(own)
     return lambda path, folder: path.startswith(prefix) and fits(path[len(prefix) :], folder)
 
 
@@ -275,6 +278,40 @@ def torch_version(options: Options) -> str:
     from migrator.api_support import versions
 
     return (versions.resolve(options.version) if options.version else versions.newest()).text
+
+
+class RuleSet(NamedTuple):
+    """What decides which findings there are, beside the files themselves.
+
+    ``mentioned`` are the codes of per-file-ignores, fixable and unfixable: they are checked with the rest.
+    With ``noqa`` off, comments suppress nothing.
+    """
+
+    settings: Settings
+    mentioned: tuple[str, ...] = ()
+    noqa: bool = True
+
+
+def rule_set(options: Options, noqa: bool = True) -> RuleSet:
+    """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
+    mentioned = {code for item in options.per_file_ignores for code in item.codes}
+    mentioned.update(code for code in (*options.fixable, *options.unfixable) if code != "ALL")
+    settings = Settings(
+        version=torch_version(options),
+        select=tuple(dict.fromkeys((*options.select, *options.extend_select))),
+        ignore=options.ignore,
+        rule_files=options.rules,
+        hardware=options.hw,
+        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
+    )
+    return RuleSet(settings, tuple(sorted(mentioned)), noqa)
+
+
+def _pack_bytes(file: str) -> bytes:
+    try:
+        return read_settings(file)
+    except Unreadable as error:
+        raise ConfigError(f"{shown(file)}: {error}") from None
 
 
 # What says which rules there are, and which of them count.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from migrator.files.errors import shown
 from migrator.language import _, ngettext
-from migrator.lint.checking import rule_set, rules_of
-from migrator.lint.options import Options, as_shown, torch_version
+from migrator.lint.checking import rules_of
+from migrator.lint.options import Options, as_shown, rule_set, torch_version
 from migrator.report import colors
 from migrator.report.formats import FOR_PEOPLE, LintReport, writer
 from migrator.report.formats.text import summary

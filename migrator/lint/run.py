@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING
 
-from migrator.files.errors import shown
+from migrator.files.errors import SourceError, shown
 from migrator.findings.finding import Finding, longest_beginning
 from migrator.language import _, english_for_programs, ngettext
-from migrator.lint.checking import Job, check_files, read_files, rule_set, rules_of
-from migrator.lint.config_files import Configuration, asked_folders, inline_values
-from migrator.lint.files import Target, Texts, excluded, targets
+from migrator.lint.checking import check_files, read_files, rules_of
+from migrator.lint.config_files import CONFIG_NAMES, Configuration, asked_folders, inline_values
+from migrator.lint.files import Stamp, Target, Texts, excluded, stamp, targets
 from migrator.lint.options import (
     ConfigError,
     Options,
     checked,
     counting,
     for_file,
+    rule_set,
     severity_at_least,
     with_origin,
 )
@@ -35,31 +38,8 @@ if TYPE_CHECKING:
     from migrator.lint.baseline import Known
 
 
-class CommandLine(NamedTuple):
+class CommandLine(argparse.Namespace):
     """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
-
-    paths: tuple[str, ...]
-    given: Mapping[str, Any]
-    config: Sequence[str] = ()
-    isolated: bool = False
-    diff: bool = False
-    add_noqa: bool = False
-    ignore_noqa: bool = False
-    write_baseline: str = ""
-    diff_base: str = ""
-    output_file: str = ""
-    no_cache: bool = False
-    stdin_filename: str = ""
-    jobs: Optional[int] = None
-    statistics: bool = False
-    exit_zero: bool = False
-    exit_non_zero_on_fix: bool = False
-    show_settings: bool = False
-    show_files: bool = False
-    color: str = "auto"
-    quiet: bool = False
-    silent: bool = False
-    watch: bool = False
 
 
 @dataclass
@@ -108,15 +88,15 @@ def run(
     trouble = outcome.troubles.append
     loader = Loader(cache, native, line.jobs)
     files = read_files(targets, loader, not line.ignore_noqa, trouble, progress)
-    looked_at: list[tuple[Job, Sequence[Finding]]] = []
+    looked_at: list[tuple[Target, Sequence[Finding]]] = []
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file
-    for (job, _data), result in zip(files, check_files(files, loader, cache, line.jobs, trouble, progress)):
-        target = job.target
-        outcome.versions.setdefault(job.rules.settings.version, target.options.version_why)
+    results = check_files(files, loader, cache, line.jobs, trouble, progress)
+    for (target, _data), result in zip(files, results):
+        outcome.versions.setdefault(target.rules.settings.version, target.options.version_why)
         if result.trouble:
             trouble(f"{shown(target.path)}: {result.trouble}")
         else:
-            looked_at.append((job, result.found))
+            looked_at.append((target, result.found))
         found[target.path] = counting(result.found, target.options)
         outcome.found += found[target.path]
     if loader.native_failed:
@@ -138,45 +118,17 @@ def run(
     if known is not None:
         _leave_out(known, Path(options.baseline), outcome, looked_at, whole=changed is None)
     if line.add_noqa or options.fix or options.fix_only or line.diff:
-        _change(line, options, outcome, files, found, loader)
+        from migrator.lint.fixing import change
+
+        change(line, options.unsafe_fixes, outcome, [target for target, _data in files], found, loader)
     return outcome
-
-
-def _change(
-    line: CommandLine,
-    options: Options,
-    outcome: Outcome,
-    files: Sequence[tuple[Job, bytes]],
-    every: Mapping[str, Sequence[Finding]],
-    loader: Loader,
-) -> None:
-    """Add comments for what counts, or fix it; ``every`` has all that is grave enough, by file."""
-    from migrator.lint.fixing import Changes
-
-    changes = Changes(outcome, loader, line.diff)
-    own: dict[str, list[Finding]] = {}
-    for item in outcome.found:
-        own.setdefault(item.file, []).append(item)
-    outcome.found, added = [], 0
-    for job, _data in files:
-        path = job.target.path
-        if path not in own:
-            continue
-        if line.add_noqa:
-            added += changes.add_noqa(job.target, own[path])
-        else:
-            shown_here = set(own[path])
-            hidden = [item for item in every[path] if item not in shown_here]
-            outcome.found += changes.fix(job, own[path], hidden, options.unsafe_fixes)
-    if line.add_noqa:
-        outcome.notes.append(ngettext("Added {n} noqa comment.", "Added {n} noqa comments.", added))
 
 
 def _leave_out(
     known: Known,
     file: Path,
     outcome: Outcome,
-    looked_at: Sequence[tuple[Job, Sequence[Finding]]],
+    looked_at: Sequence[tuple[Target, Sequence[Finding]]],
     whole: bool,
 ) -> None:
     """Take what a baseline holds out of the findings; ``whole``: and tell what of it is gone."""
@@ -195,22 +147,22 @@ def _leave_out(
         return
     slight = [  # what --severity leaves out is still there
         item
-        for job, found in looked_at
+        for target, found in looked_at
         for item in found
-        if not severity_at_least(item.severity, job.target.options.severity)
+        if not severity_at_least(item.severity, target.options.severity)
     ]
     left = baseline.split(slight, left, lines, root)[1]
-    by_name = {baseline.name_in(job.target.path, root): (job, found) for job, found in looked_at}
+    by_name = {baseline.name_in(each[0].path, root): each for each in looked_at}
 
     def looked_for(name: str, code: str) -> bool:
         if name not in by_name:
             return False
         from migrator.lint.file import SYNTAX
 
-        job, found = by_name[name]
+        target, found = by_name[name]
         broken = any(item.code == SYNTAX for item in found)
-        ignored = longest_beginning(job.ignored, code) >= 0
-        return not broken and code in rules_of(job.rules).enabled and not ignored
+        ignored = longest_beginning(target.ignored, code) >= 0
+        return not broken and code in rules_of(target.rules).enabled and not ignored
 
     gone = baseline.gone(left, root, looked_for)
     if gone:
@@ -228,6 +180,7 @@ def _findings(count: int) -> str:
     return ngettext("{n} finding", "{n} findings", count)
 
 
+_PAUSE = 0.5  # seconds between two looks of --watch, which polls: a project's files are few enough
 CLEAN = 0
 FOUND = 1
 TROUBLE = 2
@@ -235,8 +188,9 @@ TROUBLE = 2
 
 def configuration_of(line: CommandLine) -> Configuration:
     """The configuration that the command line asks for. Raises ConfigError."""
-    inline = [text for text in line.config if "=" in text and not os.path.exists(text)]
-    files = [text for text in line.config if text not in inline]
+    named = line.config or ()
+    inline = [text for text in named if "=" in text and not os.path.exists(text)]
+    files = [text for text in named if text not in inline]
     if len(files) > 1:
         raise ConfigError("--config names more than one file")
     if files and line.isolated:
@@ -245,8 +199,8 @@ def configuration_of(line: CommandLine) -> Configuration:
     for key, value in line.given.items():
         values[key] = checked(key, value, f"--{key}", Path.cwd())
     file = Path(os.path.abspath(files[0])) if files else None
-    named = (line.stdin_filename,) if line.stdin_filename else line.paths
-    return Configuration(values, file, line.isolated, asked_folders(named))
+    paths = (line.stdin_filename,) if line.stdin_filename else line.paths
+    return Configuration(values, file, line.isolated, asked_folders(paths))
 
 
 def lint_once(line: CommandLine, progress: Progress) -> int:
@@ -291,6 +245,50 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
     if line.paths == ("-",) and (options.fix or options.fix_only) and not line.diff:
         print_bytes(next((after for _, after in outcome.changed.values()), data))
     return _exit_code(line, options, outcome, _told(troubles))
+
+
+def lint_and_watch(line: CommandLine, progress: Progress) -> int:
+    """``--watch``: lint again whenever a file changes; never returns but by KeyboardInterrupt.
+
+    Raises ConfigError where the first run does; a configuration that breaks later is
+    told, and the next change looked at.
+    """
+    if "-" in line.paths:
+        raise ConfigError("--watch needs files, not the standard input")
+    lint_once(line, progress)
+    state = _state(line)
+    while True:
+        time.sleep(_PAUSE)
+        now = _state(line)
+        if now == state:
+            continue
+        if sys.stdout.isatty():
+            print("\x1b[2J\x1b[H", end="")
+        try:
+            lint_once(line, progress)
+        except (ConfigError, SourceError) as error:
+            print(f"npumigrate: {error}", file=sys.stderr)
+        sys.stdout.flush()
+        state = _state(line)  # fixes have changed files, too
+
+
+def _state(line: CommandLine) -> Stamp:
+    """Time and size of each file that decides what is found."""
+    native: list[Path] = []
+    try:
+        configuration = configuration_of(line)
+        found = list(
+            targets(line.paths, configuration, lambda _: None, lambda _, place: native.append(place))
+        )
+    except (ConfigError, SourceError):
+        found = []
+    places = {target.place for target in found}.union(native)
+    for options in {id(target.options): target.options for target in found}.values():
+        deciding = (options.origin, *options.extended, options.baseline, *options.rules)
+        places.update(Path(file) for file in deciding if file)
+    for folder in {Path.cwd(), *(target.place.parent for target in found)}:
+        places.update(folder / name for name in CONFIG_NAMES)
+    return stamp(sorted(map(str, places)))
 
 
 def _check_combinations(line: CommandLine, options: Options) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Optional
 
+from migrator.core.cells import first_line
 from migrator.files.lines import Lines
 from migrator.files.source import LINE_END, lines_of, whole_lines
 from migrator.findings.finding import Edit, Finding, Fix, begins
@@ -198,40 +199,37 @@ def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:
             yield _Comment(row, column + match.start(), column + match.end(), codes, noqa)
 
 
-def added_noqa(text: str, found: Iterable[Finding], first_line: Callable[[Finding], int]) -> tuple[str, int]:
+def with_comments(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
     """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one.
 
-    ``first_line`` is the line of the text in which the finding's file, or its cell, begins.
+    Of a text that is no Python it stands behind a line, or above it where it would belong to something else
+    there. Where neither can be, as in JSON, there is none.
     """
-    wanted = wanted_codes(found, first_line)
-    there = {
-        comment.row: comment
-        for comment in read(text, line_ends=True).comments
-        if comment.noqa and comment.codes is not None
-    }
-    lines = whole_lines(text)
+    wanted: dict[int, set[str]] = {}  # by the rows of the text
+    for finding in found:
+        if finding.noqa_line is not None and finding.code != UNUSED:
+            row = first_line(item, finding) + finding.noqa_line - 1
+            wanted.setdefault(row, set()).add(finding.code)
+    lines = whole_lines(item.text)
+    rows = _comment_text(item, lines, wanted) if item.type else _comment_python(item.text, lines, wanted)
+    return ("".join(lines) if rows else item.text), rows
+
+
+def _comment_python(text: str, lines: list[str], wanted: Mapping[int, set[str]]) -> int:
+    found = read(text, line_ends=True).comments
+    there = {each.row: each for each in found if each.noqa and each.codes is not None}
     for row, codes in wanted.items():
         line = lines[row - 1]
         body = line.rstrip("\r\n")
         comment = there.get(row)
-        if comment is not None and comment.codes is not None:
-            every = [*comment.codes, *sorted(codes.difference(comment.codes))]
-            body = f"{body[: comment.start]}# noqa: {', '.join(every)}{body[comment.end :]}"
+        if comment is not None:
+            own = comment.codes or ()
+            every = [*own, *sorted(codes.difference(own))]
+            new = f"{body[: comment.start]}# noqa: {', '.join(every)}{body[comment.end :]}"
         else:
-            body = f"{body.rstrip()}  # noqa: {', '.join(sorted(codes))}"
-        lines[row - 1] = body + line[len(line.rstrip("\r\n")) :]
-    return ("".join(lines) if wanted else text), len(wanted)
-
-
-def wanted_codes(
-    found: Iterable[Finding], first_line: Callable[[Finding], int] = lambda _: 1
-) -> dict[int, set[str]]:
-    """The codes that comments are to suppress, by the rows of the text in which these can stand."""
-    wanted: dict[int, set[str]] = {}
-    for item in found:
-        if item.noqa_line is not None and item.code != UNUSED:
-            wanted.setdefault(first_line(item) + item.noqa_line - 1, set()).add(item.code)
-    return wanted
+            new = f"{body.rstrip()}  # noqa: {', '.join(sorted(codes))}"
+        lines[row - 1] = new + line[len(body) :]
+    return len(wanted)
 
 
 _WITH_CODES = r"(#\s*noqa\s*:\s*)([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)"
@@ -239,28 +237,19 @@ _WITH_CODES = r"(#\s*noqa\s*:\s*)([A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)"
 _ALONE = ("dockerfile", "env", "makefile")
 
 
-def added_to_text(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
-    """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one.
-
-    It stands behind a line, or above it where it would belong to something else there. Where neither can be,
-    as in JSON, there is none.
-    """
+def _comment_text(item: Document, lines: list[str], wanted: Mapping[int, set[str]]) -> int:
     from migrator.other_files.index import readable
 
-    wanted = wanted_codes(found)
-    index = readable(item.name, item.type, item.text)
-    lines, rows = whole_lines(item.text), 0
-    for row in sorted(wanted, reverse=True):  # a line above moves only what is done
-        if index is None:
-            break
+    index, rows = readable(item.name, item.type, item.text), 0
+    for row in sorted(wanted, reverse=True) if index else ():  # a line above moves only what is done
         for line, comment in _suppressed(lines[row - 1], wanted[row], item.type in _ALONE):
             changed = [*lines[: row - 1], line, *lines[row:]]
             new = readable(item.name, item.type, "".join(changed))
-            there = [new.text_of(span) for span in new.content.comments] if new is not None else []
-            if new is not None and _says(new) == _says(index) and any(comment in each for each in there):
-                lines, rows = changed, rows + 1
+            there = [new.text_of(span) for span in new.content.comments] if new else []
+            if index and new and _says(new) == _says(index) and any(comment in each for each in there):
+                lines[:], rows = changed, rows + 1
                 break
-    return "".join(lines), rows
+    return rows
 
 
 def _suppressed(line: str, codes: set[str], alone: bool) -> Iterator[tuple[str, str]]:

@@ -12,11 +12,10 @@ from migrator.files.notebook import Notebook, changed_cells
 from migrator.files.source import Source, lines_of
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
-from migrator.lint.checking import Job, RuleSet, rule_set
 from migrator.lint.file import SYNTAX, check_document
 from migrator.lint.files import Stamp, Target, stamp
 from migrator.lint.fixing import fix_document
-from migrator.lint.options import counting, ignored_codes, may_be_fixed
+from migrator.lint.options import counting, may_be_fixed, rule_set
 from migrator.project.project import Project
 from migrator.server.documents import same_start
 from migrator.server.facts import parses
@@ -28,7 +27,6 @@ class Question:
 
     content: Source | Notebook
     target: Target
-    rules: RuleSet
     project: Project
     baseline: Stamp = ()
 
@@ -56,7 +54,8 @@ class Analysis:
 def question(content: Source | Notebook, target: Target, project: Project) -> Question:
     """The question for a text. Raises ConfigError and UnknownVersion, as the target's options deserve."""
     known = target.options.baseline
-    return Question(content, target, rule_set(target.options), project, stamp([known] if known else []))
+    target = target.judged_by(rule_set(target.options))
+    return Question(content, target, project, stamp([known] if known else []))
 
 
 def answer(asked: Question, before: Analysis | None) -> Analysis:
@@ -66,7 +65,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     """
     target, text = asked.target, asked.text
     options = target.options
-    checked = check_document(_job(asked), _document(asked), asked.project)
+    checked = check_document(target, _document(asked), asked.project)
     found: Sequence[Finding] = counting(checked.found, options)
     broken = any(item.code == SYNTAX for item in checked.found)
     if isinstance(asked.content, Notebook) or asked.content.type:
@@ -93,7 +92,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
 def migrated(analysis: Analysis) -> str:
     """The text of a file with all fixes, the unsafe ones too."""
     asked = analysis.question
-    return fix_document(_job(asked), _document(asked), asked.project, list(analysis.found), True).text
+    return fix_document(asked.target, _document(asked), asked.project, list(analysis.found), True).text
 
 
 def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
@@ -102,7 +101,7 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     target = asked.target
     shown = [item for item in analysis.found if may_be_fixed(item, target.options)]
     unsafe = target.options.unsafe_fixes
-    new = fix_document(_job(asked), _document(asked), asked.project, shown, unsafe).text
+    new = fix_document(target, _document(asked), asked.project, shown, unsafe).text
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]
@@ -111,10 +110,6 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
 def _document(asked: Question) -> Document:
     """The document that is linted: its name is that inside the project."""
     return Document(b"", asked.content._replace(name=asked.target.name))
-
-
-def _job(asked: Question) -> Job:
-    return Job(asked.target, asked.rules, ignored_codes(asked.target.options, asked.target.place))
 
 
 def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[Finding]:

@@ -37,13 +37,10 @@ def shown(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> O
     name, start, end = _qualified_name(content.text, whole, not other)
     own = [item for item in analysis.found if item.cell == cell]
     here = touching(own, offset, offset, text)
-    rules = analysis.question.rules
-    status = _api_status(name, rules.settings.version)
-    if not status:
-        for item in here:
-            status = status or _api_status(item.api, rules.settings.version)
+    rules = analysis.question.target.rules
+    statuses = (_api_status(each, rules.settings.version) for each in (name, *(item.api for item in here)))
+    parts = list(filter(None, statuses))[:1]
     every = rules_of(rules).every
-    parts = [status] if status else []
     for code in dict.fromkeys(item.code for item in here):  # each rule once, with an example
         parts.append(as_markdown(replace(every[code], examples=every[code].examples[:1]), 4))
     if not parts:
@@ -54,7 +51,7 @@ def shown(analysis: Analysis, cell: Optional[int], text: Text, offset: int) -> O
 
 def explained(analysis: Analysis, code: str) -> Optional[str]:
     """A rule as Markdown, with all of its examples; None where there is no such rule."""
-    rule = rules_of(analysis.question.rules).every.get(code)
+    rule = rules_of(analysis.question.target.rules).every.get(code)
     return as_markdown(rule) if rule else None
 
 

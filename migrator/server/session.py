@@ -25,7 +25,7 @@ from migrator.files.notebook import Notebook
 from migrator.files.source import Source
 from migrator.findings.finding import Finding
 from migrator.lint.config_files import Configuration
-from migrator.lint.suppressions import UNUSED, added_noqa, added_to_text
+from migrator.lint.suppressions import UNUSED, with_comments
 from migrator.server import hover
 from migrator.server.analysis import Analysis, answer, fixed, migrated, question
 from migrator.server.documents import UTF16, Document, Part, Text, place_of
@@ -380,9 +380,8 @@ class Session:
 def _suppressed(document: Document, text: str, item: Finding) -> str:
     """The text of a file or a cell with a comment that suppresses a finding."""
     content = document.content()
-    if isinstance(content, Source) and content.type:
-        return added_to_text(FileDocument(b"", content), [item])[0]
-    return added_noqa(text, [item], lambda _: 1)[0]
+    kind = content.type if isinstance(content, Source) else ""
+    return with_comments(FileDocument(b"", Source(content.name, text, type=kind)), [item])[0]
 
 
 def _paths(uris: Iterable[str]) -> list[Path]:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from migrator.lint import watching
+from migrator.lint import run
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def steps(monkeypatch):
             raise KeyboardInterrupt
         waiting.pop(0)()
 
-    monkeypatch.setattr(watching.time, "sleep", pause)
-    assert watching.time is time
+    monkeypatch.setattr(run.time, "sleep", pause)
+    assert run.time is time
     return waiting
 
 
