@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Any
 
 from migrator.cli.ending import DONE, WRONG_USE, print_json, say
 from migrator.cli.own_parser import Parser
@@ -37,8 +35,11 @@ def api(arguments: Sequence[str]) -> int:
         parser().print_help()
         return WRONG_USE
     given = parser().parse_args(list(arguments))
+    from dataclasses import asdict
+
     from migrator.api_support import answer
     from migrator.api_support.versions import newest, resolve
+    from migrator.cli.next_commands import say_next
 
     chosen = newest() if given.version is None else resolve(given.version)
     at = None if given.version is None else chosen
@@ -49,37 +50,22 @@ def api(arguments: Sequence[str]) -> int:
     answers = [found for found in map(answer.look_up, names) if found]
     nearest = [] if answers or pattern else answer.nearest(given.name)
     if given.json:
-        _print_json(given.name, answers, nearest, at)
+        found = [asdict(each) for each in answers]
+        for record, each in zip(found, answers):
+            if at:
+                here = answer.at_version(each, at)
+                record["at"] = {**here, "own": here["own"] and asdict(here["own"])}
+        torch = at.text if at else None
+        print_json({"asked": given.name, "torch": torch, "answers": found, "nearest": nearest})
     elif not answers:
         hint = _("; is it {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
         say(_("{name} is unknown{hint}", name=given.name, hint=hint))
-        _say_next(f"npumigrate api {nearest[0]}" if nearest else "")
+        say_next(*(f"npumigrate api {name}" for name in nearest[:1]))
     else:
         from migrator.report import api_text, colors
 
         lines = api_text.table(answers, at) if pattern else api_text.page(answers[0], at)
         text = "\n".join(lines)
         print(text if colors.wanted() else colors.plain(text), flush=True)
-        _say_next(f"npumigrate api {answers[0].name}" if pattern else "npumigrate lint")
+        say_next(f"npumigrate api {answers[0].name}" if pattern else "npumigrate lint")
     return DONE if answers else _NOTHING_KNOWN
-
-
-def _say_next(command: str) -> None:
-    if command and sys.stdout.isatty():
-        from migrator.cli.next_commands import say_next
-
-        say_next(command)
-
-
-def _print_json(asked: str, answers: list[Any], nearest: list[str], at: Any) -> None:
-    from dataclasses import asdict
-
-    from migrator.api_support.answer import at_version
-
-    found = [asdict(answer) for answer in answers]
-    if at is not None:
-        for record, answer in zip(found, answers):
-            here = at_version(answer, at)
-            record["at"] = {**here, "own": here["own"] and asdict(here["own"])}
-    content = {"asked": asked, "torch": at.text if at else None, "answers": found, "nearest": nearest}
-    print_json(content)

@@ -100,8 +100,7 @@ def _progress(total: int, quiet: bool) -> Iterator[Callable[[Outcome], None]]:
 
 
 def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) -> None:
-    from migrator.fleet.page import write_page
-    from migrator.fleet.tables import write
+    from migrator.fleet.tables import write, write_page
     from migrator.matchers.packs import load_all
 
     table, found = write(output, outcomes)

@@ -36,10 +36,24 @@ def k8s(given: Given) -> None:
     error, or something that is not understood.
     """
     from migrator.files.errors import harmless
-    from migrator.launch.k8s.jobs import FIELDS
+    from migrator.launch.k8s.cluster import ManifestError
+    from migrator.launch.k8s.convert import convert
+    from migrator.launch.k8s.jobs import FIELDS, Description, generate, read_job
 
     fields = {name: value for name in FIELDS if (value := getattr(given, name))}
-    found = _converted(given.manifest, fields, given.job) if given.manifest else _generate(fields, given.job)
+    job, manifest = given.job, given.manifest
+    if manifest:
+        of_new_jobs = (FIELDS[name].option for name in fields if not FIELDS[name].of_manifest)
+        other = "--job" if job else next(of_new_jobs, "")
+        if other:
+            raise ManifestError("--from and {other} exclude each other: the manifest decides", other=other)
+        wanted = _described(fields, Description())
+        found = convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
+    elif fields or job:
+        start = read_job(text_of(job, "utf-8"), str(job)) if job else Description()
+        found = generate(_described(fields, start))
+    else:
+        raise ManifestError("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND")
     for line in found.notes:
         note(harmless(line))
     give(found.text, given.output)
@@ -47,34 +61,11 @@ def k8s(given: Given) -> None:
         say_next(f"kubectl apply -f {shell_word(str(given.output))}")
 
 
-def _converted(manifest: Path, given: dict[str, Any], job: Path | None) -> Launch:
-    from migrator.launch.k8s.cluster import ManifestError
-    from migrator.launch.k8s.convert import convert
-    from migrator.launch.k8s.jobs import FIELDS
-
-    of_new_jobs = (FIELDS[name].option for name in given if not FIELDS[name].of_manifest)
-    other = "--job" if job else next(of_new_jobs, "")
-    if other:
-        raise ManifestError("--from and {other} exclude each other: the manifest decides", other=other)
-    wanted = _described(given, None)
-    return convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
-
-
-def _generate(given: dict[str, Any], job: Path | None) -> Launch:
-    from migrator.launch.k8s.cluster import ManifestError
-    from migrator.launch.k8s.jobs import generate, read_job
-
-    if not given and not job:
-        raise ManifestError("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND")
-    return generate(_described(given, read_job(text_of(job, "utf-8"), str(job)) if job else None))
-
-
-def _described(given: dict[str, Any], start: Description | None) -> Description:
+def _described(given: dict[str, Any], wanted: Description) -> Description:
     """The description with what the options say; an error names the option."""
     from migrator.launch.k8s.cluster import ManifestError
-    from migrator.launch.k8s.jobs import FIELDS, Description, described
+    from migrator.launch.k8s.jobs import FIELDS, described
 
-    wanted = start or Description()
     for name, value in given.items():
         try:
             wanted = described({name: value}, wanted)

@@ -30,6 +30,6 @@ def mcp(given: Given) -> None:
             raise
         stop("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'")
     english_for_programs()  # what follows is for agents
-    from migrator.mcp.serve import serve
+    from migrator.mcp.tools import serve
 
     serve(folder, given.timeout, packs, given.allow_verify)

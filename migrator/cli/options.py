@@ -35,7 +35,10 @@ def described(command: str) -> Callable[[Callable[[Given], None]], Callable[...,
             function(Given(**{name: getattr(each, "value", each) for name, each in given.items()}))
 
         rows = options_of(command)
-        kinds = {row.name: _type(row) for row in rows}
+        kinds = {row.name: _TYPES[row.kind] for row in rows}
+        # typer knows choices as the values of an Enum.
+        chosen = {row.name: [(each, each) for each in row.choices] for row in rows if row.choices}
+        kinds |= {name: Enum(name, choices, type=str) for name, choices in chosen.items()}
         parameters = [Parameter(row.name, _KEYWORD, default=_parameter(row)) for row in rows]
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__annotations__ = {"context": typer.Context, **kinds}
@@ -50,13 +53,6 @@ def described(command: str) -> Callable[[Callable[[Given], None]], Callable[...,
 _KEYWORD = Parameter.KEYWORD_ONLY
 _TYPES: dict[str, Any] = {"flag": bool, "number": int, "amount": float, "path": Path, "paths": list[Path]}
 _TYPES |= {"text": str, "texts": list[str]}
-
-
-def _type(option: Option) -> Any:
-    """The type that typer makes of a value; it knows choices as those of an Enum."""
-    if option.choices:
-        return Enum(option.name, [(each, each) for each in option.choices], type=str)
-    return _TYPES[option.kind]
 
 
 def _parameter(option: Option) -> Any:

@@ -14,7 +14,7 @@ def server(_given: Given) -> None:
     Exit status: 0 the editor ended it; 1 the editor was gone; 2 pygls is not installed.
     """
     try:
-        from migrator.server.serve import serve
+        from migrator.server.session import serve
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import NoReturn, Optional
 
+from migrator.cli.ending import ended, escape_unprintable, fail
 from migrator.language import LANGUAGES, _, choose, language
 
 
@@ -39,14 +40,11 @@ def run() -> int:
     try:
         os.getcwd()
     except OSError as error:
-        from migrator.cli.ending import fail
         from migrator.files.errors import reason
 
         return fail(_("the current folder cannot be used: {error}", error=reason(error)))
     given, lang = split_language(sys.argv[1:])
     if lang is not None and lang not in LANGUAGES:
-        from migrator.cli.ending import fail
-
         return fail(_("--lang {lang}: choose one of {known}", lang=lang, known=", ".join(LANGUAGES)))
     if lang:
         choose(lang)  # before anything else is loaded: it says what it says in this language
@@ -64,8 +62,6 @@ def run() -> int:
         asked = _end_in_order()
         code = run_command(sys.argv[1:])
         return 128 + asked[0] if asked else code
-    from migrator.cli.ending import ended, escape_unprintable
-
     escape_unprintable()
     return ended(lambda: run_own(name, *arguments))
 

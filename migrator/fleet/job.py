@@ -19,9 +19,8 @@ from typing import Any, Literal, Optional
 from migrator.files.replacing import replace_file
 from migrator.files.staging import put_in_place, staged
 from migrator.findings.finding import SEVERITIES
-from migrator.fleet.obtain import NotObtainedError, obtain
+from migrator.fleet.obtain import NotObtainedError, obtain, run
 from migrator.fleet.repositories import Repository
-from migrator.fleet.watched import run
 
 State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values

@@ -1,19 +1,30 @@
-"""The tables of a fleet: repositories, findings, what blocks most, what a migration costs."""
+"""The tables of a fleet: repositories, findings, what blocks most, what a migration costs; and its page.
+
+The page is made by ``reports/page/fleet.html.j2``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
 import pandas as pd
 
+from migrator.files.replacing import replace_file
 from migrator.findings.finding import SEVERITIES
-from migrator.fleet.job import Outcome
+from migrator.fleet.job import Outcome, Task
+from migrator.language import N_, _, language
+from migrator.report.views.page import page_environment
 
 REPOSITORIES = "repositories.parquet"
 FINDINGS = "findings.parquet"
+PAGE = "index.html"
+_SHOWN = 1000  # repositories on the page: the tables have all
+_TOP = 40
+
+_STATES = (N_("done"), N_("failed"), N_("timeout"), N_("not obtained"))  # as job.py names them
 # As they stand in the table; the figures are those of report.json.
 COLUMNS = (
     *("name", "source", "revision", "state", "reason", "framework", "readiness", "minutes", "files"),
@@ -110,3 +121,26 @@ def write(folder: Path, outcomes: Sequence[Outcome]) -> tuple[pd.DataFrame, pd.D
     table.to_parquet(folder / REPOSITORIES, index=False)
     found.to_parquet(folder / FINDINGS, index=False)
     return table, found
+
+
+def write_page(
+    folder: Path, task: Task, table: pd.DataFrame, found: pd.DataFrame, summaries: Mapping[str, str]
+) -> Path:
+    """Write the page; ``summaries`` are those of the rules by code. Raises CannotWrite."""
+    template = page_environment(_=_).get_template("fleet.html.j2")
+    text = template.render(
+        language=language(),
+        task=task,
+        total=len(table),
+        states=table["state"].value_counts().to_dict(),
+        said={state: _(state) for state in _STATES},
+        blocked=int((table["blocker"].fillna(0) > 0).sum()),
+        table=table.head(_SHOWN).astype(object).where(table.head(_SHOWN).notna(), None).to_dict("records"),
+        blocking=blocking(found).head(_TOP).to_dict("records"),
+        firing=firing(found).head(_TOP).to_dict("records"),
+        summaries=summaries,
+        cost=cost(table),
+    )
+    file = folder / PAGE
+    replace_file(file, text.encode("utf-8", "backslashreplace"))
+    return file

@@ -24,10 +24,9 @@ from migrator.lint.options import counting, may_be_fixed
 from migrator.lint.suppressions import UNUSED, with_comments
 from migrator.project.project import Project
 from migrator.report.log_file import keep_details
-from migrator.run.loading import Loader
 
 if TYPE_CHECKING:
-    from migrator.lint.run import CommandLine, Outcome
+    from migrator.lint.run import Outcome
 
 
 @dataclass(frozen=True)
@@ -86,17 +85,13 @@ def with_fixes(text: str, found: Sequence[Finding]) -> tuple[str, int]:
 
 
 def change(
-    line: CommandLine,
-    unsafe: bool,
-    outcome: Outcome,
-    targets: Iterable[Target],
-    every: Mapping[str, Sequence[Finding]],
-    loader: Loader,
+    outcome: Outcome, targets: Iterable[Target], every: Mapping[str, Sequence[Finding]], project: Project
 ) -> None:
-    """Add comments for what counts in files, or fix it, with ``diff`` only in the outcome.
+    """Add comments for what counts in files, or fix it, with ``--diff`` only in the outcome.
 
-    ``every`` has all that is grave enough, by file. Without ``unsafe`` only the safe fixes are made.
+    ``every`` has all that is grave enough, by file.
     """
+    line, unsafe = outcome.line, outcome.options.unsafe_fixes
     own: dict[str, list[Finding]] = {}
     for finding in outcome.found:
         own.setdefault(finding.file, []).append(finding)
@@ -109,11 +104,11 @@ def change(
             item = document(data_of(target), target.name)
             if line.add_noqa:
                 text, rows = with_comments(item, found)
-                added += rows if _write(outcome, target, item, text, line.diff) else 0
+                added += rows if _write(outcome, target, item, text) else 0
                 continue
             outcome.found += found
             if any(finding.fix and (unsafe or finding.safely_fixable) for finding in found):
-                left = _fix(line, unsafe, outcome, target, item, found, every[target.path], loader.project)
+                left = _fix(outcome, target, item, found, every[target.path], project)
                 outcome.found[start:] = left
         except Unreadable as error:
             what = _("{path}: not changed: {error}", path=shown(target.path), error=error)
@@ -129,8 +124,6 @@ def change(
 
 
 def _fix(
-    line: CommandLine,
-    unsafe: bool,
     outcome: Outcome,
     target: Target,
     item: Document,
@@ -143,11 +136,11 @@ def _fix(
     counted, lines = set(found), outcome.texts.lines
     not_counting = baseline.known([each for each in every if each not in counted], lines, Path())
     wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
-    done = fix_document(target, item, project, wanted, unsafe)
+    done = fix_document(target, item, project, wanted, outcome.options.unsafe_fixes)
     if done.trouble:
         what = _("{path}: not fixed: {trouble}", path=shown(target.path), trouble=done.trouble)
         outcome.troubles.append(what)
-    elif _write(outcome, target, item, done.text, line.diff):
+    elif _write(outcome, target, item, done.text):
         outcome.fixed[target.path] = done.counts
         data = outcome.changed[target.path][1]
         outcome.texts.change(target.place, data)
@@ -156,12 +149,12 @@ def _fix(
     return found
 
 
-def _write(outcome: Outcome, target: Target, item: Document, text: str, dry: bool) -> bool:
+def _write(outcome: Outcome, target: Target, item: Document, text: str) -> bool:
     """Put a new text into its file; says whether anything changed. Raises Unreadable and CannotWrite."""
     data = encoded(item, text)
     if data == item.data:
         return False
-    if not dry and target.data is None:
+    if not outcome.line.diff and target.data is None:
         if read_bytes(target.place) != item.data:
             raise Unreadable("it was changed in the meantime")
         replace_file(target.place, data, target.top or target.options.root)

@@ -25,31 +25,37 @@ if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
 
-def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incomplete: bool) -> None:
+def print_outcome(outcome: Outcome, incomplete: bool) -> None:
     """Print the findings, or the diff of their fixes; ``incomplete``: not all files were looked at.
 
     Raises CannotWrite for the file that is to hold them.
     """
+    line, options = outcome.line, outcome.options
     if line.diff:
-        _print_diff(outcome, line)
+        _print_diff(outcome)
         return
 
     def rules() -> dict[str, Rule]:
         known = rules_of(rule_set(options, not line.ignore_noqa))
         return {code: rule for code, rule in sorted(known.every.items()) if code in known.enabled}
 
+    width = 0  # of a terminal: in a pipe or file lines stay whole
+    if sys.stdout.isatty() and not line.output_file:
+        from shutil import get_terminal_size
+
+        width = get_terminal_size().columns
     report = LintReport(
         findings=[] if options.fix_only else outcome.found,
         lines=outcome.texts.lines,
         edits=outcome.texts.edits,
         rules=rules,
         color=colors.wanted() if line.color == "auto" and not line.output_file else line.color == "always",
-        width=_width(line),
+        width=width,
         fixed=outcome.fixed,
         unsafe_fixes=options.unsafe_fixes,
         show_fixes=options.show_fixes,
         fix_only=options.fix_only,
-        notes=[*outcome.notes, *([] if incomplete else _version_note(line, options, outcome))],
+        notes=[*outcome.notes, *([] if incomplete else _version_note(outcome))],
         summary=not line.quiet,
         complete=not (incomplete or line.add_noqa or line.write_baseline),
     )
@@ -72,8 +78,9 @@ def print_outcome(line: CommandLine, options: Options, outcome: Outcome, incompl
             print(note, file=sys.stderr)
 
 
-def _version_note(line: CommandLine, options: Options, outcome: Outcome) -> list[str]:
+def _version_note(outcome: Outcome) -> list[str]:
     """For which torch version the findings are, and why, where the command line names none."""
+    line, options = outcome.line, outcome.options
     if "version" in options.given or line.add_noqa or line.write_baseline:
         return []
     if len(outcome.versions) > 1:
@@ -87,18 +94,10 @@ def _version_note(line: CommandLine, options: Options, outcome: Outcome) -> list
     return [_("For torch {version}, {why}: -v VERSION names another.", version=version, why=why or newest)]
 
 
-def _width(line: CommandLine) -> int:
-    """The columns of the terminal for the findings; 0 in a pipe or file, where lines stay whole."""
-    if line.output_file or not sys.stdout.isatty():
-        return 0
-    from shutil import get_terminal_size
-
-    return get_terminal_size().columns
-
-
-def _print_diff(outcome: Outcome, line: CommandLine) -> None:
+def _print_diff(outcome: Outcome) -> None:
     from migrator.files.unified_diff import unified_diff
 
+    line = outcome.line
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
     if line.output_file:
         _write_file(line.output_file, text)

@@ -52,6 +52,8 @@ class Outcome:
     new bytes of files that were, or with ``diff`` would be, fixed, and ``fixed`` how often each rule was.
     """
 
+    line: CommandLine
+    options: Options
     texts: Texts
     found: list[Finding] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
@@ -84,7 +86,8 @@ def run(
         changed = changed_lines(line.diff_base, Path.cwd())
     if options.baseline and not line.write_baseline:
         known = baseline.read(Path(options.baseline))
-    outcome = Outcome(Texts({target.place: target.data for target in targets if target.data is not None}))
+    contents = {target.place: target.data for target in targets if target.data is not None}
+    outcome = Outcome(line, options, Texts(contents))
     trouble = outcome.troubles.append
     loader = Loader(cache, native, line.jobs)
     files = read_files(targets, loader, not line.ignore_noqa, trouble, progress)
@@ -116,24 +119,21 @@ def run(
         outcome.found = []
         return outcome
     if known is not None:
-        _leave_out(known, Path(options.baseline), outcome, looked_at, whole=changed is None)
+        _leave_out(known, outcome, looked_at, whole=changed is None)
     if line.add_noqa or options.fix or options.fix_only or line.diff:
         from migrator.lint.fixing import change
 
-        change(line, options.unsafe_fixes, outcome, [target for target, _data in files], found, loader)
+        change(outcome, [target for target, _data in files], found, loader.project)
     return outcome
 
 
 def _leave_out(
-    known: Known,
-    file: Path,
-    outcome: Outcome,
-    looked_at: Sequence[tuple[Target, Sequence[Finding]]],
-    whole: bool,
+    known: Known, outcome: Outcome, looked_at: Sequence[tuple[Target, Sequence[Finding]]], whole: bool
 ) -> None:
     """Take what a baseline holds out of the findings; ``whole``: and tell what of it is gone."""
     from migrator.lint import baseline
 
+    file = Path(outcome.options.baseline)
     name, root = shown(os.path.relpath(file)), file.absolute().parent
     lines = outcome.texts.lines
     new, left = baseline.split(outcome.found, known, lines, root)
@@ -241,10 +241,10 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
     outcome = run(line, options, files, native, cache, progress)
     troubles += outcome.troubles
     if not line.silent:
-        print_outcome(line, options, outcome, bool(troubles))
+        print_outcome(outcome, bool(troubles))
     if line.paths == ("-",) and (options.fix or options.fix_only) and not line.diff:
         print_bytes(next((after for _, after in outcome.changed.values()), data))
-    return _exit_code(line, options, outcome, _told(troubles))
+    return _exit_code(outcome, _told(troubles))
 
 
 def lint_and_watch(line: CommandLine, progress: Progress) -> int:
@@ -327,7 +327,8 @@ def _told(troubles: Iterable[str]) -> int:
     return TROUBLE if lines else CLEAN
 
 
-def _exit_code(line: CommandLine, options: Options, outcome: Outcome, trouble: int) -> int:
+def _exit_code(outcome: Outcome, trouble: int) -> int:
+    line, options = outcome.line, outcome.options
     if trouble:
         return trouble
     if line.diff:

@@ -1,4 +1,4 @@
-"""The tools for agents: each runs commands of npumigrate and gives their results.
+"""The server for agents and its tools: each runs commands of npumigrate and gives their results.
 
 Texts are for clients that show no structured results: they say the same in short.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,15 +16,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
+from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
+from migrator import __version__
 from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import SEVERITIES
 from migrator.mcp import results
 from migrator.mcp.own_runs import LARGEST, Finished, Refused, existing, name_in, place_in, run_own
 
+_INSTRUCTIONS = """\
+npumigrate takes PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL). Ask look_up_api \
+before you write code for NPUs, lint to find what keeps code from running there, explain_rule for the reason \
+of a finding, and preview_migration for the changes that npumigrate would make. Nothing is written: apply a \
+diff yourself, or run `npumigrate SRC -o OUT`. Paths are relative to the workspace {workspace}.
+"""
+_READ_ONLY = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+_RUNS_PROGRAMS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+)
 _ANSWERS = 30  # of a pattern
 _LONGEST_DIFF = 60_000  # characters
 _LONGEST_OUTPUT = 4_000
@@ -329,3 +344,33 @@ def _rule_text(rule: dict[str, Any]) -> str:
 
 def _number(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def build(
+    workspace: Path, seconds: float, packs: Sequence[str] = (), verify: bool = False
+) -> MCPServer[None]:
+    """The server for a workspace; ``verify``: it offers to run the user's programs, too."""
+    tools = Tools(workspace, seconds, packs)
+    server: MCPServer[None] = MCPServer(
+        "npumigrate",
+        title="npumigrate",
+        version=__version__,
+        instructions=_INSTRUCTIONS.format(workspace=workspace),
+        log_level="WARNING",
+    )
+    for tool, title in (
+        (tools.look_up_api, "Look up an API on NPUs"),
+        (tools.lint, "Find what keeps code from running on NPUs"),
+        (tools.explain_rule, "Explain a rule"),
+        (tools.preview_migration, "Preview a migration as a diff"),
+    ):
+        server.add_tool(tool, title=title, annotations=_READ_ONLY)
+    if verify:
+        server.add_tool(tools.verify, title="Run a project on emulated NPUs", annotations=_RUNS_PROGRAMS)
+    return server
+
+
+def serve(workspace: Path, seconds: float, packs: Sequence[str], verify: bool) -> None:
+    """Serve one client over the standard streams, to its end."""
+    os.chdir(workspace)  # where a person would run the commands
+    build(workspace, seconds, packs, verify).run("stdio")

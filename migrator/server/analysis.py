@@ -13,17 +13,17 @@ from migrator.files.source import Source, lines_of
 from migrator.findings.finding import Finding
 from migrator.lint import baseline
 from migrator.lint.file import SYNTAX, check_document
-from migrator.lint.files import Stamp, Target, stamp
+from migrator.lint.files import Stamp, Target
 from migrator.lint.fixing import fix_document
-from migrator.lint.options import counting, may_be_fixed, rule_set
+from migrator.lint.options import counting, may_be_fixed
 from migrator.project.project import Project
 from migrator.server.documents import same_start
-from migrator.server.facts import parses
+from migrator.server.workspace import parses
 
 
 @dataclass(frozen=True)
 class Question:
-    """What decides an analysis: equal questions have equal answers. Raises ConfigError and UnknownVersion."""
+    """What decides an analysis: equal questions have equal answers."""
 
     content: Source | Notebook
     target: Target
@@ -31,9 +31,9 @@ class Question:
     baseline: Stamp = ()
 
     @property
-    def text(self) -> str:
-        """The Python of the content."""
-        return self.content.text
+    def document(self) -> Document:
+        """The document that is linted: its name is that inside the project."""
+        return Document(b"", self.content._replace(name=self.target.name))
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,14 @@ class Analysis:
     trouble: str = ""
 
 
-def question(content: Source | Notebook, target: Target, project: Project) -> Question:
-    """The question for a text. Raises ConfigError and UnknownVersion, as the target's options deserve."""
-    known = target.options.baseline
-    target = target.judged_by(rule_set(target.options))
-    return Question(content, target, project, stamp([known] if known else []))
-
-
 def answer(asked: Question, before: Analysis | None) -> Analysis:
     """Lint a text; ``before`` is the analysis of the text that it was made from.
 
     Raises ConfigError and RuleError for options that cannot be used.
     """
-    target, text = asked.target, asked.text
+    target, text = asked.target, asked.content.text
     options = target.options
-    checked = check_document(target, _document(asked), asked.project)
+    checked = check_document(target, asked.document, asked.project)
     found: Sequence[Finding] = counting(checked.found, options)
     broken = any(item.code == SYNTAX for item in checked.found)
     if isinstance(asked.content, Notebook) or asked.content.type:
@@ -73,7 +66,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     elif not checked.found:
         broken = not parses(text)  # NPU999 may be off
     if broken and before is not None and before.found:
-        old = before.question.text
+        old = before.question.content.text
         return Analysis(asked, (*_carried(before.found, lines_of(old), lines_of(text)), *found), broken=True)
     if options.baseline and found:
         file = Path(options.baseline)
@@ -92,24 +85,18 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
 def migrated(analysis: Analysis) -> str:
     """The text of a file with all fixes, the unsafe ones too."""
     asked = analysis.question
-    return fix_document(asked.target, _document(asked), asked.project, list(analysis.found), True).text
+    return fix_document(asked.target, asked.document, asked.project, list(analysis.found), True).text
 
 
 def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     """What changes with the fixes that ``lint --fix`` makes: the text, or those of cells by their numbers."""
     asked = analysis.question
-    target = asked.target
-    shown = [item for item in analysis.found if may_be_fixed(item, target.options)]
-    unsafe = target.options.unsafe_fixes
-    new = fix_document(target, _document(asked), asked.project, shown, unsafe).text
+    options = asked.target.options
+    shown = [item for item in analysis.found if may_be_fixed(item, options)]
+    new = fix_document(asked.target, asked.document, asked.project, shown, options.unsafe_fixes).text
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]
-
-
-def _document(asked: Question) -> Document:
-    """The document that is linted: its name is that inside the project."""
-    return Document(b"", asked.content._replace(name=asked.target.name))
 
 
 def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[Finding]:

@@ -26,7 +26,7 @@ class Editor:
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
-        self._told: set[str] = set()
+        self.told: set[str] = set()
         self._watched: set[str] = set()
 
     def publish(self, uri: str, found: list[types.Diagnostic], version: Optional[int]) -> None:
@@ -34,15 +34,11 @@ class Editor:
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
     def tell(self, line: str) -> None:
-        """Show a person what is wrong, once."""
-        if line not in self._told:
-            self._told.add(line)
+        """Show a person what is wrong, once: ``told`` has what was."""
+        if line not in self.told:
+            self.told.add(line)
             message = types.ShowMessageParams(types.MessageType.Error, f"npumigrate: {line}")
             self._server.window_show_message(message)
-
-    def forget_told(self) -> None:
-        """What was wrong may have been corrected: show it again if it was not."""
-        self._told.clear()
 
     def log(self, line: str) -> None:
         """Write a line for whoever looks for it."""

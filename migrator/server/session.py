@@ -1,4 +1,4 @@
-"""One editor's session: its open documents, and what is reported of them.
+"""The language server: one editor's session, its open documents, and what is reported of them.
 
 Linting is done in one thread of its own, one text at a time: the session answers meanwhile, and a
 text that was typed over before its turn is not linted at all.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,24 +20,33 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from migrator import __version__
 from migrator.files.document import NOTEBOOK
 from migrator.files.document import Document as FileDocument
 from migrator.files.notebook import Notebook
 from migrator.files.source import Source
 from migrator.findings.finding import Finding
 from migrator.lint.config_files import Configuration
+from migrator.lint.files import stamp
+from migrator.lint.options import rule_set
 from migrator.lint.suppressions import UNUSED, with_comments
 from migrator.server import hover
-from migrator.server.analysis import Analysis, answer, fixed, migrated, question
+from migrator.server.analysis import Analysis, Question, answer, fixed, migrated
 from migrator.server.documents import UTF16, Document, Part, Text, place_of
 from migrator.server.editor import FIX_ALL, Editor, diagnostic, touching, wanted
-from migrator.server.facts import LARGEST, WorkspaceFacts, text_of
-from migrator.server.settings import Settings
+from migrator.server.workspace import LARGEST, Settings, WorkspaceFacts, text_of
 
 _PAUSE = 0.2  # seconds without a key before a text is linted
 _SOURCES = (".py", ".ipynb")
 # What editors are asked to watch, beside the baselines and rule packs that are in use.
 _WATCHED = ("**/*.{py,ipynb}", "**/{.npumigrate,npumigrate,pyproject}.toml")
+_DONE = 0
+_GONE = 1
+_ACTIONS = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True)
+# Notebooks of any kind: what is linted are their Python cells.
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
+)
 
 Result = TypeVar("Result")
 
@@ -194,7 +204,7 @@ class Session:
         places = _paths(change.uri for change in params.changes)
         self._later(self._look_again([place for place in places if place.suffix in _SOURCES]))
         if any(place.suffix not in _SOURCES for place in places):
-            self._editor.forget_told()
+            self._editor.told.clear()  # what was wrong may have been corrected
             self.check_all()
 
     def check_all(self, _: object = None) -> None:
@@ -256,7 +266,9 @@ class Session:
         folder = self._settings.folder_of(place)
         if isinstance(content, Notebook) or not content.type:
             self._news = self._facts.learn(folder, target, content.text) or self._news
-        asked = question(content, target, self._facts.project(folder, place))
+        known = [target.options.baseline] if target.options.baseline else []
+        target = target.judged_by(rule_set(target.options))
+        asked = Question(content, target, self._facts.project(folder, place), stamp(known))
         if document.analysis is None or document.analysis.question != asked:
             document.analysis = answer(asked, document.analysis)
         return document.analysis
@@ -390,3 +402,46 @@ def _paths(uris: Iterable[str]) -> list[Path]:
 
 def _folders(uris: Iterable[str]) -> list[Path]:
     return [path for path in _paths(uris) if path.is_dir()]
+
+
+def build() -> tuple[LanguageServer, Session]:
+    """The server, with all that it can do, and its state."""
+    server = LanguageServer("npumigrate", __version__, notebook_document_sync=_NOTEBOOKS, max_workers=2)
+    session = Session(server)
+    answers: dict[str, Callable[[Any], Any]] = {
+        types.INITIALIZE: session.start,
+        types.INITIALIZED: session.started,
+        types.TEXT_DOCUMENT_DID_OPEN: session.open,
+        types.TEXT_DOCUMENT_DID_CHANGE: session.change,
+        types.TEXT_DOCUMENT_DID_SAVE: session.check_all,  # it may have been a configuration
+        types.TEXT_DOCUMENT_DID_CLOSE: lambda params: session.close(params.text_document.uri),
+        types.NOTEBOOK_DOCUMENT_DID_OPEN: session.open_notebook,
+        types.NOTEBOOK_DOCUMENT_DID_CHANGE: session.change_notebook,
+        types.NOTEBOOK_DOCUMENT_DID_SAVE: session.check_all,
+        types.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda params: session.close(params.notebook_document.uri),
+        types.WORKSPACE_DID_CHANGE_WATCHED_FILES: session.files_changed,
+        types.WORKSPACE_DID_CHANGE_CONFIGURATION: session.change_settings,
+        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: session.change_folders,
+        types.TEXT_DOCUMENT_HOVER: session.hover,
+        types.TEXT_DOCUMENT_CODE_ACTION: session.actions,
+        types.CODE_ACTION_RESOLVE: session.resolve,
+        types.SHUTDOWN: session.end,
+    }
+    for message, method in answers.items():
+        options = _ACTIONS if message == types.TEXT_DOCUMENT_CODE_ACTION else None
+        server.feature(message, options)(partial(method))  # pygls marks it, which a method does not allow
+    # What an extension asks for; its own commands have other names.
+    server.command("npumigrate.server.migrated")(partial(session.migrated))
+    server.command("npumigrate.server.explained")(partial(session.explained))
+    return server, session
+
+
+def serve() -> int:
+    """Serve one editor over the standard streams; gives 0 where it said goodbye, 1 where it is gone."""
+    server, session = build()
+    out, sys.stdout = sys.stdout, sys.stderr  # what is printed by accident must not reach the editor
+    try:
+        server.start_io(sys.stdin.buffer, out.buffer)
+    finally:
+        session.stop()
+    return _DONE if session.stopped else _GONE

@@ -7,6 +7,7 @@ from typing import Callable
 import pytest
 
 from migrator.cli.main import run
+from tests.reading import write
 
 TRAIN = """\
 import torch
@@ -41,13 +42,29 @@ def npumigrate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     return command
 
 
+Migrated = Callable[..., tuple[Answer, Path]]
+
+
+@pytest.fixture
+def migrate(npumigrate: Command, tmp_path: Path) -> Migrated:
+    """Migrates a project for torch 2.6; gives the answer and the result, in the folder ``out``."""
+
+    def command(source: Path, *options: object, out: str = "out") -> tuple[Answer, Path]:
+        answer = npumigrate("-i", source, "-o", tmp_path / out, "-v", "2.6", *options)
+        return answer, tmp_path / out / f"{source.stem}_msft"
+
+    return command
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A small CUDA project."""
-    folder = tmp_path / "project"
-    (folder / "models").mkdir(parents=True)
-    (folder / "train.py").write_text(TRAIN)
-    (folder / "plain.py").write_text(PLAIN)
-    (folder / "models" / "net.py").write_text("import torch\n\n\ndef net(x):\n    return x.cuda()\n")
-    (folder / "README.txt").write_text("runs on cuda\n")
-    return folder
+    return write(
+        tmp_path / "project",
+        {
+            "train.py": TRAIN,
+            "plain.py": PLAIN,
+            "models/net.py": "import torch\n\n\ndef net(x):\n    return x.cuda()\n",
+            "README.txt": "runs on cuda\n",
+        },
+    )

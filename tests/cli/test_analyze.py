@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from migrator.analyze import run as project_analysis
 from migrator.analyze.third_party import tables
 from migrator.cli.main import run
+from tests.reading import rows, tree, write
 
 HELPERS = """
 import torch
@@ -40,17 +40,8 @@ class Child(Base):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / "pkg").mkdir(parents=True)
-    (folder / "pkg" / "__init__.py").write_text("")
-    (folder / "pkg" / "helpers.py").write_text(HELPERS)
-    (folder / "use.py").write_text(USE)
-    return folder
-
-
-def rows(reports: Path, table: str) -> list[dict[str, str]]:
-    with (reports / table).open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
+    files = {"pkg/__init__.py": "", "pkg/helpers.py": HELPERS, "use.py": USE}
+    return write(tmp_path / "project", files)
 
 
 def analyze(project: Path, *options: str) -> tuple[int, Path]:
@@ -61,11 +52,11 @@ def analyze(project: Path, *options: str) -> tuple[int, Path]:
 
 def test_the_sources_stay_and_the_reports_are_beside_them(project: Path) -> None:
     (project / "a.py").write_text("import torch\nx = torch.cdist(1, 2).cuda()\ntorch.cuda.temperature('a')\n")
-    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    before = tree(project)
     code, reports = analyze(project, "-q")
     assert code == 0
-    assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    found = rows(reports, "unsupported_api.csv")
+    assert before == tree(project)
+    found = rows(reports, "unsupported_api")
     assert [(row["File"], row["Start Line"], row["OP"], row["Status"]) for row in found] == [
         ("a.py", "2", "torch.cdist", "unsupported"),
         ("a.py", "3", "torch.cuda.temperature", "absent"),
@@ -82,9 +73,9 @@ def test_the_sources_stay_and_the_reports_are_beside_them(project: Path) -> None
 
 def test_deep_follows_names_into_other_files_and_runs_none(project: Path) -> None:
     _, reports = analyze(project, "-q")
-    assert rows(reports, "unsupported_api.csv") == []
+    assert rows(reports, "unsupported_api") == []
     _, reports = analyze(project, "-q", "--deep", "--overwrite")
-    found = rows(reports, "unsupported_api.csv")
+    found = rows(reports, "unsupported_api")
     assert [row["Start Line"] for row in found] == ["5", "7", "8", "11"]
     assert {row["OP"] for row in found} == {"torch.Tensor.mode"}
 
@@ -94,25 +85,6 @@ def test_several_modes_at_once(project: Path) -> None:
     assert code == 0
     options = json.loads((reports / "summary.json").read_text())["options"]
     assert options["mode"] == "torch_apis,affinity_apis,dynamic_shape"
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["-m", "everything"], "there is no mode everything"),
-        (["-q", "--verbose"], "exclude each other"),
-        (["--exclude", "*.py"], "holds no Python file or notebook that is not excluded"),
-    ],
-)
-def test_wrong_use_is_one_line(
-    project: Path, capsys: pytest.CaptureFixture[str], options: list[str], line: str
-) -> None:
-    code, reports = analyze(project, *options)
-    assert code == 2
-    error = capsys.readouterr().err
-    assert line in error
-    assert error.count("\n") == 1
-    assert not reports.exists()
 
 
 def test_existing_reports_are_replaced_only_when_asked(project: Path) -> None:
@@ -140,8 +112,8 @@ def test_after_an_interrupt_the_reports_have_what_was_done(
     assert code == 130
     assert "interrupted" in capsys.readouterr().err
     assert not (reports / "cuda_op.csv").exists()
-    assert [row["OP"] for row in rows(reports, "unsupported_api.csv")] == ["torch.cdist"]
-    assert "use.py" in [row["File"] for row in rows(reports, "skipped_files.csv")]
+    assert [row["OP"] for row in rows(reports, "unsupported_api")] == ["torch.cdist"]
+    assert "use.py" in [row["File"] for row in rows(reports, "skipped_files")]
     assert json.loads((reports / "summary.json").read_text())["exit_code"] == 130
 
 
@@ -157,7 +129,7 @@ def test_an_interrupt_in_the_tree_leaves_the_tables_of_the_other_modes(
     code, reports = analyze(project, "-m", "torch_apis,third_party", "-q")
     assert code == 130
     assert "interrupted: no tables of third_party" in capsys.readouterr().err
-    assert [row["OP"] for row in rows(reports, "unsupported_api.csv")] == ["torch.cdist"]
+    assert [row["OP"] for row in rows(reports, "unsupported_api")] == ["torch.cdist"]
     summary = json.loads((reports / "summary.json").read_text())
     assert (summary["exit_code"], "cuda_op.csv" in summary["reports"]) == (130, False)
     assert summary["files"]["seen"] == len(list(project.rglob("*.py")))
@@ -191,7 +163,7 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
     (project / "broken.py").write_text("import torch\ntorch.cdist(\n")
     code, reports = analyze(project, "-q")
     assert code == 1
-    assert [row["File"] for row in rows(reports, "skipped_files.csv")] == ["broken.py"]
+    assert [row["File"] for row in rows(reports, "skipped_files")] == ["broken.py"]
 
 
 @pytest.mark.parametrize(
@@ -202,14 +174,19 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
         (("--env-path", "."), "--env-path needs --deep"),
         (("--deep", "--env-path", "no/such"), "no/such: there is no such folder"),
         (("-m", ""), "choose one of torch_apis, third_party"),
+        (("-m", "everything"), "there is no mode everything"),
+        (("-q", "--verbose"), "exclude each other"),
+        (("--exclude", "*.py"), "holds no Python file or notebook that is not excluded"),
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused(
+def test_wrong_use_is_one_line(
     project: Path, options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, reports = analyze(project, *options)
     assert code == 2
-    assert said in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
     assert not reports.exists()
 
 
@@ -225,5 +202,5 @@ def test_third_party_takes_the_rules_and_what_is_ignored(project: Path) -> None:
     options = ("-m", "third_party", "--rules", str(pack), "--ignore", "NPU101", "-j", "1", "-q")
     code, reports = analyze(project, *options)
     assert code == 0
-    found = rows(reports, "full_unsupported_results.csv")
+    found = rows(reports, "full_unsupported_results")
     assert [(row["API"], row["OP"]) for row in found] == [("pkg.ops.g", "torch.hub.other")]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.results import rows, write
+from tests.reading import rows, write
 
 TRAIN = """\
 import argparse
@@ -27,14 +28,17 @@ def project(folder: Path, script: str, train: str = TRAIN, name: str = "scripts/
     return write(folder / "project", {"tools/train.py": train, name: script})
 
 
-def migrated(npumigrate, source: Path, *options: str) -> tuple[str, list[dict[str, str]]]:
-    """The script after the migration, and what is left to a person."""
-    out = source.parent / "out"
-    npumigrate("-i", source, "-o", out, "-v", "2.6", *options)
-    result = out / "project_msft"
-    review = rows(result / "migration_report/manual_review.csv")
-    text = (source / "scripts/run.sh").exists() and (result / "scripts/run.sh").read_text()
-    return text or "", [row for row in review if row["Rule"].startswith("NPU94")]
+@pytest.fixture
+def migrated(migrate) -> Callable[..., tuple[str, list[dict[str, str]]]]:
+    """Gives the script after a migration, and what is left to a person."""
+
+    def command(source: Path, *options: str) -> tuple[str, list[dict[str, str]]]:
+        result = migrate(source, *options)[1]
+        text = (source / "scripts/run.sh").exists() and (result / "scripts/run.sh").read_text()
+        left = rows(result, "manual_review")
+        return text or "", [row for row in left if row["Rule"].startswith("NPU94")]
+
+    return command
 
 
 @pytest.mark.parametrize(
@@ -59,17 +63,17 @@ def migrated(npumigrate, source: Path, *options: str) -> tuple[str, list[dict[st
     ],
 )
 def test_a_value_changes_where_the_program_takes_it_so(
-    npumigrate, tmp_path: Path, line: str, after: str | None
+    migrated, tmp_path: Path, line: str, after: str | None
 ) -> None:
     after = line.replace("cuda:$R", "npu:$R") if after is None else after
-    assert migrated(npumigrate, project(tmp_path, line + "\n")) == (after + "\n", [])
+    assert migrated(project(tmp_path, line + "\n")) == (after + "\n", [])
 
 
-def test_a_value_that_the_result_refuses_is_an_error(npumigrate, tmp_path: Path) -> None:
+def test_a_value_that_the_result_refuses_is_an_error(migrated, tmp_path: Path) -> None:
     source = project(tmp_path, "python tools/train.py --where cuda --mode slow --on cuda:0\n")
-    script, left = migrated(npumigrate, source, "--ignore", "NPU412")
+    script, rows = migrated(source, "--ignore", "NPU412")
     assert "--where cuda" in script
-    assert [(row["File"], row["Rule"], row["Severity"], row["Message"]) for row in left] == [
+    assert [(row["File"], row["Rule"], row["Severity"], row["Message"]) for row in rows] == [
         ("scripts/run.sh", "NPU940", "error", "tools/train.py accepts npu, cpu for --where, not cuda"),
         (
             *("scripts/run.sh", "NPU940", "warning"),
@@ -78,21 +82,22 @@ def test_a_value_that_the_result_refuses_is_an_error(npumigrate, tmp_path: Path)
     ]
 
 
-def test_a_manifest_is_compared_with_the_program_too(npumigrate, tmp_path: Path) -> None:
+def test_a_manifest_is_compared_with_the_program_too(migrated, tmp_path: Path) -> None:
     manifest = "containers:\n- command: [python, tools/train.py, --where, cuda]\n"
     source = project(tmp_path, manifest, name="job.yaml")
-    _, left = migrated(npumigrate, source, "--ignore", "NPU412")
-    assert [(row["File"], row["Start Line"], row["Rule"]) for row in left] == [("job.yaml", "2", "NPU940")]
+    _, rows = migrated(source, "--ignore", "NPU412")
+    assert [(row["File"], row["Start Line"], row["Rule"]) for row in rows] == [("job.yaml", "2", "NPU940")]
 
 
-def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: Path) -> None:
+def test_an_option_that_a_conversion_removes_is_an_error(migrated, tmp_path: Path) -> None:
     from migrator.migrate.consistency import Trees, mismatches
     from migrator.project.programs import Programs
 
-    line = "python tools/train.py --where cpu --kernel x --odd\n"
-    before = project(tmp_path / "a", line)
+    before = project(tmp_path / "a", "python tools/train.py --where cpu --kernel x --odd\n")
     after = project(
-        tmp_path / "b", line, TRAIN.replace('parser.add_argument("--kernel", default="plain")\n', "")
+        tmp_path / "b",
+        "python tools/train.py --where cpu --kernel x --odd\n",
+        TRAIN.replace('parser.add_argument("--kernel", default="plain")\n', ""),
     )
     trees = Trees(
         Programs({"tools/train.py": before / "tools/train.py"}),
@@ -109,54 +114,55 @@ def test_an_option_that_a_conversion_removes_is_an_error(npumigrate, tmp_path: P
 @pytest.mark.parametrize(
     ("ignored", "message"),
     [
-        ("NPU410", "CUDA_LAUNCH_BLOCKING is set here, and tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING"),
+        (
+            "NPU410",
+            "CUDA_LAUNCH_BLOCKING is set here, and tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING",
+        ),
         (
             "NPU401",
             "ASCEND_LAUNCH_BLOCKING is set here, and tools/train.py:11 still reads CUDA_LAUNCH_BLOCKING",
         ),
     ],
 )
-def test_a_variable_has_one_name(npumigrate, tmp_path: Path, ignored: str, message: str) -> None:
+def test_a_variable_has_one_name(migrated, tmp_path: Path, ignored: str, message: str) -> None:
     source = project(tmp_path, "export CUDA_LAUNCH_BLOCKING=1\npython tools/train.py\n")
-    _, left = migrated(npumigrate, source, "--ignore", ignored)
-    assert [(row["Rule"], row["Message"]) for row in left] == [("NPU942", message)]
+    _, rows = migrated(source, "--ignore", ignored)
+    assert [(row["Rule"], row["Message"]) for row in rows] == [("NPU942", message)]
 
 
-def test_a_horovodrun_line_becomes_the_launchers(npumigrate, tmp_path: Path) -> None:
-    train = TRAIN + "x.requires_grad_().sum().backward()\n"
+def test_a_horovodrun_line_becomes_the_launchers(migrate, tmp_path: Path) -> None:
+    train = TRAIN.replace("import os", "import os\nimport horovod.torch as hvd")
     line = "horovodrun -np 2 -H localhost:2 python train.py --where cuda --on=cuda:0\n"
     first = 'cd "$(dirname "$0")" || exit\n'
     files = {
-        "train.py": train.replace("import os", "import os\nimport horovod.torch as hvd"),
+        "train.py": train + "x.requires_grad_().sum().backward()\n",
         "run.sh": first + line + "horovodrun -np 2 python $X/train.py\n",
         "sub.sh": "cd sub || exit\n" + line,
     }
-    source = write(tmp_path / "project", files)
-    npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
-    assert (tmp_path / "out/project_msft/run_distributed_npu.sh").exists()
-    assert (tmp_path / "out/project_msft/run.sh").read_text().splitlines() == [
+    _, result = migrate(write(tmp_path / "project", files))
+    assert (result / "run_distributed_npu.sh").exists()
+    assert (result / "run.sh").read_text().splitlines() == [
         first.strip(),
         "bash run_distributed_npu.sh --entry train.py --nproc 2 -- --where npu --on=npu:0",
         "horovodrun -np 2 python $X/train.py",
     ]
-    sub = (tmp_path / "out/project_msft/sub.sh").read_text()
-    assert sub == "cd sub || exit\n" + line.replace("cuda", "npu")
+    assert (result / "sub.sh").read_text() == files["sub.sh"].replace("cuda", "npu")
 
 
-def test_safe_fixes_alone_leave_both_sides(npumigrate, tmp_path: Path) -> None:
+def test_safe_fixes_alone_leave_both_sides(migrated, tmp_path: Path) -> None:
     source = project(tmp_path, "python tools/train.py --where cuda --on cuda\n")
-    script, left = migrated(npumigrate, source, "--safe-only")
+    script, rows = migrated(source, "--safe-only")
     assert (
         script == "python tools/train.py --where cuda --on npu\n"
     )  # --on goes into a device and nowhere else
-    assert left == []
+    assert rows == []
 
 
-def test_a_result_that_fits_together_is_left_in_peace(npumigrate, tmp_path: Path) -> None:
+def test_a_result_that_fits_together_is_left_in_peace(migrated, tmp_path: Path) -> None:
     text = "export CUDA_LAUNCH_BLOCKING=1\nW=cuda\npython tools/train.py --where $W --mode slow --on cuda\n"
-    script, left = migrated(npumigrate, project(tmp_path, text))
+    script, rows = migrated(project(tmp_path, text))
     assert script == text.replace("CUDA_", "ASCEND_").replace("cuda", "npu")
-    assert left == []
+    assert rows == []
 
 
 ARGUMENTS = """\
@@ -199,43 +205,43 @@ x = torch.ones(2, device=where).to(args.device).to(config.get("place"))
         ("python app.py x.place=cuda place=cuda", "python app.py x.place=npu place=cuda"),
     ],
 )
-def test_what_stands_without_an_options_name(npumigrate, tmp_path: Path, script: str, after: str) -> None:
+def test_what_stands_without_an_options_name(migrated, tmp_path: Path, script: str, after: str) -> None:
     source = project(tmp_path, script + "\n", ARGUMENTS)
     (source / "conf/place").mkdir(parents=True)
     (source / "conf/place/cuda.yaml").write_text("a: b\n")
-    assert migrated(npumigrate, source)[0] == (after or script) + "\n"
+    assert migrated(source)[0] == (after or script) + "\n"
 
 
-def test_sys_argv_is_an_argument_too(npumigrate, tmp_path: Path) -> None:
+def test_sys_argv_is_an_argument_too(migrated, tmp_path: Path) -> None:
     train = "import sys\nimport torch\nx = torch.ones(2).to(sys.argv[2])\nprint(sys.argv[1])\n"
     source = project(tmp_path, "python tools/train.py cuda cuda:1\n", train)
-    assert migrated(npumigrate, source)[0] == "python tools/train.py cuda npu:1\n"
+    assert migrated(source)[0] == "python tools/train.py cuda npu:1\n"
 
 
-def test_cuda_in_what_python_looks_up_is_found_at_the_end(npumigrate, tmp_path: Path) -> None:
+def test_cuda_in_what_python_looks_up_is_found_at_the_end(migrated, tmp_path: Path) -> None:
     source = project(tmp_path, "export RUN_ON=cuda\npython tools/train.py d cuda\n", ARGUMENTS)
     (source / "a.yaml").write_text("place: cuda\nlabel: cuda\n")
-    _, left = migrated(npumigrate, source, "--ignore", "NPU412,NPU413,NPU427")
-    assert [(row["File"], row["Rule"], row["Start Line"]) for row in left] == [
+    _, rows = migrated(source, "--ignore", "NPU412,NPU413,NPU427")
+    assert [(row["File"], row["Rule"], row["Start Line"]) for row in rows] == [
         ("a.yaml", "NPU943", "1"),
         ("scripts/run.sh", "NPU943", "1"),
         ("scripts/run.sh", "NPU940", "2"),
     ]
-    assert left[2]["Message"] == "tools/train.py accepts npu, cpu for device, not cuda"
+    assert rows[2]["Message"] == "tools/train.py accepts npu, cpu for device, not cuda"
 
 
-def test_a_key_that_python_compares_with_cuda_alone_is_found(npumigrate, tmp_path: Path) -> None:
+def test_a_key_that_python_compares_with_cuda_alone_is_found(migrated, tmp_path: Path) -> None:
     train = 'import torch\nconfig = {}\nif config["device"] not in ("cuda", "cpu"):\n    raise SystemExit\n'
     source = project(tmp_path, "python tools/train.py\n", train + "torch.cuda.init()\n")
     (source / "a.yaml").write_text("device: cuda\n")
-    _, left = migrated(npumigrate, source, "--ignore", "NPU121,NPU122")
-    assert [(row["File"], row["Rule"], row["Message"]) for row in left] == [
+    _, rows = migrated(source, "--ignore", "NPU121,NPU122")
+    assert [(row["File"], row["Rule"], row["Message"]) for row in rows] == [
         ("a.yaml", "NPU945", "device is npu here, and tools/train.py:4 compares it with CUDA names only")
     ]
-    assert migrated(npumigrate, source, "--overwrite")[1] == []
+    assert migrated(source, "--overwrite")[1] == []
 
 
-def test_variables_of_horovod_are_found_where_nothing_reads_them(npumigrate, tmp_path: Path) -> None:
+def test_variables_of_horovod_are_found_where_nothing_reads_them(migrated, tmp_path: Path) -> None:
     train = (
         "import horovod.torch as hvd\nimport torch\nhvd.init()\nmodel = torch.nn.Linear(2, 2).cuda()\n"
         "optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), 0.1))\n"
@@ -243,5 +249,5 @@ def test_variables_of_horovod_are_found_where_nothing_reads_them(npumigrate, tmp
         "model(torch.ones(2, 2).cuda()).sum().backward()\noptimizer.step()\n"
     )
     source = project(tmp_path, "export HOROVOD_CYCLE_TIME=1\npython tools/train.py\n", train)
-    assert [row["Rule"] for row in migrated(npumigrate, source)[1]] == ["NPU944"]
-    assert migrated(npumigrate, source, "--overwrite", "--ignore", "NPU930")[1] == []
+    assert [row["Rule"] for row in migrated(source)[1]] == ["NPU944"]
+    assert migrated(source, "--overwrite", "--ignore", "NPU930")[1] == []

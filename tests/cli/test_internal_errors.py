@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.results import rows
+from tests.reading import rows, write
 
 HOROVOD = """\
 import torch
@@ -35,14 +35,12 @@ def failing(monkeypatch: pytest.MonkeyPatch, module: str, function: str, file: s
 @pytest.fixture
 def broken(project: Path) -> Path:
     """A project with files on which a stage may fail."""
-    (project / "bad.py").write_text("import torch\n" + CLASS)
-    (project / "bad.cu").write_text("__global__ void scale(float* x) {}\n")
-    (project / "bad.ps1").write_text("export CUDA_VISIBLE_DEVICES=0\n")
-    return project
+    kernel, script = "__global__ void scale(float* x) {}\n", "export CUDA_VISIBLE_DEVICES=0\n"
+    return write(project, {"bad.py": "import torch\n" + CLASS, "bad.cu": kernel, "bad.ps1": script})
 
 
 def skipped(result: Path) -> list[tuple[str, str]]:
-    found = ((row["File"], row["Reason"]) for row in rows(result / "migration_report" / "skipped_files.csv"))
+    found = [(row["File"], row["Reason"]) for row in rows(result, "skipped_files")]
     return [row for row in found if "internal" in row[1]]
 
 
@@ -60,10 +58,9 @@ GONE = "internal error, file left unchanged: KeyError('gone')"
         ("run.project_files", "unified_diff", ""),
     ],
 )
-def test_every_stage_is_guarded(npumigrate, broken, tmp_path, monkeypatch, module, function, file) -> None:
+def test_every_stage_is_guarded(migrate, broken, monkeypatch, module, function, file) -> None:
     failing(monkeypatch, module, function, "name='bad.ps1" if function == "look_at" else "'bad.")
-    answer = npumigrate("-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
-    result = tmp_path / "out" / "project_msft"
+    answer, result = migrate(broken, "-j", 1)
     assert (answer.code, skipped(result)) == ((1, [(file, GONE)]) if file else (0, []))
     if file:
         assert (result / file).read_bytes() == (broken / file).read_bytes()
@@ -74,9 +71,8 @@ def test_every_stage_is_guarded(npumigrate, broken, tmp_path, monkeypatch, modul
 @pytest.mark.parametrize(
     "function", ["plan_names", "plan_synchronize", "_check_left", "_has_own_way", "load"]
 )
-def test_a_conversion_from_horovod_is_guarded(npumigrate, project, tmp_path, monkeypatch, function) -> None:
-    (project / "bad.py").write_text(HOROVOD)
-    (project / "good.py").write_text(HOROVOD)
+def test_a_conversion_from_horovod_is_guarded(migrate, project, monkeypatch, function) -> None:
+    write(project, {"bad.py": HOROVOD, "good.py": HOROVOD})
     module: Any = __import__("migrator.convert.horovod.convert", fromlist=["x"])
     real = getattr(module, function)
 
@@ -89,8 +85,7 @@ def test_a_conversion_from_horovod_is_guarded(npumigrate, project, tmp_path, mon
         return real(*arguments, **named)
 
     monkeypatch.setattr(module, function, fails)
-    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
-    result = tmp_path / "out" / "project_msft"
+    answer, result = migrate(project, "-j", 1)
     assert (answer.code, skipped(result)) == (1, [("bad.py", GONE)])
     assert (result / "bad.py").read_bytes() == (project / "bad.py").read_bytes()
     assert "dist.init_process_group" in (result / "good.py").read_text()
@@ -121,13 +116,15 @@ def test_a_conversion_for_many_cards_is_guarded(npumigrate, project, tmp_path, m
 def test_lint_tells_of_the_file_and_goes_on(npumigrate, broken, monkeypatch, module, function) -> None:
     monkeypatch.chdir(broken)
     (broken / "bad.py").write_text("'bad.' " + CLASS)
-    monkeypatch.chdir(broken)
     failing(monkeypatch, module, function)
     answer = npumigrate("lint", "--isolated", "--no-cache", "-v2.6", "-j1")
     assert answer.code == 2
     assert [line.partition("; ")[0] for line in answer.err.splitlines() if "internal" in line] == [
         f"npumigrate: bad.py: {GONE}"
     ]
+    trace = Path(answer.err.splitlines()[0].partition("details: ")[2]).read_text()
+    assert trace.startswith("npumigrate ")
+    assert "in fails" in trace
     assert "train.py" in answer.out
 
 
@@ -141,20 +138,20 @@ def test_analyze_tells_of_the_file_and_goes_on(npumigrate, broken, tmp_path, mon
     assert f'bad.py,"{GONE}"' in text or f"bad.py,{GONE}" in text
 
 
-def test_all_files_together_are_guarded(npumigrate, broken, tmp_path, monkeypatch) -> None:
+def test_all_files_together_are_guarded(migrate, broken, monkeypatch) -> None:
     failing(monkeypatch, "project.project", "catalog", "")
-    answer = npumigrate("-i", broken, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
+    answer, result = migrate(broken, "-j", 1)
     assert answer.code == 0
-    log = (tmp_path / "out" / "project_msft" / "migration_report" / "npumigrate.log").read_text()
+    log = (result / "migration_report" / "npumigrate.log").read_text()
     assert "the project's CUDA operators are not known" in log
 
 
 @pytest.mark.parametrize("newline", ["\r", "\r\n", "\n"])
 @pytest.mark.parametrize("more", ["", "i = 1\nprint(f\"{f'{i}'}\")\n"])
-def test_horovod_with_any_line_ends(npumigrate, project, tmp_path, newline, more) -> None:
+def test_horovod_with_any_line_ends(migrate, project, newline, more) -> None:
     (project / "bad.py").write_bytes((HOROVOD + more).replace("\n", newline).encode())
-    answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "-j", 1)
+    answer, result = migrate(project, "-j", 1)
     assert answer.code == 0
-    data = (tmp_path / "out" / "project_msft" / "bad.py").read_bytes()
+    data = (result / "bad.py").read_bytes()
     assert b"hvd" not in data
     assert data.count(newline.encode()) == data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.results import python_files, rows, write
+from tests.reading import python_files, rows, write
 
 MODEL = "import pytorch_lightning as pl\n\n\nclass Net(pl.LightningModule):\n    pass\n"
 TRAIN = (
@@ -32,7 +32,7 @@ def migrate(npumigrate, tmp_path: Path):
 
 
 def rules_in(result: Path, table: str) -> list[str]:
-    return [row["Rule"] for row in rows(result / "migration_report" / f"{table}.csv")]
+    return [row["Rule"] for row in rows(result, table)]
 
 
 def test_the_file_with_the_trainer_imports_the_module(migrate) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.results import rows
+from tests.reading import rows, sources, write
 
 CELLS = [
     ("markdown", "Runs on `cuda`"),
@@ -24,63 +24,55 @@ def notebook(cells: list[tuple[str, str]]) -> str:
     return json.dumps({"cells": content, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
 
 
+def reasons(result: Path) -> list[str]:
+    return [row["Reason"] for row in rows(result, "skipped_files")]
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    (tmp_path / "project").mkdir()
-    return tmp_path / "project"
+    """A project with the notebook ``n.ipynb``."""
+    return write(tmp_path / "project", {"n.ipynb": notebook(CELLS)})
 
 
-def test_a_notebook_is_migrated(npumigrate, source, tmp_path) -> None:
-    before = notebook(CELLS)
-    (source / "n.ipynb").write_text(before)
-    answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6")
+def test_a_notebook_is_migrated(migrate, source) -> None:
+    answer, result = migrate(source)
     assert (answer.code, answer.err) == (0, "")
-    result = tmp_path / "project_msft"
-    expected = before.replace('import torch"', 'import torch\\n",\n    "import torch_npu"')
+    expected = notebook(CELLS).replace('import torch"', 'import torch\\n",\n    "import torch_npu"')
     expected = expected.replace("x.cuda()", "x.npu()").replace("'cuda'", "'npu'")
     assert (result / "n.ipynb").read_text() == expected
-    places = [
-        (row["File"], row["Start Line"], row["Rule"])
-        for row in rows(result / "migration_report/change_list.csv")
-    ]
+    places = [(row["File"], row["Start Line"], row["Rule"]) for row in rows(result, "change_list")]
     assert places == [
         ("n.ipynb:cell 2", "3", "NPU901"),
         ("n.ipynb:cell 3", "2", "NPU111"),
         ("n.ipynb:cell 5", "1", "NPU121"),
     ]
-    (left,) = rows(result / "migration_report/skipped_files.csv")
     what = "parts that are not Python are left unchanged; mentions CUDA_VISIBLE_DEVICES, nvidia-smi"
-    assert left["Reason"] == f"{what} (first in cell 2)"
-    (line,) = rows(result / "migration_report/manual_review.csv")
+    assert reasons(result) == [f"{what} (first in cell 2)"]
+    (line,) = rows(result, "manual_review")
     assert (line["File"], line["Start Line"], line["Rule"]) == ("n.ipynb:cell 4", "2", "NPU404")
-    again = npumigrate("-i", result, "-o", tmp_path / "again", "-v", "2.6")
+    again, twice = migrate(result, out="again")
     assert again.code == 0
-    assert (tmp_path / "again/project_msft_msft/n.ipynb").read_text() == expected
+    assert (twice / "n.ipynb").read_text() == expected
 
 
-def test_a_single_notebook_and_its_diff(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook(CELLS))
-    answer = npumigrate("-i", source / "n.ipynb", "-o", tmp_path, "-v", "2.6", "--diff")
+def test_a_single_notebook_and_its_diff(migrate, source) -> None:
+    answer, _ = migrate(source / "n.ipynb", "--diff")
     assert answer.code == 0
     assert '-    "    return x.cuda()\\n"\n+    "    return x.npu()\\n"\n' in answer.out
 
 
-def test_a_broken_cell_is_told_and_the_others_are_migrated(npumigrate, source, tmp_path) -> None:
-    text = notebook([*CELLS, BROKEN, ("code", "broken too")])
-    (source / "n.ipynb").write_text(text)
-    answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6")
+def test_a_broken_cell_is_told_and_the_others_are_migrated(migrate, source) -> None:
+    write(source, {"n.ipynb": notebook([*CELLS, BROKEN, ("code", "broken too")])})
+    answer, result = migrate(source)
     assert answer.code == 1
     assert "Python files and notebooks: 1 seen, 1 changed, 1 skipped" in answer.out
     assert "n.ipynb: cell 6: not valid Python (" in answer.out
     assert "; cell 7: not valid Python (" in answer.out  # it may define what other cells use
-    result = (tmp_path / "project_msft/n.ipynb").read_text()
-    assert "x.npu()" in result
-    assert "torch.cuda.init(" in result
-
-
-def test_a_broken_cell_of_a_notebook_without_cuda_is_nobodys_business(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook([("code", "x = 1"), ("code", "broken too")]))
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
+    text = (result / "n.ipynb").read_text()
+    assert "x.npu()" in text
+    assert "torch.cuda.init(" in text
+    write(source, {"n.ipynb": notebook([("code", "x = 1"), ("code", "broken too")])})
+    assert migrate(source, "--overwrite")[0].code == 0  # without CUDA it is nobody's business
 
 
 @pytest.mark.parametrize(
@@ -90,112 +82,110 @@ def test_a_broken_cell_of_a_notebook_without_cuda_is_nobodys_business(npumigrate
         ('{"worksheets": [], "nbformat": 3, "about": "cuda"}', "is not a notebook of format 4"),
     ],
 )
-def test_what_is_no_notebook_stays(npumigrate, source, tmp_path, text, reason) -> None:
-    (source / "n.ipynb").write_text(text)
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 1
-    assert (tmp_path / "project_msft/n.ipynb").read_text() == text
-    (row,) = rows(tmp_path / "project_msft/migration_report/skipped_files.csv")
-    assert row["Reason"].startswith(reason)
+def test_what_is_no_notebook_stays(migrate, source, text, reason) -> None:
+    answer, result = migrate(write(source, {"n.ipynb": text}))
+    assert answer.code == 1
+    assert (result / "n.ipynb").read_text() == text
+    (why,) = reasons(result)
+    assert why.startswith(reason)
 
 
-def test_other_languages_and_copies_of_jupyter_are_copied(npumigrate, source, tmp_path) -> None:
-    other = json.loads(notebook(CELLS))
-    other["metadata"] = {"kernelspec": {"language": "julia"}}
-    (source / "julia.ipynb").write_text(json.dumps(other))
-    (source / ".ipynb_checkpoints").mkdir()
-    (source / ".ipynb_checkpoints/n-checkpoint.ipynb").write_text(notebook(CELLS))
-    (source / "train.py").write_text("import torch\n")
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    result = tmp_path / "project_msft"
-    assert (result / "julia.ipynb").read_text() == json.dumps(other)
-    assert (result / ".ipynb_checkpoints/n-checkpoint.ipynb").read_text() == notebook(CELLS)
-    assert rows(result / "migration_report/change_list.csv") == []
-    (row,) = rows(result / "migration_report/skipped_files.csv")
-    assert (row["File"], row["Reason"].partition("; ")[2]) == (
-        "julia.ipynb",
-        "mentions CUDA_VISIBLE_DEVICES, cuda, nvidia-smi (first in cell 2)",
-    )
-    assert rows(result / "migration_report/manual_review.csv") == []
+def test_other_languages_and_copies_of_jupyter_are_copied(migrate, source) -> None:
+    (source / "n.ipynb").unlink()
+    julia = json.loads(notebook(CELLS)) | {"metadata": {"kernelspec": {"language": "julia"}}}
+    copy = ".ipynb_checkpoints/n-checkpoint.ipynb"
+    files = {"julia.ipynb": json.dumps(julia), copy: notebook(CELLS), "train.py": "import torch\n"}
+    answer, result = migrate(write(source, files))
+    assert answer.code == 0
+    assert {name: data.decode() for name, data in sources(result).items()} == files
+    assert rows(result, "change_list") == rows(result, "manual_review") == []
+    (row,) = rows(result, "skipped_files")
+    mentioned = "mentions CUDA_VISIBLE_DEVICES, cuda, nvidia-smi (first in cell 2)"
+    assert (row["File"], row["Reason"].partition("; ")[2]) == ("julia.ipynb", mentioned)
 
 
 def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook([*CELLS, ("code", "torch.cuda.temperature('a')\n")]))
+    write(source, {"n.ipynb": notebook([*CELLS, ("code", "torch.cuda.temperature('a')\n")])})
+    write(source, {"run.sh": "export CUDA_VISIBLE_DEVICES=0\n"})
     assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    found = rows(tmp_path / "project_analysis/unsupported_api.csv")
+    found = rows(tmp_path / "project_analysis", "unsupported_api")
     assert [(row["File"], row["Start Line"], row["OP"]) for row in found] == [
         ("n.ipynb:cell 6", "1", "torch.cuda.temperature")
     ]
+    # Its modes do not judge commands.
+    assert rows(tmp_path / "project_analysis", "skipped_files") == []
 
 
-def reasons(result: Path) -> list[str]:
-    return [row["Reason"] for row in rows(result / "migration_report/skipped_files.csv")]
+@pytest.mark.parametrize(
+    ("cells", "mentioned"),
+    [
+        (
+            [
+                "%%writefile k.cu\n__global__ void k() {}\n",
+                "%%writefile t.py\ntorch.backends.cudnn.x = True\n",
+            ],
+            "__global__, cudnn (first in cell 1)",
+        ),
+        (
+            # Of Databricks: the first two are prose.
+            [
+                "%md\n# Runs on `cuda`\nas it is",
+                "%%html\n<b>nccl</b>",
+                "%sql\nSELECT * FROM cuda",
+                "%sh\nnvidia-smi",
+            ],
+            "cuda, nvidia-smi (first in cell 3)",
+        ),
+    ],
+)
+def test_cuda_in_cells_that_are_no_python_is_told(migrate, source, cells, mentioned) -> None:
+    write(source, {"n.ipynb": notebook([("code", cell) for cell in cells])})
+    answer, result = migrate(source)
+    assert answer.code == 0
+    (reason,) = reasons(result)
+    assert reason.endswith(f"mentions {mentioned}")
 
 
-def test_commands_in_a_notebook_with_large_outputs_are_told(npumigrate, source, tmp_path) -> None:
+def test_commands_in_a_notebook_with_large_outputs_are_told(migrate, source) -> None:
     content = json.loads(notebook(CELLS))
     content["cells"][1]["outputs"] = [{"data": {"image/png": "A" * (5 << 20)}}]
-    (source / "n.ipynb").write_text(json.dumps(content))
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    (reason,) = reasons(tmp_path / "project_msft")
+    answer, result = migrate(write(source, {"n.ipynb": json.dumps(content)}))
+    assert answer.code == 0
+    (reason,) = reasons(result)
     assert reason.endswith("mentions CUDA_VISIBLE_DEVICES, nvidia-smi (first in cell 2)")
 
 
-def test_cuda_code_in_a_cell_is_told(npumigrate, source, tmp_path) -> None:
-    kernel = ("code", "%%writefile k.cu\n__global__ void k() {}\n")
-    script = ("code", "%%writefile t.py\ntorch.backends.cudnn.benchmark = True\n")
-    (source / "n.ipynb").write_text(notebook([kernel, script]))
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    (reason,) = reasons(tmp_path / "project_msft")
-    assert reason.endswith("mentions __global__, cudnn (first in cell 1)")
-
-
-def test_every_notebook_is_started(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook([("code", "import torch"), ("code", "x = torch.ones(1)")]))
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--mode", "transfer").code == 0
-    cell, _ = json.loads((tmp_path / "project_msft/n.ipynb").read_text())["cells"]
+def test_every_notebook_is_started(migrate, source) -> None:
+    write(source, {"n.ipynb": notebook([("code", "import torch"), ("code", "x = torch.ones(1)")])})
+    answer, result = migrate(source, "--mode", "transfer")
+    assert answer.code == 0
+    cell, _ = json.loads((result / "n.ipynb").read_text())["cells"]
     assert "".join(cell["source"]) == (
         "import torch\nimport torch_npu\nfrom torch_npu.contrib import transfer_to_npu"
     )
 
 
-def test_cells_of_databricks(npumigrate, source, tmp_path) -> None:
-    prose = [("code", "%md\n# Runs on `cuda`\nas it is"), ("code", "%%html\n<b>nccl</b>")]
-    others = [("code", "%sql\nSELECT * FROM cuda"), ("code", "%sh\nnvidia-smi")]
-    (source / "n.ipynb").write_text(notebook([*prose, *others]))
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    (reason,) = reasons(tmp_path / "project_msft")
-    assert reason.endswith("mentions cuda, nvidia-smi (first in cell 3)")
-
-
 def test_lines_in_a_message_are_those_of_the_cell(npumigrate, source, tmp_path) -> None:
     step = "opt.zero_grad()\n    loss = model(x)\n    loss.backward()\n    opt.step()"
     loop = f"for x in data:\n    {step}\n    print(loss.item())\n    print(loss.item())\n"
-    (source / "n.ipynb").write_text(notebook([("code", "import torch\n\n"), ("code", loop)]))
+    write(source, {"n.ipynb": notebook([("code", "import torch\n\n"), ("code", loop)])})
     assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    (row,) = rows(tmp_path / "project_analysis/api_performance_advice.csv")
+    (row,) = rows(tmp_path / "project_analysis", "api_performance_advice")
     assert (row["File"], row["Start Line"]) == ("n.ipynb:cell 2", "6")
     assert "(lines 6, 7)" in row["Tips"]
 
 
-def test_ranks_are_not_started_from_a_notebook(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook(CELLS))
-    answer = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "-m", "n.ipynb")
+def test_ranks_are_not_started_from_a_notebook(migrate, source) -> None:
+    answer, result = migrate(source, "-m", "n.ipynb")
     assert answer.code == 2
     assert answer.err == "npumigrate: n.ipynb (-m/--main) is a notebook: ranks are started from a script\n"
-    assert not (tmp_path / "project_msft").exists()
+    assert not result.exists()
 
 
-def test_a_cell_with_line_ends_of_another_kind(npumigrate, source, tmp_path) -> None:
+def test_a_cell_with_line_ends_of_another_kind(migrate, source) -> None:
     content = json.loads(notebook([("code", ""), ("code", "x = torch.ones(1).cuda()")]))
     content["cells"][0]["source"] = "import torch\rimport torch_npu\r"
-    (source / "n.ipynb").write_text(json.dumps(content))
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    (row,) = rows(tmp_path / "project_msft/migration_report/change_list.csv")
+    answer, result = migrate(write(source, {"n.ipynb": json.dumps(content)}))
+    assert answer.code == 0
+    (row,) = rows(result, "change_list")
     assert (row["File"], row["Start Line"]) == ("n.ipynb:cell 2", "1")
-
-
-def test_an_analysis_names_no_commands_that_its_modes_do_not_judge(npumigrate, source, tmp_path) -> None:
-    (source / "n.ipynb").write_text(notebook(CELLS))
-    (source / "run.sh").write_text("export CUDA_VISIBLE_DEVICES=0\n")
-    assert npumigrate("analyze", "-i", source, "-o", tmp_path, "-v", "2.6").code == 0
-    assert rows(tmp_path / "project_analysis/skipped_files.csv") == []

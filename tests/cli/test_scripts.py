@@ -6,23 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.results import rows, write
+from tests.reading import rows, write
 
 
-def test_a_migration_changes_scripts_and_lists_it(npumigrate, tmp_path: Path) -> None:
-    source = tmp_path / "project"
-    source.mkdir()
-    (source / "train.py").write_text("import torch\ntorch.cuda.init()\n")
-    (source / "run").write_bytes(b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0  # \xe4\xb8\xad\r\n")
+def test_a_migration_changes_scripts_and_lists_it(migrate, tmp_path: Path) -> None:
+    script = b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0  # \xe4\xb8\xad\r\n"
+    source = write(tmp_path / "project", {"train.py": "import torch\ntorch.cuda.init()\n", "run": script})
     (source / "run").chmod(0o755)
-    answer = npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
+    answer, result = migrate(source)
     assert "1 seen, 1 changed, other files: 1 changed" in answer.out
-    result = tmp_path / "out" / "project_msft"
     changed = b"#!/bin/sh\nexport ASCEND_RT_VISIBLE_DEVICES=0  # \xe4\xb8\xad\r\n"
     assert (result / "run").read_bytes() == changed
     assert (result / "run").stat().st_mode & 0o111
     assert "run,2,2,MODIFY," in (result / "migration_report" / "change_list.csv").read_text()
-    assert npumigrate("-i", source, "-v", "2.6", "--diff").out.count("+export ASCEND_RT") == 1
+    assert migrate(source, "--diff")[0].out.count("+export ASCEND_RT") == 1
 
 
 @pytest.mark.parametrize("comment", ["noqa: NPU410", "npumigrate: ignore[NPU410]", "noqa"])
@@ -67,18 +64,17 @@ def test_a_name_and_a_value_are_the_same_in_all_of_a_script(script: str, after: 
     assert migrated(script, "2.6", False, name="run.sh").text == after
 
 
-def test_documents_are_migrated_where_that_is_asked_for(npumigrate, tmp_path: Path) -> None:
-    source = tmp_path / "project"
-    source.mkdir()
-    (source / "train.py").write_text("import sys\nimport torch\ntorch.ones(1).to(sys.argv[1])\n")
+def test_documents_are_migrated_where_that_is_asked_for(migrate, tmp_path: Path) -> None:
+    train = "import sys\nimport torch\ntorch.ones(1).to(sys.argv[1])\n"
     text = "`train.py cuda` on cuda:\n\n```sh\npython train.py cuda\n```\n```\npython train.py cuda\n```\n"
-    (source / "README.md").write_text(text)
-    result = tmp_path / "out/project_msft/README.md"
-    npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6")
-    assert result.read_text() == text
-    npumigrate("-i", source, "-o", tmp_path / "out", "-v", "2.6", "--overwrite", "--docs")
-    assert result.read_text() == text.replace("```sh\npython train.py cuda", "```sh\npython train.py npu")
-    review = (tmp_path / "out/project_msft/migration_report/manual_review.csv").read_text()
+    source = write(tmp_path / "project", {"train.py": train, "README.md": text})
+    _, result = migrate(source)
+    assert (result / "README.md").read_text() == text
+    migrate(source, "--overwrite", "--docs")
+    assert (result / "README.md").read_text() == text.replace(
+        "```sh\npython train.py cuda", "```sh\npython train.py npu"
+    )
+    review = (result / "migration_report/manual_review.csv").read_text()
     assert "README" not in review
 
 
@@ -89,7 +85,7 @@ def test_a_script_beside_which_there_is_one_for_npus_stays(npumigrate, tmp_path:
     result = tmp_path / "project_msft"
     assert (result / "run_gpu.sh").read_text() == text
     assert "ASCEND_RT_VISIBLE_DEVICES" in (result / "eval_gpu.sh").read_text()
-    review = rows(result / "migration_report" / "manual_review.csv")
+    review = rows(result, "manual_review")
     said = {row["Rule"]: row["Message"] for row in review if row["File"] == "run_gpu.sh"}
     assert "the project has a separate file for NPUs" in said["NPU410"]
     assert "left unchanged" not in said["NPU411"]  # it has no fix

@@ -18,7 +18,7 @@ from migrator.files.document import Document
 from migrator.files.output import OutputTree
 from migrator.migrate import run as migration
 from migrator.run import project_files
-from tests.cli.results import write
+from tests.reading import write
 
 forked = pytest.mark.skipif(
     multiprocessing.get_start_method() != "fork", reason="the workers have to see what the test replaces"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from migrator.fleet.job import Task
-from migrator.fleet.page import write_page
-from migrator.fleet.tables import findings, repositories
+from migrator.fleet.tables import findings, repositories, write_page
 from tests.checking import every_rule
 
 

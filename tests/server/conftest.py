@@ -81,6 +81,9 @@ class Editor:
         return self.found(name)
 
     def open_only(self, name: str, text: str) -> None:
+        """Open a file, for torch 2.6 where the server was not started yet."""
+        if self.process is None:
+            self.start({"version": "2.6"})
         uri = self.uri(name)
         self._texts[uri], self._versions[uri] = text, 1
         item = types.TextDocumentItem(uri, types.LanguageKind.Python, 1, text)

@@ -135,7 +135,6 @@ def test_what_a_notebook_defines_is_known(editor: Editor, tmp_path: Path) -> Non
 
 
 def test_a_notebook_opened_as_its_json_has_no_findings(editor: Editor) -> None:
-    editor.start(VERSION)
     assert editor.open("n.ipynb", '{"cells": ["torch.cuda.init()"]}') == []
 
 

@@ -26,7 +26,6 @@ VERSION = {"version": "2.6"}
 def test_other_files_have_the_findings_of_lint(
     editor: Editor, name: str, text: str, codes: list[str]
 ) -> None:
-    editor.start(VERSION)
     assert [item.code for item in editor.open(name, text)] == codes
     # What was put right is gone, though it is no Python.
     assert editor.change(name, "# nothing\n") == []
@@ -34,7 +33,6 @@ def test_other_files_have_the_findings_of_lint(
 
 
 def test_fixes_and_comments_of_other_files(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("run.sh", "export CUDA_VISIBLE_DEVICES=0\n")
     fix, suppress, *_ = editor.actions("run.sh", 0)
     assert editor.applied("run.sh", fix) == "export ASCEND_RT_VISIBLE_DEVICES=0\n"
@@ -45,7 +43,6 @@ def test_fixes_and_comments_of_other_files(editor: Editor) -> None:
 
 
 def test_what_extensions_ask_for(editor: Editor, tmp_path: Path) -> None:
-    editor.start(VERSION)
     editor.open("train.py", "import torch\nx = torch.ones(2).cuda()\nopen('x')\n")
     new = "import torch\nimport torch_npu\nx = torch.ones(2).npu()\nopen('x')\n"
     assert editor.command("npumigrate.server.migrated", editor.uri("train.py")) == new

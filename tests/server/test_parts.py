@@ -8,10 +8,9 @@ import pytest
 
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import Target
-from migrator.server import facts
-from migrator.server.facts import WorkspaceFacts
+from migrator.server import workspace
 from migrator.server.hover import _qualified_name
-from migrator.server.settings import Settings
+from migrator.server.workspace import Settings, WorkspaceFacts
 
 TOOLKIT = "class Toolkit:\n    def cuda(self):\n        return 12\n"
 
@@ -87,14 +86,14 @@ def test_outside_of_the_workspace_a_file_knows_itself_only(tmp_path: Path) -> No
 def test_a_folder_is_looked_at_some_files_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (tmp_path / f"a{number}.py").write_text(TOOLKIT.replace("Toolkit", f"T{number}") if number else "")
-    monkeypatch.setattr(facts, "_AT_ONCE", 1)
+    monkeypatch.setattr(workspace, "_AT_ONCE", 1)
     known = WorkspaceFacts()
     assert list(known.scan(tmp_path, Configuration({}))) == [False, True, True, True, True, False]
     assert len(known.project(tmp_path, tmp_path / "a0.py").classes) == 4
     assert not any(known.scan(tmp_path, Configuration({})))  # nothing is new
     known.forget(tmp_path)
     assert known.project(tmp_path, tmp_path / "a0.py").classes == ()
-    monkeypatch.setattr(facts, "_MOST_FILES", 3)  # as in somebody's home folder
+    monkeypatch.setattr(workspace, "_MOST_FILES", 3)  # as in somebody's home folder
     assert list(known.scan(tmp_path, Configuration({}))) == [False, True, True, False]
 
 

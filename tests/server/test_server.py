@@ -59,7 +59,6 @@ def test_findings_are_those_of_lint(editor: Editor, tmp_path: Path) -> None:
 
 
 def test_findings_follow_what_one_types(editor: Editor) -> None:
-    editor.start(VERSION)
     assert codes(editor.open("train.py", "import torch\n")) == []
     found = editor.change("train.py", "torch.cuda.synchronize()\n", span(1, 0, 0))
     assert "NPU101" in codes(found)
@@ -68,7 +67,6 @@ def test_findings_follow_what_one_types(editor: Editor) -> None:
 
 
 def test_only_the_last_of_many_keys_is_told(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", "import torch\n")
     line = "torch.cuda.synchronize()"
     for column, key in enumerate(line):
@@ -77,7 +75,6 @@ def test_only_the_last_of_many_keys_is_told(editor: Editor) -> None:
 
 
 def test_broken_syntax_keeps_the_findings_around(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", TRAIN)
     found = editor.change("train.py", "y = (\n", span(3, 0, 0))
     assert codes(found) == ["NPU901", "NPU111", "NPU101", "NPU999"]
@@ -89,7 +86,6 @@ def test_broken_syntax_keeps_the_findings_around(editor: Editor) -> None:
 
 
 def test_a_file_that_is_broken_from_the_start_has_one_finding(editor: Editor) -> None:
-    editor.start(VERSION)
     assert codes(editor.open("train.py", "import torch\ntorch.cuda.(((\n)]\ndef\n")) == ["NPU999"]
 
 
@@ -115,7 +111,6 @@ def test_columns_are_in_the_units_agreed_on(
 
 
 def test_a_form_feed_ends_no_line(editor: Editor) -> None:
-    editor.start(VERSION)
     text = "import torch\n\f\n# \x85 \u2028\ntorch.cuda.synchronize()\n"
     assert editor.open("train.py", text)[-1].range == span(3, 0, 22)
     found = editor.change("train.py", "x = 1\n", span(3, 0, 0))
@@ -123,14 +118,12 @@ def test_a_form_feed_ends_no_line(editor: Editor) -> None:
 
 
 def test_closing_a_document_takes_its_findings_away(editor: Editor) -> None:
-    editor.start(VERSION)
     assert editor.open("train.py", TRAIN)
     editor.close("train.py")
     editor.wait(lambda: editor.published("train.py") == [])
 
 
 def test_a_document_without_a_file(editor: Editor) -> None:
-    editor.start(VERSION)
     assert "NPU101" in codes(editor.open("untitled:Untitled-1", TRAIN))
 
 
@@ -141,7 +134,6 @@ def test_other_files_of_the_workspace_are_known(editor: Editor, tmp_path: Path) 
     alone = json.loads(lint(tmp_path, "--output-format", "json", "user.py"))
     together = json.loads(lint(tmp_path, "--output-format", "json", "."))
     assert [item["code"] for item in alone] != [item["code"] for item in together]
-    editor.start(VERSION)
     editor.open("user.py", user)
     editor.wait(lambda: editor.published("user.py") == [item["code"] for item in together])
     editor.open("tools.py", "class Toolkit:\n    pass\n")  # as it will be saved
@@ -165,7 +157,6 @@ def test_folders_come_and_go(editor: Editor, tmp_path: Path) -> None:
 
 
 def test_left_out_files_have_no_findings(editor: Editor, tmp_path: Path) -> None:
-    editor.start(VERSION)
     assert editor.open(".venv/lib/site-packages/torch/x.py", TRAIN) == []
     outside = (tmp_path.parent / "other" / "site-packages" / "x.py").as_uri()
     assert editor.open(outside, TRAIN) == []
@@ -176,7 +167,6 @@ def test_left_out_files_have_no_findings(editor: Editor, tmp_path: Path) -> None
 
 
 def test_quick_fix(editor: Editor) -> None:
-    editor.start(VERSION)
     text = 'import torch\n\ns = "😀"; torch.cuda.synchronize()\n'
     editor.open("train.py", text)
     fix, suppress, every = editor.actions("train.py", 2)
@@ -193,14 +183,12 @@ def test_quick_fix(editor: Editor) -> None:
 
 
 def test_a_suppressed_finding_goes(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", TRAIN)
     (suppress,) = [a for a in editor.actions("train.py", 3) if "Suppress" in a.title]
     assert "NPU101" not in codes(editor.change("train.py", editor.applied("train.py", suppress)))
 
 
 def test_unsafe_fixes_are_marked(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", 'import torch\nGPU_TYPES = ["torch.cuda.FloatTensor"]\n')
     (unsafe,) = [
         action
@@ -230,7 +218,6 @@ def test_fixing_all_gives_what_lint_fix_gives(editor: Editor, tmp_path: Path, re
 
 
 def test_actions_are_given_by_kind(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", TRAIN)
     assert {action.kind for action in editor.actions("train.py", 3, ["quickfix"])} == {"quickfix"}
     assert {a.kind for a in editor.actions("train.py", 3, ["source"])} == {"source.fixAll.npumigrate"}
@@ -242,7 +229,6 @@ def test_actions_are_given_by_kind(editor: Editor) -> None:
 
 
 def test_hover_tells_what_an_api_is_on_npus(editor: Editor) -> None:
-    editor.start(VERSION)
     text = (
         "import torch as t\nfrom torch import nn\n"
         "import torch.nn.functional as F\ny = F.relu(x)\nevent = t.cuda.Event()\n"
@@ -261,7 +247,6 @@ def test_hover_tells_what_an_api_is_on_npus(editor: Editor) -> None:
 
 
 def test_hover_on_tensor_methods_imports_and_broken_text(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("a.py", "import torch\nfrom torch.cuda import synchronize as s\ntorch.zeros(2).mode()\ns()\n")
     assert editor.hover("a.py", 2, 16).startswith("**torch.Tensor.mode")
     assert editor.hover("a.py", 1, 28).startswith("**torch.cuda.synchronize")
@@ -295,7 +280,6 @@ def test_configuration_files_are_read_again(editor: Editor, tmp_path: Path) -> N
 
 
 def test_a_broken_configuration_is_told_once_and_the_findings_stay(editor: Editor, tmp_path: Path) -> None:
-    editor.start(VERSION)
     found = codes(editor.open("train.py", TRAIN))
     (tmp_path / "npumigrate.toml").write_text("ignroe = []\n")
     for _ in range(2):
@@ -348,7 +332,6 @@ def test_a_baseline_is_heeded(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     lint(tmp_path, "--write-baseline", "known.json", "train.py")
     (tmp_path / "npumigrate.toml").write_text('baseline = "known.json"\n')
-    editor.start(VERSION)
     assert editor.open("train.py", TRAIN) == []
     assert codes(editor.change("train.py", "torch.cuda.empty_cache()\n", span(4, 0, 0))) == ["NPU101"]
 
@@ -357,7 +340,6 @@ def test_a_new_baseline_is_heeded(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     lint(tmp_path, "--write-baseline", "known.json", "train.py")
     (tmp_path / "npumigrate.toml").write_text('baseline = "known.json"\n')
-    editor.start(VERSION)
     (tmp_path / "more.py").write_text(TRAIN + "torch.cuda.empty_cache()\n")
     found = editor.open("more.py", TRAIN + "torch.cuda.empty_cache()\n")
     assert len(found) == 4
@@ -376,7 +358,6 @@ def test_a_new_baseline_is_heeded(editor: Editor, tmp_path: Path) -> None:
 
 
 def test_nonsense_does_not_end_it(editor: Editor) -> None:
-    editor.start(VERSION)
     for text in ("\0", "\ud800", "(" * 5000, "x = " + "1+" * 20000 + "torch.cuda.x", "\r\r\n\n\f"):
         editor.open("odd.py", text)
     for body in (b"{", b"[]", b'{"jsonrpc": "2.0", "id": 7, "method": "no/such"}', b'"text"'):
@@ -389,7 +370,6 @@ def test_nonsense_does_not_end_it(editor: Editor) -> None:
 
 
 def test_the_exit_code_tells_whether_the_editor_said_goodbye(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", TRAIN)
     assert editor.vanish() == 1
 
@@ -407,7 +387,6 @@ def test_without_pygls_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_a_huge_document_keeps_nobody_waiting(editor: Editor) -> None:
     """To check it takes minutes, and the editor's patience ends sooner."""
-    editor.start(VERSION)
     editor.open("train.py", TRAIN)
     editor.open_only("huge.py", "import torch\n" + "x = torch.zeros(2).cuda()\n" * 400_000)
     assert editor.hover("train.py", 3, 12).startswith("**torch.cuda.synchronize")
@@ -418,7 +397,6 @@ def test_a_huge_document_keeps_nobody_waiting(editor: Editor) -> None:
 def test_a_configuration_that_is_broken_from_the_start_is_told_once(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "npumigrate.toml").write_text("ignroe = []\n")
     (tmp_path / "tools.py").write_text("import torch\n")
-    editor.start(VERSION)
     editor.open_only("train.py", TRAIN)
     editor.wait(lambda: editor.said)
     editor.file_changed("tools.py")
@@ -432,7 +410,6 @@ def test_a_configuration_that_is_broken_from_the_start_is_told_once(editor: Edit
 
 
 def test_what_is_not_open_has_no_changes_and_no_actions(editor: Editor) -> None:
-    editor.start(VERSION)
     editor.open("train.py", TRAIN)
     (every,) = editor.actions("train.py", 3, ["source"])
     editor.close("train.py")
