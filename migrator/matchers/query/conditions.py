@@ -106,14 +106,9 @@ def value(call: Call, name: Argument, *values: Literal) -> bool:
 
 
 def takes(call: Call, *names: str) -> bool:
-    """Any argument is something with one of some qualified names."""
-    written = (each for each in arguments_of(call.call) if isinstance(each, (ast.Name, ast.Attribute)))
-    return not {call.index.qualified_name(each) for each in written}.isdisjoint(names)
-
-
-def takes_string(call: Call, *texts: str) -> bool:
-    """Any argument that is given by its place is one of some strings."""
-    return any(string_value(each) in texts for each in call.call.args)
+    """Any argument is something with one of some qualified names, or one of some strings."""
+    given = (string_value(each) or call.index.qualified_name(each) for each in arguments_of(call.call))
+    return not {*given}.isdisjoint(names)
 
 
 def has_string(use: Use, text: str) -> bool:

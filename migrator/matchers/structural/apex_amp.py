@@ -68,13 +68,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     index = context.index
     if context.project.owns(_AMP, context.name):
         return
-    named = ((ref, index.qualified_name(ref)) for ref in index.refs)
-    every = [
-        (ref, name)
-        for ref, name in named
-        if f"{name}.".startswith(f"{_AMP}.") and isinstance(getattr(ref, "ctx", None), ast.Load)
-    ]
-    advice = rule.advice
+    every, advice = [*context.uses_of(rule)], rule.advice
     if every:
         try:
             yield from [*_File(context, rule, every).converted()]

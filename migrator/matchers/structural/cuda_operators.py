@@ -57,10 +57,7 @@ _LOADS = ("load", "import", "get_ext")
 def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Where an extension is built from CUDA sources; one of C++ sources that touch no CUDA is none."""
     index, operators = context.index, context.project.operators
-    for ref in index.refs:
-        name = index.qualified_name(ref)
-        if not name or not rule.fits(name) or not isinstance(getattr(ref, "ctx", None), ast.Load):
-            continue
+    for ref, name in context.uses_of(rule):
         call, is_cpp = index.call_of(ref), name.endswith(".CppExtension")
         if call is None:
             # It may only get another name, by which it is called: ``extension = CUDAExtension``.

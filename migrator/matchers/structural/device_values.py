@@ -175,18 +175,17 @@ class FormatOptions(Options):
 def find_formats(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Match]:
     """Where a format is given to a call of the rule, or goes where that is not seen."""
     index = context.index
-    for ref in index.refs:
-        if isinstance(getattr(ref, "ctx", None), ast.Load) and index.qualified_name(ref) in rule.match:
-            sink = taken_by(index, index.chosen(ref))
-            call = _call_with_format(sink)
-            if call is not None and _is_about(index, rule, call):
-                yield from _given(context, rule, ref, call, is_chosen=sink.value is not ref)
-            elif rule.options.drops:
-                taker = call or index.parent(sink.value)
-                name = index.qualified_name(taker.func) if isinstance(taker, ast.Call) else ""
-                # One that is harmless takes a format on any device, or is another rule's.
-                if (name or f".{called_name(taker)}") not in rule.options.harmless:
-                    yield from _handed_on(context, rule, ref, sink)
+    for ref, _name in context.uses_of(rule):
+        sink = taken_by(index, index.chosen(ref))
+        call = _call_with_format(sink)
+        if call is not None and _is_about(index, rule, call):
+            yield from _given(context, rule, ref, call, is_chosen=sink.value is not ref)
+        elif rule.options.drops:
+            taker = call or index.parent(sink.value)
+            name = index.qualified_name(taker.func) if isinstance(taker, ast.Call) else ""
+            # One that is harmless takes a format on any device, or is another rule's.
+            if (name or f".{called_name(taker)}") not in rule.options.harmless:
+                yield from _handed_on(context, rule, ref, sink)
 
 
 def _call_with_format(sink: Sink) -> Optional[ast.Call]:

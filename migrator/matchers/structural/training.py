@@ -140,27 +140,17 @@ def _values(index: ModuleIndex, names: set[str], region: Region) -> Iterator[ast
 
 def _training_regions(index: ModuleIndex) -> list[Region]:
     """The innermost loops, or functions without one, that call ``backward()`` or step an optimizer."""
-    regions: dict[int, Region] = {}
+    regions: list[Region] = []
     for call in index.calls:
-        name = called_name(call)
+        name, function = called_name(call), index.function_of(call)
         if name == "backward" or (name == "step" and _OPTIMIZER.search(last_name(holder_of(call)))):
-            region = _region(index, call)
-            if region is not None:
-                regions[id(region)] = region
-    for function in index.functions:
-        if function.name == "training_step" and index.class_of(function) is not None:
-            regions[id(function)] = function
+            if function is None or not _NO_TRAINING.match(function.name):
+                around = index.above(index.statement_of(call))
+                regions += islice((up for up in around if isinstance(up, (*LOOPS, *FUNCTIONS))), 1)
+    steps = (each for each in index.functions if each.name == "training_step")
+    regions += (each for each in steps if index.class_of(each) is not None)
     # The larger one of two is enough: its steps are those of the smaller one as well.
-    return [r for r in regions.values() if not any(id(up) in regions for up in index.above(r))]
-
-
-def _region(index: ModuleIndex, node: ast.AST) -> Region | None:
-    """The innermost loop around a node within its function; else the function, unless it tests something."""
-    function = index.function_of(node)
-    if function is not None and _NO_TRAINING.match(function.name):
-        return None
-    around = index.above(index.statement_of(node))
-    return next((up for up in around if isinstance(up, (*LOOPS, *FUNCTIONS))), None)
+    return [each for each in dict.fromkeys(regions) if {*regions}.isdisjoint(index.above(each))]
 
 
 def _every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Region | None:
@@ -169,35 +159,24 @@ def _every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Reg
     if statement in regions:
         return None  # the head of the loop
     for child, up in index.way_up(statement):
-        if (isinstance(up, ast.If) and _is_rare(index, up)) or isinstance(up, ast.ExceptHandler):
-            return None
-        region = next((each for each in regions if each is up), None)
-        if region is not None:
+        if isinstance(up, ast.If):
+            counts = any(isinstance(node, ast.Mod) for node in ast.walk(up.test))
+            if counts or _NOW_AND_THEN.search(index.segment(up.test)):
+                return None
+        for region in (each for each in regions if each is up):
             return None if child in getattr(region, "orelse", ()) else region
-        if isinstance(up, (*FUNCTIONS, ast.ClassDef)):
+        if isinstance(up, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler)):
             return None
     return None
 
 
-def _is_rare(index: ModuleIndex, statement: ast.If) -> bool:
-    if any(isinstance(node, ast.Mod) for node in ast.walk(statement.test)):
-        return True
-    return bool(_NOW_AND_THEN.search(index.segment(statement.test)))
-
-
 def _losses(index: ModuleIndex, region: Region) -> set[str]:
     """The names of tensors in a region: those that ``backward()`` is called on, or given to ``scale()``."""
-    names = set()
-    for call in index.calls:
-        if not region.lineno <= call.lineno <= (region.end_lineno or 0):
-            continue
-        if called_name(call) == "backward" and isinstance(call.func, ast.Attribute):
-            value = call.func.value
-            if isinstance(value, ast.Call) and called_name(value) == "scale" and value.args:
-                value = value.args[0]
-            if isinstance(value, ast.Name):
-                names.add(value.id)
-    return names
+    inside = (call for call in index.calls if region.lineno <= call.lineno <= (region.end_lineno or 0))
+    values = [holder_of(call) for call in inside if called_name(call) == "backward"]
+    given = [each.args[0] for each in values if isinstance(each, ast.Call) and each.args]
+    scaled = [each for each in given if called_name(index.parent(each)) == "scale"]
+    return {each.id for each in (*values, *scaled) if isinstance(each, ast.Name)}
 
 
 # A condition inside brackets, by its text: the statement is looked at then.
