@@ -109,8 +109,8 @@ HANDLERS = {
     "apex-amp": Finder("structural.apex_amp", goes_by="names"),
     "checkpoint-load": _no_npu("structural.torch_load", "find_without_place", goes_by="names"),
     "code-text": _no_match("structural.other_languages", "find_code"),
-    "command-mention": Finder("structural.command_output", "find_mentions"),
-    "command-output": Finder("structural.command_output", "find_runs"),
+    "command-mention": Finder("structural.commands", "find_mentions"),
+    "command-output": Finder("structural.commands", "find_runs"),
     "cuda-branch": _no_match("structural.cuda_operators", "find_branches"),
     "config-text": Finder("structural.other_languages", "find_configurations"),
     "cuda-definition": _no_npu("structural.definitions", "find_cuda"),
@@ -148,7 +148,7 @@ HANDLERS = {
     "provider-options": _no_npu("structural.nvidia_libraries", "find_provider_options"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": _neither("structural.absent_names", "find_of_torch", words_from="torch_names"),
-    "started-script": _no_npu("structural.started_script"),
+    "started-script": _no_npu("structural.commands", "find_started"),
     "tensor-type-default": Finder("structural.definitions", "find_default_type"),
     "tensor-type-constructors": Finder(
         "structural.definitions", "find_constructors", words_from="legacy_constructors"
