@@ -73,8 +73,8 @@ def _options_of(function: Callable[..., Any] | None) -> type[Options]:
 QUERY = "query"  # the kind of all rules with ``on``
 # Of these rules, by what they look at: names and members are found by what is written there.
 ON = {
-    **dict.fromkeys(("call", "decorator", "base", "name"), Finder("query.queries", goes_by="names")),
-    **dict.fromkeys(("member", "string", "expression"), Finder("query.queries")),
+    **dict.fromkeys(("call", "decorator", "base", "name"), Finder("query.uses", goes_by="names")),
+    **dict.fromkeys(("member", "string", "expression"), Finder("query.uses")),
 }
 _no_npu = partial(Finder, needs_npu=False)
 _no_match = partial(Finder, takes_match=False)

@@ -1,9 +1,9 @@
 """Commands that a program runs.
 
-Where it reads what ``nvidia-smi`` prints, the same lines are made from torch.npu's answers, and what the program
-does with them stays as it is; where it only counts them, ``device_count()`` is enough. An option that names CUDA,
-as in ``[sys.executable, "t.py", "--device=cuda"]``, changes where the program that is started is one of the
-project, and its parser takes the value for a device: then it is changed there, too. Others are reported.
+Where it reads what ``nvidia-smi`` prints, the same lines are made from torch.npu's answers, and what the
+program does with them stays as it is; where it only counts them, ``device_count()`` is enough. An option that
+names CUDA, as in ``[sys.executable, "t.py", "--device=cuda"]``, changes where the program that is started is
+one of the project, and its parser takes the value for a device: then it is changed there, too.
 """
 
 from __future__ import annotations
