@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.matchers.migrating import migrate, migrated
 
 LIGHTNING = "from lightning.pytorch import Trainer\nfrom example import more\nTrainer(**more)\n"
