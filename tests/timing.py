@@ -69,3 +69,11 @@ def _seconds(do: Callable[[T], object], given: T) -> float:
     finally:
         if collects:
             gc.enable()
+
+
+def wait_until(done: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until something is so; an error where it is not for some seconds."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from migrator.api_support import own_names
+from migrator.api_support import own_names, tables
 from migrator.api_support.versions import TorchVersion, known
 from migrator.data_folders import data_folder
 from tools.releases import writing
@@ -34,7 +34,8 @@ def _mentioned(clone: str, version: TorchVersion) -> Iterator[str]:
     branch = f"v{version.text}"
     words = set(_git(clone, "grep", "-hoE", r"[A-Za-z_]\w*", branch, "--", "torch_npu", "*.yaml").split())
     words |= set(re.findall(r"\w+", _git(clone, "ls-tree", "-r", "--name-only", branch, "torch_npu")))
-    for name in own_names.every():
+    bound = (f"{row[0]}.{row[1]}" for row in tables.rows("wheel_names") if row[0].startswith("torch_npu"))
+    for name in sorted({*tables.grouped("custom_ops"), *bound}):
         if "._" not in name and name.rpartition(".")[2] in words:
             if version.text not in own_names.releases_with(name):
                 yield name

@@ -43,7 +43,10 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
     name = entry(cuda_name)
     if not name:
         return None
-    found = _at(tables.grouped("npu_names")[name], version)
+    # The rows of a name cover every known version, oldest first; tests hold them to it.
+    rows = (row for row in tables.grouped("npu_names")[name] if tables.covers(row[1], row[2], version.tuple))
+    _name, _first, _last, kind, npu, unchanged, advice, source = next(rows)
+    found = NpuName(npu, _said(advice), source, kind, unchanged)
     members = cuda_name[len(name) :]
     if not members:
         return found
@@ -66,14 +69,6 @@ def entry(cuda_name: str) -> str:
 def names() -> frozenset[str]:
     """Every CUDA name with a row of its own."""
     return frozenset(tables.grouped("npu_names"))
-
-
-def _at(rows: list[list[str]], version: TorchVersion) -> NpuName:
-    # The rows of a name cover every known version, oldest first; tests hold them to it.
-    for first, last, kind, npu, unchanged, advice, source in (row[1:] for row in rows):
-        if tables.covers(first, last, version.tuple):
-            return NpuName(npu, _said(advice), source, kind, unchanged)
-    raise LookupError(f"npu_names.csv has no row for torch {version}")
 
 
 def _said(advice: str) -> str:

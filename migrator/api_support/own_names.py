@@ -13,8 +13,6 @@ from typing import NamedTuple
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
 
-_OPERATOR = "torch_npu.npu_"
-
 
 class Absence(NamedTuple):
     """A version lacks a name; ``first`` and ``last`` are the ends of the versions that have it.
@@ -37,14 +35,25 @@ def spelled(name: str) -> str:
 
 def absence(name: str, version: TorchVersion) -> Absence | None:
     """The absence of a name from a version; None where the version has it, or that is not known."""
-    there = releases_with(name)
+    there, has_wheel = releases_with(name), "wheel" in version.evidence
     if there:
-        if version.text in there or not _is_read(name, version):
+        # Of a release without a wheel the tables have what its sources show, which may be less than there is.
+        mentioned = tables.grouped("mentioned_names").get(name, ())
+        is_read = "._" not in name and not any(version.text in versions.split() for _, versions in mentioned)
+        if version.text in there or not (has_wheel or is_read):
             return None
         later = [each for each in there if tables.as_tuple(each) > version.tuple]
         # The first version behind this one; else the last before it.
         return Absence(later[0]) if later else Absence(last=there[-1])
-    return Absence() if _is_nowhere(name, version) else None
+    module, _, last = name.rpartition(".")
+    if last.startswith("_") or not has_wheel:
+        return None
+    # No release has it, of which all would be known to have it: operators, and members of some modules.
+    modules = {each for each, _ in _bound()}
+    is_module = any(f"{each}.".startswith(f"{name}.") for each in modules)
+    is_member = not is_module and module in modules and module in _COMPLETE
+    is_operator = name.startswith("torch_npu.npu_")
+    return Absence() if (module == "torch_npu" if is_operator else is_member) else None
 
 
 def instead(name: str) -> str:
@@ -69,32 +78,6 @@ def releases_with(name: str) -> tuple[str, ...]:
         if any(tables.covers(*span, version.tuple) for span in spans):
             found.append(version.text)
     return tuple(found)
-
-
-def _is_read(name: str, version: TorchVersion) -> bool:
-    """Whether it is known of a version that it lacks a name that others have."""
-    if "wheel" in version.evidence:
-        return True
-    # Of a release without one the tables have what its sources show, which may be less than there is.
-    mentioned = tables.grouped("mentioned_names").get(name, ())
-    return "._" not in name and not any(version.text in versions.split() for _, versions in mentioned)
-
-
-def every() -> list[str]:
-    """The names that some release has."""
-    return sorted({*tables.grouped("custom_ops"), *(f"{module}.{name}" for module, name in _bound())})
-
-
-def _is_nowhere(name: str, version: TorchVersion) -> bool:
-    """Whether no release has a name, of which all would be known to have it."""
-    module, _, last = name.rpartition(".")
-    if last.startswith("_") or "wheel" not in version.evidence:
-        return False
-    if name.startswith(_OPERATOR):
-        return module == "torch_npu"
-    modules = {each for each, _ in _bound()}
-    is_module = any(f"{each}.".startswith(f"{name}.") for each in modules)
-    return not is_module and module in modules and module in _COMPLETE
 
 
 # Modules whose names are all in wheel_names.csv, of those of which people take names.

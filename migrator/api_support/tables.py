@@ -75,11 +75,6 @@ def in_force() -> Path:
     return data_folder("api_db")
 
 
-def inside(first: str, last: str, order: Iterable[str]) -> list[str]:
-    """The versions of ``order`` that a row's range holds."""
-    return [version for version in order if covers(first, last, as_tuple(version))]
-
-
 def rows(table: str, folder: Optional[Path] = None) -> Iterator[list[str]]:
     """The rows of a table without its header; of those in force, unless a folder is given.
 

@@ -7,11 +7,12 @@ reports list what was finished.
 from __future__ import annotations
 
 import csv
+import io
 import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,7 @@ from migrator import __version__
 from migrator.data_folders import reports_yaml
 from migrator.field_types import built
 from migrator.files.errors import cannot_write, harmless, shown
+from migrator.files.replacing import replace_file
 from migrator.findings.finding import Finding, Result
 from migrator.report.log_file import log_to
 
@@ -136,7 +138,7 @@ class CsvTables:
     def __init__(self, folder: Path, runs: tuple[str, ...] = ("migrate",)) -> None:
         self._runs = runs
         self.rows: Counter[str] = Counter()
-        self._tables: dict[str, tuple[IO[str], Any, Table]] = {}
+        self._tables: dict[str, tuple[IO[str], Any]] = {}
         with ExitStack() as opened:
             for name, table in tables_of(runs).items():
                 # A file name that is not UTF-8 comes as surrogates, which are written as \udc80.
@@ -145,7 +147,7 @@ class CsvTables:
                 )
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow([column.name for column in table.columns])
-                self._tables[name] = file, writer, table
+                self._tables[name] = file, writer
             self._stack = opened.pop_all()
 
     def __enter__(self) -> CsvTables:
@@ -157,9 +159,8 @@ class CsvTables:
     def keep(self, runs: tuple[str, ...]) -> None:
         """Remove the tables that only other commands or modes than these have."""
         for name in self._tables.keys() - tables_of(runs).keys():
-            file, _, _ = self._tables[name]
-            file.close()
-            Path(file.name).unlink()
+            self._tables[name][0].close()
+            Path(self._tables[name][0].name).unlink()
 
     def add(self, result: Result) -> None:
         """Write the rows of one file, in the order of its lines.
@@ -172,7 +173,7 @@ class CsvTables:
             if line != (line := (finding.cell, finding.lines[0])):
                 written.clear()
             name, row = report_of(finding, self._runs), row_of(result.name, finding)
-            cells = name, *self._cells(name, row)
+            cells = name, *cells_of(name, row)
             if cells not in written:
                 written.add(cells)
                 self.write(name, row)
@@ -183,11 +184,24 @@ class CsvTables:
 
     def write(self, name: str, row: Mapping[str, Any]) -> None:
         """Write one row: values under the names that ``reports/columns.yaml`` uses."""
-        self._tables[name][1].writerow(self._cells(name, row))
+        self._tables[name][1].writerow(cells_of(name, row))
         self.rows[name] += 1
 
-    def _cells(self, name: str, row: Mapping[str, Any]) -> list[str]:
-        return [cell(column.value, str(row[column.value])) for column in self._tables[name][2].columns]
+
+def cells_of(name: str, row: Mapping[str, Any]) -> list[str]:
+    """A row's cells in a table."""
+    return [cell(column.value, str(row[column.value])) for column in load_tables()[name].columns]
+
+
+def add_rows(folder: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Put rows behind those of a table that was written before, or into a new one. Raises CannotWrite."""
+    text = io.StringIO(newline="")
+    writer, path = csv.writer(text, lineterminator="\n"), folder / name
+    if not path.exists():
+        writer.writerow([column.name for column in load_tables()[name].columns])
+    writer.writerows(cells_of(name, row) for row in rows)
+    before = path.read_bytes() if path.exists() else "".encode(ENCODING)
+    replace_file(path, before + text.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def cell(value: str, text: str) -> str:

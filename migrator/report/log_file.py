@@ -33,14 +33,7 @@ class _LogFile(RotatingFileHandler):
 @contextmanager
 def log_to(folder: Path) -> Iterator[None]:
     """Write the log into ``folder`` while the context is open."""
-    handler = _LogFile(
-        folder / LOG_NAME,
-        maxBytes=_ONE_MEGABYTE,
-        backupCount=_OLD_FILES,
-        encoding="utf-8",
-        errors="backslashreplace",
-        delay=False,
-    )
+    handler = _LogFile(folder / LOG_NAME, "a", _ONE_MEGABYTE, _OLD_FILES, "utf-8", errors="backslashreplace")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     handler.setLevel(logging.INFO)
     logger = logging.getLogger("npumigrate")

@@ -97,12 +97,11 @@ def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
     """What a failed program lacks; None where that is not the reason, as far as is known."""
     if not failures:
         return None
-    first = failures[0]
+    first, own = failures[0], failures[0].own(folder)
+    place = f" at {_shown(own, folder)}" if own else ""
     for entry in reports_yaml("waiting.yaml")["failures"]:
         fits = "kinds" not in entry or set(entry["kinds"]) & set(first.kinds)
         if fits and ("text" not in entry or re.search(entry["text"], first.text)):
-            own = first.own(folder)
-            place = f" at {_shown(own, folder)}" if own else ""
             return Lack(_(entry["name"]), (f"{first.who}{place}: {first.line}",), _(entry["advice"]))
     return None
 

@@ -126,11 +126,9 @@ def lines(output: str) -> list[Line]:
             continue
         clean = _NOISE.sub(" ", text)
         numbers: list[str] = []
-        key: list[str] = []
         position, dropped = 0, False
         for match in _NUMBER.finditer(clean):
             before = clean[position : match.start()]
-            key.append(before)
             position = match.end()
             average = dropped and before.strip() == "("  # "time 0.12 (0.15)"
             dropped = bool(
@@ -140,10 +138,9 @@ def lines(output: str) -> list[Line]:
             )
             if not dropped:
                 numbers.append(match[0])
-        key.append(clean[position:])
         if numbers:
             whole = tuple(number for number in numbers if number.lstrip("+-").isdigit())
-            same = " ".join("#".join(key).lower().split())
+            same = " ".join(_NUMBER.sub("#", clean).lower().split())
             for before, after in _SAME_WORDS:
                 same = same.replace(before, after)
             found.append(Line(text.strip(), same, tuple(numbers), whole))

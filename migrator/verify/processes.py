@@ -159,8 +159,7 @@ def _wait(
         now = time.monotonic()
         if not ending and patience is not None:
             still = own.seconds()
-            if still >= patience:
-                end = now
+            end = now if still >= patience else end
         if asked and not ending:
             ending, end = True, now + _GRACE
         elif now >= end and ending:

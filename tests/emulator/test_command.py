@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from migrator.cli import main
 from migrator.emulator import installed
 from migrator.emulator.installed import SUPPORTED, is_supported, pair_trouble
 from tests.emulator.conftest import HERE, Emulate
+from tests.timing import wait_until
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -298,13 +298,6 @@ def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, nu
     assert process.wait(timeout=60) != 0
     wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 20)
     assert set(os.listdir("/dev/shm")) <= before
-
-
-def wait_until(done, seconds):
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_strict_refuses_what_documents_do_not_list(emulate: Emulate) -> None:

@@ -1,4 +1,4 @@
-"""Running a program to its end, with nothing of it left behind."""
+"""Running a program to its end, with nothing of it left, in whatever way npumigrate ends; without torch."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the emulator runs on Linux")
 
@@ -98,12 +99,68 @@ def test_killed(tmp_path):
     wait_until(lambda: not (tmp_path / "notes").exists())
 
 
-def wait_until(done: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def assert_gone(tmp_path: Path) -> None:
     assert not Path("/proc", (tmp_path / "child").read_text()).exists()
+
+
+# Starts a process as torchrun does, which does not heed SIGTERM.
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("rank", "w").write(str(os.getpid()) + "\\n")
+time.sleep(300)
+"""
+LAUNCHED = f"""
+import os, subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", {STUBBORN!r}], start_new_session=True)
+open("itself", "w").write(str(os.getpid()) + "\\n")
+time.sleep(float(sys.argv[1]))
+"""
+RUN = """
+import os, sys
+from migrator.emulator.launch import run
+sys.exit(run([sys.executable, "program.py", sys.argv[1]], os.environ))
+"""
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Callable[[int], subprocess.Popen[bytes]]:
+    (tmp_path / "program.py").write_text(textwrap.dedent(LAUNCHED))
+
+    def begin(seconds: int) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", RUN, str(seconds)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            start_new_session=True,
+        )
+        wait_until(lambda: len(started(tmp_path)) == 2)
+        return process
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    ("group", "number"), [(False, signal.SIGKILL), (True, signal.SIGKILL), (False, signal.SIGTERM)]
+)
+def test_nothing_is_left_of_a_launch(
+    launch: Callable[[int], subprocess.Popen[bytes]], tmp_path: Path, group: bool, number: int
+) -> None:
+    process = launch(300)
+    (os.killpg if group else os.kill)(process.pid, number)
+    assert process.wait(timeout=30) != 0
+    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started(tmp_path)))
+
+
+def test_what_outlives_a_program_that_ends_by_itself_lives_on(
+    launch: Callable[[int], subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    assert launch(2).wait(timeout=30) == 0
+    itself, rank = started(tmp_path)
+    assert not Path("/proc", itself).exists()
+    os.kill(int(rank), signal.SIGKILL)
+
+
+def started(folder: Path) -> list[str]:
+    files = (folder / "itself", folder / "rank")
+    return [file.read_text().strip() for file in files if file.exists() and file.read_text().endswith("\n")]

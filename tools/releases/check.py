@@ -240,7 +240,7 @@ def _references(read: Records) -> Iterator[str]:
     order = [record["torch"] for record in read["versions"]]
     held: dict[str, int] = {}
     for record in read["npu_names"]:
-        inside = tables.inside(record["from"], record["to"], order)
+        inside = writing.inside(record["from"], record["to"], order)
         held[record["cuda_name"]] = held.get(record["cuda_name"], 0) + len(inside)
     for name, count in held.items():
         if count != len(order):

@@ -104,7 +104,7 @@ def _lines(
         advice = _advice(hand, npu, version, sources[version])
         values[version] = npu[version], hand.unchanged if hand else "", advice
     for first, last, value in tables.ranges(values, evidence.order):
-        inside = {sources[version] for version in tables.inside(first, last, evidence.order)}
+        inside = {sources[version] for version in writing.inside(first, last, evidence.order)}
         yield name, first, last, kind, *value, "; ".join(sorted(inside))
 
 

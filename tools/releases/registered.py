@@ -27,7 +27,7 @@ def set_kernels(api_db: Path, version: str, ops: frozenset[str]) -> None:
     others: list[Sequence[str]] = []
     for op, first, last, kind, source in tables.rows("kernels", api_db):
         if kind == "kernel":
-            held.setdefault(op, set()).update(tables.inside(first, last, order))
+            held.setdefault(op, set()).update(writing.inside(first, last, order))
         elif not (op in ops and first == last == version):
             others.append((op, first, last, kind, source))
     for op, versions in held.items():
@@ -55,7 +55,7 @@ def set_own(api_db: Path, version: str, custom: frozenset[str], own_names: froze
     held: Held = {api: set() for api in ops}
     rest: dict[str, Sequence[str]] = dict.fromkeys(ops, ("op", "", "", "", "yaml"))
     for api, first, last, *columns in tables.rows("custom_ops", api_db):
-        held.setdefault(api, set()).update(tables.inside(first, last, order))
+        held.setdefault(api, set()).update(writing.inside(first, last, order))
         rest[api] = columns
     for api, versions in held.items():
         versions.discard(version)
@@ -75,7 +75,7 @@ def set_natives(api_db: Path, read: Mapping[str, Natives]) -> None:
     order = writing.order(api_db, "torch_wheels")
     held: dict[tuple[str, str], set[str]] = {}
     for operator, first, last, kind in tables.rows("native_functions", api_db):
-        inside = set(tables.inside(first, last, order))
+        inside = set(writing.inside(first, last, order))
         held[operator, kind] = held.get((operator, kind), set()) | (inside - read.keys())
     for version, natives in read.items():
         for key in natives.items():
@@ -93,7 +93,7 @@ def names_by_version(api_db: Path, package: str) -> dict[str, dict[tuple[str, st
     known: dict[str, dict[tuple[str, str], str]] = {version: {} for version in versions}
     for module, name, kind, first, last in tables.rows("wheel_names", api_db):
         if module.split(".")[0] == package:
-            for version in tables.inside(first, last, versions):
+            for version in writing.inside(first, last, versions):
                 known[version][module, name] = kind
     return known
 

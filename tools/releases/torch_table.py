@@ -51,7 +51,7 @@ def by_version(api_db: Path) -> ByVersion:
     found: ByVersion = {version: {} for version in order}
     for name, first, last, kind, of, cell in tables.rows("torch_names", api_db):
         words = [word.partition("@")[::2] for word in cell.split()]
-        for version in tables.inside(first, last, order):
+        for version in writing.inside(first, last, order):
             number = tables.as_tuple(version)
             held = tuple(word for word, span in words if tables.holds_at(span, number))
             found[version][name] = Fact(kind, of, held)
@@ -80,7 +80,7 @@ def _lines(facts: Mapping[str, Facts]) -> Iterator[Sequence[str]]:
         here = {version: facts[version][name] for version in order if name in facts[version]}
         keys = {version: (fact.kind, fact.of) for version, fact in here.items()}
         for first, last, (kind, of) in tables.ranges(keys, order):
-            inside = tables.inside(first, last, order)
+            inside = writing.inside(first, last, order)
             yield name, first, last, kind, of, _cell({version: here[version] for version in inside}, order)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from migrator.api_support.tables import Version, as_tuple, ranges, rows
+from migrator.api_support.tables import Version, as_tuple, covers, ranges, rows
 
 Key = TypeVar("Key")
 
@@ -83,3 +83,8 @@ def spans(held: Mapping[Key, Collection[str]], order: Sequence[str]) -> Iterator
     for key, versions in held.items():
         for first, last, _value in ranges(dict.fromkeys(versions, ()), order):
             yield key, first, last
+
+
+def inside(first: str, last: str, order: Iterable[str]) -> list[str]:
+    """The versions of ``order`` that a row's range holds."""
+    return [version for version in order if covers(first, last, as_tuple(version))]

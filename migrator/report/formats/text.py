@@ -89,9 +89,9 @@ def _plain(text: str) -> str:
 def _width(text: str) -> int:
     if text.isascii():
         return len(text)
-    from unicodedata import east_asian_width
+    from migrator.wrapping import columns  # few lines need it
 
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return columns(text)
 
 
 def _code_of(item: Finding, report: LintReport) -> str:

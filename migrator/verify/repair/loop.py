@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from migrator.files.unified_diff import unified_diff
 from migrator.findings.edits import OffsetMap, apply, in_order
 from migrator.findings.finding import Finding, Fix
 from migrator.language import _
-from migrator.report.csv_tables import CHANGES, ENCODING, cell, load_tables, row_of
+from migrator.report.csv_tables import CHANGES, add_rows, row_of
 from migrator.verify.diagnosis import Failure
 from migrator.verify.repair.fixes import FIXES, RuntimeRule, load_all
 from migrator.verify.repair.site import Proposal, Seen
@@ -227,19 +225,10 @@ def record(reports: Path, repaired: Repaired) -> None:
     folder = reports / _FOLDER
     folder.mkdir(exist_ok=True)
     begun = len(list(folder.glob("round_*.diff")))
-    path, columns = reports / CHANGES, load_tables()[CHANGES].columns
-    before = path.read_bytes() if path.exists() else "".encode(ENCODING)
-    rows = io.StringIO(newline="")
-    writer = csv.writer(rows, lineterminator="\n")
-    if not path.exists():
-        writer.writerow([column.name for column in columns])
     for each in repaired.rounds:
         name = f"round_{begun + each.number:02}{'' if each.kept else '_taken_back'}.diff"
         replace_file(folder / name, each.diff.encode("utf-8", "backslashreplace"))
-        if each.kept:
-            values = row_of(each.finding.file, each.finding)
-            writer.writerow([cell(column.value, str(values[column.value])) for column in columns])
-    replace_file(path, before + rows.getvalue().encode("utf-8", "backslashreplace"))
+    add_rows(reports, CHANGES, (row_of(one.finding.file, one.finding) for one in repaired.rounds if one.kept))
 
 
 def as_json(repaired: Repaired) -> dict[str, Any]:
