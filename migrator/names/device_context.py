@@ -108,14 +108,10 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
     Or whether an expression is a compiled one: ``pattern.match(…)``.
     """
     call = index.parent(node)
-    if isinstance(call, ast.Attribute) and call.value is node:
+    if isinstance(call, ast.Attribute):
         return call.attr in ("match", "fullmatch") and isinstance(index.parent(call), ast.Call)
-    return (
-        isinstance(call, ast.Call)
-        and called_name(call) in ("match", "fullmatch", "search")
-        and len(call.args) > 1
-        and call.args[0] is node
-    )
+    searches = called_name(call) in ("match", "fullmatch", "search")
+    return searches and isinstance(call, ast.Call) and len(call.args) > 1 and call.args[0] is node
 
 
 def _keys_before(items: Sequence[ast.expr]) -> dict[ast.AST, str]:
@@ -128,6 +124,13 @@ def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
         return node.left, node.right
     return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
+
+
+def _member(owner: ast.ClassDef, call: ast.Call) -> ast.expr | None:
+    """The value of the member of this file's Enum that a call looks up."""
+    is_enum = len(call.args) == 1 and any("Enum" in last_name(base) for base in owner.bases)
+    members = (each.value for each in owner.body if is_enum and isinstance(each, ast.Assign))
+    return next((each for each in members if string_value(each) == string_value(call.args[0])), None)
 
 
 class _Climb:
@@ -341,13 +344,13 @@ class _Climb:
             foreign = N_("an argument of {qualified}(), which is not torch's")
             return DeviceContext(UNCLEAR, _(foreign, qualified=qualified))
         takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
+        shown = called or _("a call")
         if not by_name:
             if place in takers or "*" in takers:
-                return DeviceContext(CERTAIN, f"{called or _('a call')}(…)", called)
+                return DeviceContext(CERTAIN, f"{shown}(…)", called)
             return self._at_place(call, call.args[sink.place], called, qualified, place)
         if name in takers:
             return DeviceContext(CERTAIN, f"{called}({name}=…)", name)
-        shown = called or _("a call")
         if name in vocabulary.keywords:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
             return DeviceContext(CERTAIN if certain else LIKELY, f"{shown}({name}=…)", name)
@@ -393,11 +396,11 @@ class _Climb:
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
         bound = self.index.bindings(call.func) if isinstance(call.func, ast.Name) else ()
-        definitions = [binding.node for binding in bound]
-        member = self._member(definitions, call)
-        if member is not None:  # what the member of an Enum becomes, its look-up has to become, too
-            return self.of(member)
-        parameter = self._parameter(definitions, call, place)
+        for definition in (binding.node for binding in bound):
+            # What the member of an Enum becomes, its look-up has to become, too: Kind("cuda").
+            if isinstance(definition, ast.ClassDef) and (member := _member(definition, call)) is not None:
+                return self.of(member)
+        parameter = self._parameter([binding.node for binding in bound], call, place)
         if parameter is not None:
             where = _("the parameter {parameter} of {called}()", parameter=parameter, called=called)
             return self._hinted(parameter, where)
@@ -409,15 +412,6 @@ class _Climb:
             return DeviceContext(LIKELY, reason)
         verdict = LIKELY if called and vocabulary.says(called) else UNCLEAR
         return DeviceContext(verdict, _("an argument of {called}()", called=shown))
-
-    def _member(self, definitions: Sequence[ast.AST], call: ast.Call) -> ast.expr | None:
-        """The value of the member of this file's Enum that a call looks up: ``Kind("cuda")``."""
-        if len(call.args) != 1:
-            return None
-        owners = (each for each in definitions if isinstance(each, ast.ClassDef))
-        enums = (each for each in owners if any("Enum" in last_name(base) for base in each.bases))
-        members = (each.value for owner in enums for each in owner.body if isinstance(each, ast.Assign))
-        return next((each for each in members if string_value(each) == string_value(call.args[0])), None)
 
     def _parameter(self, definitions: Sequence[ast.AST], call: ast.Call, place: int) -> str | None:
         """The name of the parameter that a positional argument fills, for a function of this module."""
@@ -526,13 +520,11 @@ class _Climb:
 
     def _is_looked_up_by_device(self, node: ast.Dict) -> bool:
         """Whether a dictionary, or what it is assigned to, is asked for a device's key."""
-        holders: list[ast.expr] = [node]
         parent = self.index.parent(node)
         target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-        if isinstance(target, ast.Name):
-            holders += self.index.uses_of(target)
-        name = last_name(target)
-        holders += [ref for ref in self.index.refs if isinstance(ref, ast.Attribute) and ref.attr == name]
+        uses = self.index.uses_of(target) if isinstance(target, ast.Name) else ()
+        refs = (each for each in self.index.refs if isinstance(each, ast.Attribute))
+        holders = [node, *uses, *(ref for ref in refs if ref.attr == last_name(target))]
         for sink in (taken_by(self.index, holder) for holder in holders):
             taker: Any = sink.holder
             of_get = taker.args[:1] if sink.kind == "method" and sink.name == "get" else []

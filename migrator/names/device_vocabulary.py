@@ -11,7 +11,7 @@ from typing import NamedTuple
 from migrator.language import N_
 from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import imported, is_cpu, string_value
+from migrator.names.tree import bare_name, imported, is_cpu, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
@@ -72,7 +72,10 @@ class DeviceVocabulary:
 
         It imports that, or another file does, to which it may hand them on.
         """
-        packages = _imported(index) | self.libraries if self.foreign_words else frozenset()
+        if not self.foreign_words:
+            return self
+        names = (name for node in index.imports for name in imported(node))
+        packages = self.libraries.union(name.partition(".")[0] for name in names)
         unsaid = {word for word, owners in self.foreign_words.items() if not packages.isdisjoint(owners)}
         return replace(self, unsaid=frozenset(unsaid)) if unsaid else self
 
@@ -86,12 +89,10 @@ class DeviceVocabulary:
                 return self.says(key)
             # A slice of a device's text is no device: "npu:0"[:4] is "npu:".
             return not isinstance(node.slice, ast.Slice) and self.says_device(node.value)
-        if isinstance(node, ast.Attribute):
-            if node.attr in ("type", "name", "value"):
-                return self.says_device(node.value)
-            return self.says(node.attr)
-        if isinstance(node, ast.Name):
-            return self.says(node.id)
+        if isinstance(node, ast.Attribute) and node.attr in ("type", "name", "value"):
+            return self.says_device(node.value)
+        if isinstance(node, (ast.Attribute, ast.Name)):
+            return self.says(bare_name(node))
         if isinstance(node, ast.BoolOp):
             return any(self.says_device(value) for value in node.values)
         if isinstance(node, ast.NamedExpr):
@@ -117,11 +118,6 @@ class DeviceVocabulary:
         if function.id in ("str", "repr", "type") and given:
             return self.says_device(given[0])
         return self.says(function.id)
-
-
-def _imported(index: ModuleIndex) -> frozenset[str]:
-    """The packages that a file imports."""
-    return frozenset(name.partition(".")[0] for node in index.imports for name in imported(node))
 
 
 def is_device_or_backend(text: str) -> bool:

@@ -125,8 +125,9 @@ def imports(node: ast.AST | None) -> bool:
 
 def _of_call(index: ModuleIndex, call: ast.Call) -> str:
     called = bare_name(call.func)
-    if not call.args:
-        return _returned(index, call)
+    if not call.args:  # the module of torch that a function of the file gives: get_torch()
+        function = index.function_called(call)
+        return _same_module(index, index.returned(function)) if function is not None else ""
     first = string_value(call.args[0])
     if called == "getattr" and len(call.args) == 2 and not call.keywords:
         base, name = index.qualified_name(call.args[0]), string_value(call.args[1])
@@ -173,12 +174,6 @@ def namespace_of(node: ast.expr) -> _Value:
     return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else None
 
 
-def _returned(index: ModuleIndex, call: ast.Call) -> str:
-    """The module of torch that a function of the file gives: ``get_torch()``."""
-    function = index.function_called(call)
-    return _same_module(index, index.returned(function)) if function is not None else ""
-
-
 def _class_named(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
     """The class of the file that ``self``, ``cls`` or its own name means."""
     if isinstance(node, ast.Name) and node.id in ("self", "cls"):
@@ -189,17 +184,17 @@ def _class_named(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
 
 def _kept_in(index: ModuleIndex, owner: ast.ClassDef, name: str) -> str:
     """The module of torch that a class, or one of its bases in the file, keeps under a name."""
-    return index.ask(f"kept as {name}", owner, lambda: _find_kept(index, owner, name), "")
 
+    def find() -> str:
+        scope = index.inside(owner)
+        in_body = scope.bindings.get(name, ()) if scope is not None else ()
+        values = [*index.stored_on_self(owner).get(name, ()), *_held_in_body(index, in_body)]
+        if values:
+            return _same_module(index, values)
+        bases = (_class_named(index, base) for base in owner.bases)
+        return next(filter(None, (_kept_in(index, base, name) for base in bases if base)), "")
 
-def _find_kept(index: ModuleIndex, owner: ast.ClassDef, name: str) -> str:
-    scope = index.inside(owner)
-    in_body = scope.bindings.get(name, ()) if scope is not None else ()
-    values = [*index.stored_on_self(owner).get(name, ()), *_held_in_body(index, in_body)]
-    if values:
-        return _same_module(index, values)
-    bases = (_class_named(index, base) for base in owner.bases)
-    return next(filter(None, (_kept_in(index, base, name) for base in bases if base)), "")
+    return index.ask(f"kept as {name}", owner, find, "")
 
 
 def _held_in_body(index: ModuleIndex, bindings: Sequence[Binding]) -> Iterator[_Value]:

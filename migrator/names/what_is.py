@@ -93,6 +93,7 @@ _LIBRARIES = frozenset(
     " logging argparse yaml skimage matplotlib sklearn tensorflow jax cupy pickle copy_reg datetime string"
     " subprocess shutil glob h5py librosa soundfile".split()
 )
+_MAKES_TENSOR = re.compile(r"Tensor(?<!\.FakeTensor)$")
 _MODULE_BASES = ("Module", "Model", "Loss", "Block", "Layer", "Net", "Function", "Head")
 _PLAIN = (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Lambda, ast.ListComp)
 
@@ -224,12 +225,10 @@ class _Question:
         for item in owner.body:
             if isinstance(item, ast.FunctionDef) and item.name == function.attr:
                 return self.returned(item)
-        answers = []
-        for value in self.index.stored_as(function):
-            made = self._made(value)
-            one_tensor = made.kind == MODULE and made.name.rpartition(".")[2] not in _TUPLE_MODULES
-            answers.append(_TENSOR if one_tensor else _UNKNOWN)
-        return _together(answers)
+        made = map(self._made, self.index.stored_as(function))
+        parted = ((each.kind, each.name.rpartition(".")[2]) for each in made)
+        gives = (kind == MODULE and name not in _TUPLE_MODULES for kind, name in parted)
+        return _together(_TENSOR if one_tensor else _UNKNOWN for one_tensor in gives)
 
     def attribute(self, node: ast.Attribute) -> Value:
         if options_like(node.value):
@@ -318,10 +317,8 @@ class _Question:
         function, owner = self.index.function_of(node), self.index.class_of(node)
         if function is None or owner is None or function.name != "forward" or default is not None:
             return _UNKNOWN
-        if not isinstance(binding.node, ast.arg) or binding.node in (
-            function.args.vararg,
-            function.args.kwarg,
-        ):
+        starred = function.args.vararg, function.args.kwarg
+        if not isinstance(binding.node, ast.arg) or binding.node in starred:
             return _UNKNOWN
         self.index.expand(owner)
         names = (self.index.qualified_name(base) or ast.unparse(base) for base in owner.bases)
@@ -373,9 +370,7 @@ def _made_by(name: str) -> Value:
     if not name.startswith("torch."):
         # An object that an unknown library made may well be a module or a tensor.
         kind = OTHER if "." in name and name.split(".")[0] in _LIBRARIES else UNKNOWN
-    elif name.startswith(_TENSOR_SPACES) or name in _TENSOR_CLASSES:
-        kind = TENSOR
-    elif last.endswith("Tensor") and last != "FakeTensor":
+    elif name.startswith(_TENSOR_SPACES) or name in _TENSOR_CLASSES or _MAKES_TENSOR.search(name):
         kind = TENSOR
     elif name.count(".") == 1:
         kind = OTHER if last in _NO_TENSOR else TENSOR
