@@ -20,36 +20,13 @@ def compile_use(text: str) -> tuple[ModuleIndex, ast.AST]:
 
 
 GUARDED = {
-    "hasattr": """
-        if hasattr(torch, "compile"):
-            torch.compile(model)
-        """,
     "an assertion": """
         assert hasattr(torch, "compile"), "needs torch 2"
         torch.compile(model)
         """,
-    "dir": """
-        if "compile" in dir(torch):
-            torch.compile(model)
-        """,
     "a version in a variable": """
         major = int(torch.__version__.split(".")[0])
         if major >= 2:
-            torch.compile(model)
-        """,
-    "a constant of another file": """
-        from .versions import TORCH_2_0
-        if TORCH_2_0:
-            torch.compile(model)
-        """,
-    "a constant about torchvision": """
-        from .versions import TORCHVISION_0_13
-        if TORCHVISION_0_13:
-            torch.compile(model)
-        """,
-    "a function of another file": """
-        from .versions import is_torch_greater_equal
-        if is_torch_greater_equal(2, 0):
             torch.compile(model)
         """,
     "a function of the file": """
@@ -85,10 +62,6 @@ GUARDED = {
         except ImportError:
             HAS_IT = False
         if HAS_IT:
-            torch.compile(model)
-        """,
-    "another name that is missing": """
-        if hasattr(torch, "_dynamo"):
             torch.compile(model)
         """,
     "an import of another name that is missing": """
@@ -134,6 +107,23 @@ NOT_GUARDED = {
             torch.compile(model)
         """,
 }
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        'hasattr(torch, "compile")',
+        '"compile" in dir(torch)',
+        'hasattr(torch, "_dynamo")',  # another name that is missing
+        "TORCH_2_0",
+        "TORCHVISION_0_13",
+        "is_torch_greater_equal(2, 0)",
+    ],
+)
+def test_questions(question: str) -> None:
+    imports = "from .versions import TORCH_2_0, TORCHVISION_0_13, is_torch_greater_equal"
+    use = compile_use(f"{imports}\nif {question}:\n    torch.compile(model)\n")
+    assert is_guarded(*use, ["compile"], absent="torch._dynamo".__eq__)
 
 
 @pytest.mark.parametrize("text", GUARDED.values(), ids=GUARDED)
