@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
-from migrator.names.tree import argument_of, called_name, string_value
+from migrator.names.tree import argument_of, called_name, holder_of, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
@@ -53,23 +53,12 @@ def commands(index: ModuleIndex) -> Iterator[Command]:
     for call in index.calls:
         runner = index.qualified_name(call.func)
         if runner in RUNNERS:
-            found = _command(index, call, runner)
-            if found is not None:
-                yield found
-
-
-def _command(index: ModuleIndex, call: ast.Call, runner: str) -> Optional[Command]:
-    written = argument_of(call, "args", 0)
-    if written is None:
-        return None
-    shell = argument_of(call, "shell")
-    in_shell = runner in _SHELLS or (isinstance(shell, ast.Constant) and bool(shell.value))
-    reader = _Reader(index)
-    listed = reader.listed(written)
-    words = listed if listed is not None else reader.line(written)
-    if listed is None and not words:
-        return None
-    return Command(call, runner, tuple(words or ()), listed is None, in_shell, tuple(reader.through))
+            reader, written = _Reader(index), argument_of(call, "args", 0)
+            words, is_list = reader.read(written) if written is not None else (None, False)
+            if words or (is_list and words is not None):
+                shell = argument_of(call, "shell")
+                in_shell = runner in _SHELLS or (isinstance(shell, ast.Constant) and bool(shell.value))
+                yield Command(call, runner, tuple(words), not is_list, in_shell, tuple(reader.through))
 
 
 class _Reader:
@@ -80,36 +69,29 @@ class _Reader:
         self.through: list[ast.stmt] = []
         self._steps = 0
 
-    def listed(self, node: ast.expr) -> Optional[list[Word]]:
-        """The words of a list, or of a text that is split into one; None for anything else."""
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return [word for item in node.elts for word in self._words(item)]
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            left, right = self.listed(node.left), self.listed(node.right)
-            if left is None and right is None:
-                return None
-            return [*(left or [Word("", node.left)]), *(right or [Word("", node.right)])]
-        if isinstance(node, ast.Call) and called_name(node) == "split":
+    def read(self, node: ast.expr, in_line: bool = False) -> tuple[Optional[list[Word]], bool]:
+        """The words of a command, None where they are not known, and whether it is a list; or of a line."""
+        if isinstance(node, (ast.List, ast.Tuple)) and not in_line:
+            return [word for item in node.elts for word in self._words(item)], True
+        if isinstance(node, ast.Call) and called_name(node) == "split" and not in_line:
             by_shell = self.index.qualified_name(node.func) == "shlex.split" and node.args
-            text = node.args[0] if by_shell else getattr(node.func, "value", None)
-            while isinstance(text, ast.Call) and called_name(text) == "strip":
-                text = getattr(text.func, "value", None)
-            return self.line(text) if isinstance(text, ast.expr) else None
+            line = node.args[0] if by_shell else holder_of(node)
+            while isinstance(line, ast.Call) and called_name(line) == "strip":
+                line = holder_of(line)
+            return self.read(line, in_line=True)[0] if line is not None else None, True
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and not in_line:
+            left, right = self._listed(node.left), self._listed(node.right)
+            if left is not None or right is not None:
+                return [*(left or [Word("", node.left)]), *(right or [Word("", node.right)])], True
+        text = _text(node)
+        if text is not None:
+            return _split(text, node), False
         value = self._assigned(node)
-        return None if value is None else self.listed(value)
+        return self.read(value, in_line) if value is not None else (None, False)
 
-    def line(self, node: ast.expr) -> Optional[list[Word]]:
-        """The words of one text."""
-        if isinstance(node, ast.JoinedStr) or string_value(node) is not None:
-            text = string_value(node)
-            if text is None:
-                # What a field gives is not known, nor is the word that it is a part of.
-                text = "".join(string_value(part) or "\0" for part in getattr(node, "values", ()))
-            return _split(text, node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return _split("".join(string_value(part) or "\0" for part in _summands(node)), node)
-        value = self._assigned(node)
-        return None if value is None else self.line(value)
+    def _listed(self, node: ast.expr) -> Optional[list[Word]]:
+        words, is_list = self.read(node)
+        return words if is_list else None
 
     def _words(self, node: ast.expr) -> list[Word]:
         """The words of an element: of ``*options`` those that its list holds, or that callers hand in.
@@ -122,7 +104,7 @@ class _Reader:
         parameter = parameter_of(self.index, node.value)
         if parameter is not None and self._goes_on():
             lists = list(given(self.index, parameter))
-        known = [word for each in lists for word in self.listed(each) or ()]
+        known = [word for each in lists for word in self._listed(each) or ()]
         return [*known, Word("", node)]
 
     def _word(self, node: ast.expr) -> Word:
@@ -158,6 +140,15 @@ def _script(node: ast.expr) -> Optional[str]:
         return _script(node.right)
     text = string_value(node)
     return text if text and text.endswith(".py") else None
+
+
+def _text(node: ast.expr) -> Optional[str]:
+    """A string; what a field or a part of a sum gives is not known, nor is the word that it is a part of."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(string_value(part) or "\0" for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return "".join(string_value(part) or "\0" for part in _summands(node))
+    return string_value(node)
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:
