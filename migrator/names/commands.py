@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
@@ -61,13 +62,13 @@ def commands(index: ModuleIndex) -> Iterator[Command]:
                 yield Command(call, runner, tuple(words), not is_list, in_shell, tuple(reader.through))
 
 
+@dataclass
 class _Reader:
     """Reads a command, and the assignments of the names that it comes by."""
 
-    def __init__(self, index: ModuleIndex) -> None:
-        self.index = index
-        self.through: list[ast.stmt] = []
-        self._steps = 0
+    index: ModuleIndex
+    through: list[ast.stmt] = field(default_factory=list)
+    steps: int = 0
 
     def read(self, node: ast.expr, in_line: bool = False) -> tuple[Optional[list[Word]], bool]:
         """The words of a command, None where they are not known, and whether it is a list; or of a line."""
@@ -128,8 +129,8 @@ class _Reader:
 
     def _goes_on(self) -> bool:
         """Whether one more step back may be made: what is made of itself has no end."""
-        self._steps += 1
-        return self._steps < _MOST_STEPS
+        self.steps += 1
+        return self.steps < _MOST_STEPS
 
 
 def _script(node: ast.expr) -> Optional[str]:

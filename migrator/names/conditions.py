@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import NamedTuple
 
@@ -158,11 +159,10 @@ def is_guarded(
 
 def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
     """Whether a program asks whether there is a library before it comes to a node."""
-    question = _Question(index, frozenset({library}), versions=False)
-    aliases = getattr(node, "names", ()) if isinstance(node, ast.Import) else ()
+    aliases = node.names if isinstance(node, ast.Import) else ()
     # 'import bitsandbytes as bnb' behind 'if is_bnb_available():'
-    question.short = {alias.asname.lower() for alias in aliases if alias.asname}
-    return question.is_asked_before(node)
+    short = frozenset(alias.asname.lower() for alias in aliases if alias.asname)
+    return _Question(index, frozenset({library}), versions=False, short=short).is_asked_before(node)
 
 
 def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
@@ -236,22 +236,20 @@ def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     return False
 
 
+@dataclass(frozen=True)
 class _Question:
-    """Asks of conditions whether they are about what may be missing."""
+    """Asks of conditions whether they are about what may be missing.
 
-    def __init__(
-        self,
-        index: ModuleIndex,
-        missing: frozenset[str],
-        absent: Callable[[str], bool] = lambda _name: False,
-        versions: bool = True,
-    ) -> None:
-        self.index = index
-        self.versions = versions  # whether one for torch's version is about it, too
-        self.missing = missing
-        self.absent = absent
-        self.short: set[str] = set()  # the words that stand for what is missing in the name of an answer
-        self.asked: set[int] = set()  # the bindings and values that were looked at: once is enough
+    One for torch's version is about it, too, but where there are no ``versions``. ``short`` are the words
+    that stand for what is missing in the name of an answer. What was ``asked`` is asked once.
+    """
+
+    index: ModuleIndex
+    missing: frozenset[str]
+    absent: Callable[[str], bool] = lambda _name: False
+    versions: bool = True
+    short: frozenset[str] = frozenset()
+    asked: set[int] = field(default_factory=set)
 
     def is_asked_before(self, node: ast.AST) -> bool:
         """Whether something that decides that a node is reached is about it."""
