@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from migrator.names.conditions import is_conditional, surely_runs
 from migrator.names.index import ModuleIndex
 
 MAIN = "if __name__ == '__main__':\n    main()"
+
+
+def place(text: str) -> tuple[ModuleIndex, ast.AST]:
+    index = ModuleIndex(text.replace("HERE", "torch.gone()") + "\n", {"torch"})
+    return index, next(node for node in index.refs if index.segment(node) == "torch.gone")
 
 
 @pytest.mark.parametrize(
@@ -33,18 +40,9 @@ MAIN = "if __name__ == '__main__':\n    main()"
     ],
 )
 def test_surely_runs(text: str, expected: bool) -> None:
-    index = ModuleIndex(text.replace("HERE", "torch.gone()") + "\n", {"torch"})
-    node = next(node for node in index.refs if index.segment(node) == "torch.gone")
-    assert surely_runs(index, node) is expected
+    assert surely_runs(*place(text)) is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("if x:\n    def f():\n        HERE", True),
-    ],
-)
-def test_is_conditional(text: str, expected: bool) -> None:
-    index = ModuleIndex(text.replace("HERE", "torch.gone()") + "\n", {"torch"})
-    node = next(node for node in index.refs if index.segment(node) == "torch.gone")
-    assert is_conditional(index, node) is expected
+def test_a_condition_around_a_function_decides_too() -> None:
+    assert is_conditional(*place("if x:\n    def f():\n        HERE"))
+    assert not is_conditional(*place("def f():\n    HERE"))
