@@ -149,33 +149,31 @@ class Draft:
     def changed(self, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = "") -> None:
         """Say that a change is made at a node, or that ``new`` code is inserted there."""
         fix = Fix((), "unsafe", operation, made=True, after=new)
-        self._add(node, self._finding(self.changed_code, node, message)._replace(fix=fix))
+        self._add(node, Finding(self.changed_code, message, 1, 1, 1, 1, fix=fix))
 
     def report(self, key: str, node: ast.AST, **values: object) -> None:
         """Say what a person has to look at, with the lines to write."""
-        self._report(node, text(key, **values))
+        found = text(key, **values)
+        self._add(
+            node, Finding(self.reported_code, found.message, 1, 1, 1, 1, found.severity, advice=found.advice)
+        )
 
     def give_up(self, errors: Iterable[UncertainError], instead: ast.AST, before: str = "") -> None:
         """Change nothing, and say why: where an error has its place, or ``instead``."""
         self.changes, self.findings = {}, {}
         for error in errors:
-            self._report(error.node or instead, Text(before + error.text.message, error.text.advice, "error"))
-
-    def _report(self, node: ast.AST, said: Text) -> None:
-        found = self._finding(self.reported_code, node, said.message)
-        self._add(node, found._replace(advice=said.advice, severity=said.severity))
+            message, advice = before + error.text.message, error.text.advice
+            found = Finding(self.reported_code, message, 1, 1, 1, 1, "error", advice=advice)
+            self._add(error.node or instead, found)
 
     def _add(self, node: ast.AST, finding: Finding) -> None:
-        self.findings.setdefault(self.program.file(node).name, []).append(finding)
-
-    def _finding(self, code: str, node: ast.AST, message: str) -> Finding:
-        line: int = getattr(node, "lineno", 0)
-        if not line:
-            return Finding(code, message, 1, 1, 1, 1)
-        last: int = line if hasattr(node, "body") else getattr(node, "end_lineno", line)
-        column: int = getattr(node, "col_offset", 0)
-        span = self.program.file(node).span(node)
-        return Finding(code, message, line, column + 1, last, 1, span=span)
+        """Add a finding, at a node's place; a module has none."""
+        file, line = self.program.file(node), getattr(node, "lineno", 0)
+        if line:
+            last = line if hasattr(node, "body") else getattr(node, "end_lineno", line)
+            column = getattr(node, "col_offset", 0) + 1
+            finding = finding._replace(line=line, column=column, end_line=last, span=file.span(node))
+        self.findings.setdefault(file.name, []).append(finding)
 
     def converted(self) -> dict[str, Converted]:
         """What becomes of the files that change, or of which there is something to say.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from migrator.convert.distributed.training import Training
@@ -29,7 +29,7 @@ from migrator.convert.program import (
     method_name,
 )
 from migrator.convert.write import first_argument
-from migrator.names.tree import FUNCTIONS, Function, arguments_of
+from migrator.names.tree import FUNCTIONS, Function, arguments_of, bare_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
@@ -260,8 +260,10 @@ def _is_move(node: ast.AST | None) -> bool:
 def follow(program: Program, wrapped: Wrapped) -> None:
     """Note what becomes of the uses. Raises UncertainError where training goes past the wrapper."""
     seen = wrapped.follow(lambda home, node, up: _attribute(program, home, node, up, wrapped))
-    for node in wrapped.inner:
-        wrapped.inner[node] = _may_be_bare(program, node, wrapped, seen)
+    for node in wrapped.inner:  # what is wrapped when the program trains may be the bare model at other times
+        here = Home(program.scope_of(node), dotted(node))
+        bare = here.is_parameter and here != wrapped.home and any(wrapped.bare_arguments(node, seen))
+        wrapped.inner[node] = bare or program.file(node) is not program.entry  # others may import the file
     if not wrapped.calls:
         raise UncertainError("model_not_called", wrapped.behind, home=wrapped.home)
 
@@ -275,19 +277,13 @@ def _attribute(program: Program, home: Home, node: ast.expr, up: ast.Attribute, 
         return
     if asked.attr in _CHECKPOINTS and wrapped.has_prefix(node):
         return
-    called = program.file(asked).call_of(asked) is not None
-    if node in (wrapped.training or ()) and called and _computes(program, node, asked.attr):
-        raise UncertainError("training_calls_method", asked, home=home, up=asked)
+    trains = node in (wrapped.training or ()) and program.file(asked).call_of(asked) is not None
+    if trains and asked.attr not in _CHECKPOINTS:
+        own = program.method_of(node, asked.attr)
+        if own is None or _uses_parts(program, own):
+            raise UncertainError("training_calls_method", asked, home=home, up=asked)
     if not inside:
         wrapped.inner[node] = False
-
-
-def _computes(program: Program, node: ast.expr, name: str) -> bool:
-    """Whether a method of the model may compute with what it trains."""
-    if name in _CHECKPOINTS:
-        return False
-    found = program.method_of(node, name)
-    return found is None or _uses_parts(program, found)
 
 
 def _uses_parts(program: Program, function: Function, depth: int = 4) -> bool:
@@ -316,16 +312,6 @@ def _is_asked(program: Program, part: ast.Attribute) -> bool:
     around = program.parent(part)
     taker = program.taker_of(around) if around and part.attr in ("parameters", "training") else None
     return isinstance(taker, ast.Call) and dotted(taker.func) == "next"
-
-
-def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: Sequence[Home]) -> bool:
-    """Whether what is wrapped here when the program trains may be the bare model at other times."""
-    if program.file(node) is not program.entry:
-        return True  # other programs may import the file
-    here = Home(program.scope_of(node), dotted(node))
-    if not here.is_parameter or here == wrapped.home:
-        return False
-    return any(wrapped.bare_arguments(node, seen))
 
 
 # -- nn.DataParallel: DistributedDataParallel takes its place, and keeps the names it gave ------------------
@@ -471,10 +457,8 @@ def _asks(program: Program, node: ast.AST) -> bool:
 
 def _prepares(program: Program, statement: ast.stmt, named: list[ast.expr]) -> bool:
     """Whether a statement changes a model in a way that has to come before it is wrapped."""
-    return any(_changes(program, one) for one in named) or any(
-        isinstance(node, ast.Attribute) and is_stored(node) and node.attr == "requires_grad"
-        for node in ast.walk(statement)
-    )
+    stored = (bare_name(one) for one in ast.walk(statement) if is_stored(one))
+    return "requires_grad" in stored or any(_changes(program, one) for one in named)
 
 
 def _changes(program: Program, use: ast.AST) -> bool:
