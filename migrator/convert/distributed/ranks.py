@@ -48,11 +48,8 @@ def use_own_device(draft: Draft) -> None:
 
 def _device(draft: Draft, node: ast.expr) -> str:
     """The change of a string; gives the number of the device that it names, as it is written."""
-    if not isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp)):
-        return ""
-    if isinstance(draft.program.parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
-        return ""
-    number = _number(draft.program, node)
+    inside = isinstance(draft.program.parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr))
+    number = "" if inside else _number(draft.program, node)
     if number:
         draft.replace(node, '"cuda"', _(_OWN_DEVICE))
     return number
@@ -77,33 +74,29 @@ def _number(program: Program, node: ast.expr) -> str:
 def _device_of_call(draft: Draft, node: ast.Call) -> str:
     """The same for a call that chooses a device, or moves something to one."""
     program, name, given = draft.program, draft.program.name(node), arguments_of(node)
+    moves = method_name(node) if name != "torch.cuda" else ""
+    named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), -1)
+    place = 0 if node.args else named
+    number = ""
     if name in ("torch.cuda.set_device", "torch.cuda.device") and len(given) == 1:
         number = program.segment(given[0])
         if number == _LOCAL_RANK:
             return ""
         draft.replace(given[0], _LOCAL_RANK)
-        draft.changed(node, _(_OWN_DEVICE))
-        return "" if _holds_string(given[0]) or dotted(given[0]).endswith("device") else number
-    if name == "torch.device" and len(given) == 2 and constant(given[0]) == "cuda":
+        number = "" if _holds_string(given[0]) or dotted(given[0]).endswith("device") else number
+    elif name == "torch.device" and len(given) == 2 and constant(given[0]) == "cuda":
         draft.change_arguments(node, [1], [])
-        draft.changed(node, _(_OWN_DEVICE))
-        return program.segment(given[1])
-    moves = method_name(node)
-    named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), None)
-    place = 0 if node.args else named
-    if moves not in ("cuda", "to") or name == "torch.cuda" or place is None:
-        return ""
-    device = given[place]
-    is_number = isinstance(device, ast.Constant) and type(device.value) is int
-    if moves == "cuda" and not _holds_string(device):
+        number = program.segment(given[1])
+    elif moves == "cuda" and place >= 0 and not _holds_string(given[place]):
         draft.change_arguments(node, [place], [])
-        is_number = isinstance(device, ast.Constant)
-    elif is_number:
-        draft.replace(device, '"cuda"')
+        number = program.segment(given[place]) if isinstance(given[place], ast.Constant) else ""
+    elif moves in ("cuda", "to") and place >= 0 and type(constant(given[place])) is int:
+        draft.replace(given[place], '"cuda"')
+        number = program.segment(given[place])
     else:
         return ""
     draft.changed(node, _(_OWN_DEVICE))
-    return program.segment(device) if is_number else ""
+    return number
 
 
 def _holds_string(node: ast.AST) -> bool:
@@ -139,12 +132,9 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     condition = body[step]
     if not isinstance(condition, ast.If) or condition.orelse or "Mod()" not in ast.dump(condition.test):
         return
-    calling = (
-        n for n, one in enumerate(body[: end + 1]) if home.text in [dotted(c.func) for c in calls_in(one)]
-    )
-    first = next(calling, None)
-    test = program.segment(condition.test)
-    between = body[first:step] if first is not None else []
+    called = [{dotted(call.func) for call in calls_in(one)} for one in body[: end + 1]]
+    first = next((number for number, names in enumerate(called) if home.text in names), step)
+    test, between = program.segment(condition.test), body[first:step]
     asked = {dotted(node) for node in ast.walk(condition.test) if isinstance(node, ast.Name)}
     here = program.file(home.scope) is program.file(condition)
     plain = between and len(models) == 1 and step > end and here and not names_set(*between) & asked
@@ -157,10 +147,8 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
 
 
 def _has_long_string(statement: ast.stmt) -> bool:
-    strings = [
-        one for one in ast.walk(statement) if isinstance(one, ast.Constant) and string_value(one) is not None
-    ]
-    return any(one.end_lineno != one.lineno for one in strings)
+    strings = (one for one in ast.walk(statement) if isinstance(one, ast.Constant))
+    return any(one.end_lineno != one.lineno and string_value(one) is not None for one in strings)
 
 
 # -- the ranks leave a loop, and skip a batch, together: where a condition may differ, they agree -----

@@ -287,7 +287,7 @@ def _from_outside(program: Program, home: Home, wrapped: Wrapped) -> None:
 
 def _is_conditional(program: Program, behind: ast.stmt) -> bool:
     """Whether there are ways past the statement, on which the model stays bare."""
-    for _, up in program.above(behind):
+    for _child, up in program.above(behind):
         if isinstance(up, FUNCTIONS):
             break
         if not is_main_guard(up) and not isinstance(up, (ast.With, ast.Module)):
