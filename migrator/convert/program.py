@@ -9,6 +9,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, Optional, TypeVar, Union
 
 from migrator.names import outline
@@ -169,7 +170,13 @@ class Program:
 
     def nodes(self, *kinds: type[Node], file: WholeFile | None = None) -> list[Node]:
         """The nodes of these kinds that have a place, of one file or of all, in the order of the lines."""
-        return [one for each in ([file] if file else self.files.values()) for one in _nodes(each, kinds)]
+
+        def find(each: WholeFile) -> list[Node]:
+            found = [one for one in each.every_node() if isinstance(one, kinds) and hasattr(one, "lineno")]
+            return sorted(found, key=lambda one: (one.lineno, one.col_offset))  # type: ignore[attr-defined]
+
+        files = [file] if file else self.files.values()
+        return [one for each in files for one in each.once(("nodes", *kinds), partial(find, each))]
 
     def ask(self, question: str, node: ast.AST, find: Callable[[], Answer], unknown: Answer) -> Answer:
         """The answer to a question about a node; ``unknown`` where that leads back, or too far."""
@@ -201,6 +208,10 @@ class Program:
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """What a node is in, from the inside out, each behind its part that holds the node."""
         return self.homes[node].way_up(node)
+
+    def around(self, node: ast.AST, *kinds: type[Node]) -> Iterator[Node]:
+        """What a node is in that is of these kinds, from the inside out."""
+        return (up for up in self.homes[node].above(node) if isinstance(up, kinds))
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The function around a node, or its module; around a parameter's default, the outer one."""
@@ -461,14 +472,6 @@ class Program:
         names = parameters(start) if isinstance(call, ast.Call) and call.func is not node else ()
         given = ((name, self.argument(call, start, name)) for name in names if isinstance(call, ast.Call))
         return [Home(start, name) for name, value in given if start and value is node]
-
-
-def _nodes(file: WholeFile, kinds: tuple[type[Node], ...]) -> list[Node]:
-    def find() -> list[Node]:
-        found = [node for node in file.every_node() if isinstance(node, kinds) and hasattr(node, "lineno")]
-        return sorted(found, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
-
-    return file.once(("nodes", *kinds), find)
 
 
 def load(

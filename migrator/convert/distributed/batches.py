@@ -112,7 +112,7 @@ def _yielded(program: Program, call: ast.Call) -> Ways:
     """What a generator of the project is given, where its items are those that it yields."""
     function = program.function_of(call)
     for one in program.own_nodes(function, ast.Yield) if function else ():
-        loops = (up for _, up in program.above(one) if isinstance(up, ast.For))
+        loops = program.around(one, ast.For)
         drawn = next((loop.iter for loop in loops if dotted(loop.target) == dotted(one.value)), None)
         name = dotted(stripped(drawn)) if drawn else ""
         given = program.argument(call, function, name) if name in parameters(function) else None
@@ -289,7 +289,7 @@ def carried(program: Program, loop: Loop, calls: Sequence[ast.expr]) -> ast.expr
     targets = items(program, loop) if isinstance(loop, ast.For) else set()
     for node in calls:
         statement, scope = program.statement_of(node), program.scope_of(node)
-        call = next(up for _, up in program.above(node) if isinstance(up, ast.Call))
+        call = next(program.around(node, ast.Call))
         own = scope is program.scope_of(loop)
         for name in _read(call) & names_set(statement):
             if not own and not name.startswith("self."):

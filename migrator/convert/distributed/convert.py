@@ -202,18 +202,15 @@ def _rank_zero(draft: Draft) -> None:
         test = "dist.get_rank() == 0"
         if program.file(node) is not program.entry:
             test = f"not dist.is_initialized() or {test}"
-        if not program.own_line(node) or _in_open(program, node):
+        withs = (
+            up for up in program.around(node, ast.With) if program.scope_of(up) is program.scope_of(node)
+        )
+        items = (ast.dump(item.context_expr) for up in withs for item in up.items)
+        # The file may be opened around the statement: that one rank does, too.
+        if not program.own_line(node) or any("id='open'" in item for item in items):
             draft.report("written_by_every_rank", node, test=test)
             continue
         draft.indent(node, node, f"if {test}:", _("one rank writes for all"))
-
-
-def _in_open(program: Program, node: ast.AST) -> bool:
-    """Whether the file that is written is opened around a statement: that one rank does, too."""
-    scope = program.scope_of(node)
-    withs = (up for _, up in program.above(node) if isinstance(up, ast.With))
-    items = (item for up in withs if program.scope_of(up) is scope for item in up.items)
-    return any("id='open'" in ast.dump(item.context_expr) for item in items)
 
 
 def _show_bars_once(draft: Draft) -> None:

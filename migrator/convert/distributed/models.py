@@ -352,7 +352,7 @@ def prefixed(found: list[Parallel], program: Program, others: Collection[str], r
 
 def wraps(program: Program, one: Parallel, wrapped: Wrapped) -> bool:
     """Whether a call of nn.DataParallel is about a model, by its name."""
-    assigns = (up for _, up in program.above(one.call) if isinstance(up, ast.Assign))
+    assigns = program.around(one.call, ast.Assign)
     nodes = [one.call.args[0], *(node for assign in assigns for node in assign.targets)]
     last = wrapped.home.text.rpartition(".")[2]
     return any(dotted(node).rpartition(".")[2] == last for node in nodes)
@@ -390,20 +390,17 @@ def _take_away(draft: Draft, call: ast.Call) -> None:
     if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(call.args[0]):
         return
     block = program.parent(assign)
-    if isinstance(block, ast.If) and assign in block.body and all(map(_only_wraps, block.body)):
+    body = block.body if isinstance(block, ast.If) else []
+    shows = [one for one in body if isinstance(one, ast.Expr) and last_name(one.value) in ("print", "info")]
+    wraps = [
+        one for one in body if isinstance(one, ast.Assign) and last_name(one.value).endswith("DataParallel")
+    ]
+    if isinstance(block, ast.If) and assign in body and len(shows) + len(wraps) == len(body):
         if block.orelse or not program.own_line(block):
             raise UncertainError("data_parallel_condition", block)
         changes.removed.add(block)
     elif program.own_line(assign) and not program.is_alone(assign):
         changes.removed.add(assign)
-
-
-def _only_wraps(statement: ast.stmt) -> bool:
-    """Whether a statement wraps a model for several devices, or says so."""
-    called = last_name(getattr(statement, "value", None))
-    if isinstance(statement, ast.Assign):
-        return called.endswith("DataParallel")
-    return isinstance(statement, ast.Expr) and called in ("print", "info")
 
 
 def take_its_place(program: Program, wrapped: Wrapped, parallel: Parallel) -> None:

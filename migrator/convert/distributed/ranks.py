@@ -237,16 +237,22 @@ def report_differences(draft: Draft, found: list[Training]) -> None:
     program = draft.program
     texts = " ".join(file.text for file in program.files.values())
     seeded = re.search(r"\bmanual_seed\(|\bseed_everything\(|\brandom_state\s*=", texts)
+    epochs = [one.epochs.loop for one in found if one.epochs]
     for call in program.nodes(ast.Call):
         name = program.name(call)
         last = (name or dotted(call.func)).split(".")[-1] or method_name(call)
         loads = name == "torch.load"
+        modes = map(constant, [*call.args[1:2], argument_of(call, "mode")])
         reasons = {
             "scheduler_metric": last == "ReduceLROnPlateau",
             "random_split": last == "random_split" and not seeded and not argument_of(call, "generator"),
             "own_logs": last == "SummaryWriter" or name == "wandb.init",
-            "opened_by_every_rank": last == "open" and _writes(call),
-            "read_after_training": loads and any(_comes_after(program, call, one) for one in found),
+            "opened_by_every_rank": last == "open" and any(set("wax+") & set(str(mode)) for mode in modes),
+            "read_after_training": loads
+            and any(
+                call.lineno > (loop.end_lineno or 0) and program.scope_of(call) is program.scope_of(loop)
+                for loop in epochs
+            ),
             "map_location": loads and not argument_of(call, "map_location"),
             "download": constant(argument_of(call, "download")) is True,
             "folder": name in ("os.mkdir", "os.makedirs")
@@ -294,17 +300,3 @@ def _compares_within(program: Program, node: ast.expr) -> bool:
         return False
     other = sides[1].func if isinstance(sides[1], ast.Call) else sides[1]
     return isinstance(other, ast.Attribute) and other.attr in ("T", "mT", "t") and dotted(other.value) != ""
-
-
-def _writes(call: ast.Call) -> bool:
-    """Whether a call of ``open`` names a mode in which files are written."""
-    modes = [*call.args[1:2], argument_of(call, "mode")]
-    return any(isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes)
-
-
-def _comes_after(program: Program, call: ast.Call, training: Training) -> bool:
-    """Whether a call stands behind the loop over epochs, in the same function."""
-    epochs = training.epochs
-    if epochs is None or call.lineno <= (epochs.loop.end_lineno or 0):
-        return False
-    return program.scope_of(call) is program.scope_of(epochs.loop)

@@ -68,17 +68,24 @@ def plan_names(file: WholeFile, plan: Plan, refused: set[ast.AST]) -> None:
         if node in refused:
             continue
         up = program.parent(node)
+        taker = next(one for _, one in program.above(node) if not isinstance(one, (ast.IfExp, ast.keyword)))
+        chosen = program.name(taker) if isinstance(taker, ast.Call) else ""
         if isinstance(up, ast.Call) and up.func is node:
             if name in table("calls"):
                 collectives.append((up, name))
             else:
                 _plan_call(up, name, plan)
-        elif isinstance(up, ast.keyword) and up.arg in table("only_default") and _is_left_away(program, up):
+        elif (
+            isinstance(up, ast.keyword)
+            and up.arg in table("only_default")
+            and is_default(program, up.arg or "", up.value)
+            and program.name(program.parent(up) or up).startswith(f"{PACKAGE}.")
+        ):
             continue
         elif name in table("values"):
             code = table("values")[name]
             plan.replace(node, code, _("{name} of Horovod is {code}", name=name, code=code))
-        elif not (name == "Adasum" and _chosen_for_optimizer(program, node)):
+        elif not (name == "Adasum" and chosen == f"{PACKAGE}.{_OPTIMIZER}"):  # it looks at that itself
             key = "no_counterpart" if name else "module_as_value"
             plan.refuse(key, node, name=f"hvd.{name}", advice=advice(name))
     for call, name in collectives:
@@ -106,13 +113,6 @@ def _has_counterpart(program: Program, node: ast.AST, name: str) -> bool:
     if isinstance(up, ast.Call) and up.func is node:
         return name in table("calls") or name in table("calls_without_arguments")
     return isinstance(up, ast.keyword)
-
-
-def _is_left_away(program: Program, keyword: ast.keyword) -> bool:
-    """Whether an argument of Horovod's says what is so without it, and goes."""
-    call = program.parent(keyword)
-    called = isinstance(call, ast.Call) and program.name(call).startswith(f"{PACKAGE}.")
-    return called and is_default(program, keyword.arg or "", keyword.value)
 
 
 def _plan_call(call: ast.Call, name: str, plan: Plan) -> None:
@@ -168,12 +168,6 @@ def _instead(parameter: str) -> str:
         "process_set": advice("ProcessSet"),
         "splits": "dist.all_to_all_single(output, tensor, output_split_sizes, input_split_sizes)",
     }.get(parameter, "Multiply the tensor before, or the result after it.")
-
-
-def _chosen_for_optimizer(program: Program, node: ast.AST) -> bool:
-    """Whether Adasum stands in the ``op`` of DistributedOptimizer, which is looked at there."""
-    up = next(up for _, up in program.above(node) if not isinstance(up, (ast.IfExp, ast.keyword)))
-    return isinstance(up, ast.Call) and program.name(up) == f"{PACKAGE}.{_OPTIMIZER}"
 
 
 def _plan_import(statement: Import, plan: Plan) -> None:

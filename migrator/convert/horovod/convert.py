@@ -147,8 +147,11 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
     ours = [file for file in program.files.values() if _imports(file)]
     places = [place for file in ours for place in _imports(file)]
     plan = Plan(program, version=version)
-    optional = [statement for statement in places if _is_optional(program, statement)]
-    own_way = any(map(_has_own_way, program.files.values()))
+    around = {one: program.around(one, ast.Try, ast.If, ast.ExceptHandler) for one in places}
+    optional = [one for one in places if not all(map(is_main_guard, around[one]))]
+    names = {bare_name(node) for file in program.files.values() for node in file.every_node()}
+    names |= {alias.name for file in program.files.values() for each in file.imports for alias in each.names}
+    own_way = not names.isdisjoint(_OWN_WAY)  # it uses torch.distributed to train on many devices
     if optional or own_way:
         for statement in optional or places:
             plan.report("beside_own_way" if own_way else "one_of_several_ways", statement)
@@ -175,7 +178,12 @@ def _converted(program: Program, version: tuple[int, ...]) -> dict[str, Converte
             return result
         except (NotPlacedError, SyntaxError) as error:
             plan.problems.append(UncertainError("no_place", ours[0].tree, error=error))
-    return _by_hand(ours, plan)
+    plan.give_up(plan.problems, ours[0].tree, "not converted from Horovod: ")
+    for file in ours:  # the lines to write
+        names = {name.split(".")[0] for _, name in references(program, file)}
+        for name in (name for name in _STEPS if name in names):
+            plan.report(f"hvd.{name}", _imports(file)[0])
+    return plan.converted()
 
 
 def _check_left(program: Program, result: Mapping[str, Converted]) -> None:
@@ -185,21 +193,6 @@ def _check_left(program: Program, result: Mapping[str, Converted]) -> None:
         left = names_in(one.text) & {(alias.asname or alias.name).split(".")[0] for alias in aliases}
         if left:
             raise NotPlacedError(f"{', '.join(sorted(left))} is still used")
-
-
-def _has_own_way(file: WholeFile) -> bool:
-    """Whether a file uses torch.distributed to train on many devices."""
-    names = {bare_name(node) for node in file.every_node()}
-    names.update(alias.name for node in file.imports for alias in node.names)
-    return not names.isdisjoint(_OWN_WAY)
-
-
-def _is_optional(program: Program, statement: ast.stmt) -> bool:
-    """Whether an import of Horovod stands under a condition, or may fail."""
-    around = (
-        up for _, up in program.above(statement) if isinstance(up, (ast.Try, ast.If, ast.ExceptHandler))
-    )
-    return not all(map(is_main_guard, around))
 
 
 def _check_names(file: WholeFile, plan: Plan) -> None:
@@ -225,14 +218,3 @@ def _leave_at_the_end(plan: Plan) -> None:
         elif guard is None and file.tree in begun:
             plan.of(file.tree).end.extend(end)
             plan.use(file.tree, end[-1])
-
-
-def _by_hand(ours: list[WholeFile], plan: Plan) -> dict[str, Converted]:
-    """Nothing is changed; the findings hold the lines to write."""
-    plan.give_up(plan.problems, ours[0].tree, "not converted from Horovod: ")
-    for file in ours:
-        names = {name.split(".")[0] for _, name in references(plan.program, file)}
-        for name in _STEPS:
-            if name in names:
-                plan.report(f"hvd.{name}", _imports(file)[0])
-    return plan.converted()

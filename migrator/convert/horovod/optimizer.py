@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Optional
 
 from migrator.convert.draft import UncertainError
@@ -14,7 +15,6 @@ from migrator.convert.program import (
     LOOPS,
     Home,
     Program,
-    Value,
     below,
     dotted,
     given,
@@ -63,7 +63,11 @@ def plan_optimizer(call: ast.Call, plan: Plan) -> None:
         f"{model} = DistributedDataParallel({model}, broadcast_buffers=False)",
         *_hooks(arguments, model, plan),
     ]
-    _check_others(program, arguments)
+    sparse = arguments.get("sparse_as_dense")
+    if sparse is not None and not (isinstance(sparse, ast.Constant) and not sparse.value):
+        raise UncertainError("sparse_gradients", sparse)
+    if not _is_default(program, arguments, "process_set"):
+        raise UncertainError("process_set", arguments["process_set"])
     _check_passes(arguments.get("backward_passes_per_step"), wrapped, plan)
     changes = plan.of(call)
     if dotted(target) and dotted(target) == dotted(arguments["optimizer"]):
@@ -96,12 +100,6 @@ def _model_of(program: Program, arguments: Arguments, call: ast.Call) -> Home:
     if home != program.home_of(call, text):
         raise UncertainError("model_of_other_function", call, text=text)
     return home
-
-
-def _values(program: Program, name: ast.Name) -> list[Value]:
-    """What a name is set to in its scope, or else in its module."""
-    scope, tree = program.scope_of(name), program.file(name).tree
-    return program.values(scope, name.id) or program.values(tree, name.id)
 
 
 def _op(op: Optional[ast.expr], model: str, plan: Plan, arguments: Arguments) -> list[str]:
@@ -154,21 +152,13 @@ def _is_compression(program: Program, value: ast.expr) -> bool:
         return _is_compression(program, value.body) and _is_compression(program, value.orelse)
     if program.name(value).startswith(f"{PACKAGE}.Compression."):
         return True
-    bound = _values(program, value) if isinstance(value, ast.Name) else []
+    scopes = (program.scope_of(value), program.file(value).tree) if isinstance(value, ast.Name) else ()
+    bound = next(filter(None, (program.values(scope, dotted(value)) for scope in scopes)), [])
     return bool(bound) and all(one is not None and _is_compression(program, one) for one, _ in bound)
 
 
 def _is_one(value: ast.expr | None) -> bool:
     return value is None or (isinstance(value, ast.Constant) and value.value == 1)
-
-
-def _check_others(program: Program, arguments: Arguments) -> None:
-    """Raises UncertainError for what DistributedDataParallel does not do."""
-    sparse = arguments.get("sparse_as_dense")
-    if sparse is not None and not (isinstance(sparse, ast.Constant) and not sparse.value):
-        raise UncertainError("sparse_gradients", sparse)
-    if not _is_default(program, arguments, "process_set"):
-        raise UncertainError("process_set", arguments["process_set"])
 
 
 def _check_passes(passes: ast.expr | None, wrapped: Wrapped, plan: Plan) -> None:
@@ -241,7 +231,9 @@ def follow(program: Program, home: Home, behind: ast.stmt) -> Wrapped:
             _from_outside(program, one, wrapped)
     if not wrapped.calls:
         raise UncertainError("call_not_seen", behind, home=home)
-    conditional = _is_conditional(program, behind)
+    around = takewhile(lambda up: not isinstance(up, FUNCTIONS), program.around(behind, ast.AST))
+    # There may be ways past the statement, on which the model stays bare.
+    conditional = not all(is_main_guard(up) or isinstance(up, (ast.With, ast.Module)) for up in around)
     for node, perhaps in list(wrapped.inner.items()):
         wrapped.inner[node] = perhaps or conditional or _may_be_bare(program, node, wrapped, seen)
     return wrapped
@@ -285,16 +277,6 @@ def _from_outside(program: Program, home: Home, wrapped: Wrapped) -> None:
                 wrapped.inner[node] = True
 
 
-def _is_conditional(program: Program, behind: ast.stmt) -> bool:
-    """Whether there are ways past the statement, on which the model stays bare."""
-    for _child, up in program.above(behind):
-        if isinstance(up, FUNCTIONS):
-            break
-        if not is_main_guard(up) and not isinstance(up, (ast.With, ast.Module)):
-            return True
-    return False
-
-
 def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: list[Home]) -> bool:
     """Whether what is wrapped when the program trains may be the bare model at other times."""
     scope, text = program.scope_of(node), dotted(node)
@@ -314,7 +296,7 @@ def _may_be_bare(program: Program, node: ast.expr, wrapped: Wrapped, seen: list[
 def _check_before(program: Program, home: Home, behind: ast.stmt) -> None:
     """Before it is wrapped nothing may have got hold of the bare model that could train it."""
     scope, values = program.scope_of(behind), program.values(*home)
-    for value, _ in values:
+    for value, _place in values:
         if not _is_only_name(program, value, home):
             raise UncertainError("other_name", value or behind, home=home)
     if not values and not home.is_parameter:
@@ -388,7 +370,7 @@ def _check_outside(program: Program, home: Home, depth: int = _DEPTH) -> None:
 
 def _taken_from(program: Program, home: Home) -> Iterator[tuple[ast.AST, str]]:
     """The functions, each with its parameter, through which a model comes to its name."""
-    for value, _ in program.values(*home) if isinstance(home.scope, ast.ClassDef) else ():
+    for value, _place in program.values(*home) if isinstance(home.scope, ast.ClassDef) else ():
         function = _function_with_parameter(program, value)
         if function is not None:
             yield function, dotted(value)
