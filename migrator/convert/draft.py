@@ -135,6 +135,13 @@ class Draft:
         for line in lines if message else ():
             self.changed(statement, message, "INSERT", line)
 
+    def remove(self, statement: ast.stmt, instead: Sequence[str] = (), message: str = "") -> None:
+        """Take a statement away, or put lines in its place, and say so where there is a message."""
+        self.of(statement).removed.add(statement)
+        self.of(statement).after.setdefault(statement, []).extend(instead)
+        if message:
+            self.changed(statement, message, "MODIFY" if instead else "DELETE")
+
     def indent(self, first: ast.stmt, last: ast.stmt, head: str, message: str) -> None:
         """Put statements into a block with this head."""
         self.of(first).around[first] = (last, head)

@@ -169,7 +169,7 @@ def write(index: ModuleIndex, changes: Changes) -> tuple[Edit, ...]:
     Raises NotPlacedError or SyntaxError where one of them has no place.
     """
     layout = _layout(index)
-    edits = [*_around(layout, changes), *_in_bodies(layout, changes), *_moved(layout, changes)]
+    edits = [*_around(layout, changes), *_moved(layout, changes)]
     if changes.end:
         edits.append(_inserted(layout, _end(layout, index.tree.body[-1]), changes.end, ""))
     edits += changes.edits
@@ -192,7 +192,7 @@ def _covers(outer: Edit, edit: Edit) -> bool:
 
 
 def _around(layout: _Layout, changes: Changes) -> Iterator[Edit]:
-    """The lines before and behind statements, and those in their places."""
+    """The lines before and behind statements, in their places, and first and last in their bodies."""
     for statement, lines in changes.before.items():
         start, indent = _line(layout, statement)
         yield _inserted(layout, start, lines, indent)
@@ -204,10 +204,6 @@ def _around(layout: _Layout, changes: Changes) -> Iterator[Edit]:
     for statement, lines in changes.after.items():
         if statement not in changes.removed:
             yield _inserted(layout, _end(layout, statement), lines, _line(layout, statement)[1])
-
-
-def _in_bodies(layout: _Layout, changes: Changes) -> Iterator[Edit]:
-    """The lines first and last in the bodies of compound statements."""
     for statement, lines in changes.first.items():
         body = _blocks(statement)[0]
         yield _inserted(layout, _body_start(layout, statement), lines, _line(layout, body[0])[1])

@@ -69,7 +69,7 @@ def test_every_stage_is_guarded(migrate, broken, monkeypatch, module, function, 
 
 
 @pytest.mark.parametrize(
-    "function", ["plan_names", "plan_synchronize", "_check_left", "_has_own_way", "load"]
+    "function", ["plan_names", "plan_synchronize", "_check_left", "_check_names", "load"]
 )
 def test_a_conversion_from_horovod_is_guarded(migrate, project, monkeypatch, function) -> None:
     write(project, {"bad.py": HOROVOD, "good.py": HOROVOD})

@@ -205,17 +205,13 @@ def _block_with(scope: ast.AST, own: set[ast.expr]) -> list[ast.stmt]:
             if alone and not (isinstance(one, ast.If) and one.orelse):
                 block = one.body
                 continue
-        if isinstance(one, (*LOOPS, ast.If)) and _sets_first(one, own):
-            if isinstance(one, LOOPS) or (alone and own <= below(*one.body)):
+        if isinstance(one, (*LOOPS, ast.If)):
+            first = next((each for each in one.body if own & below(each)), ast.Pass())
+            sets = any(map(is_stored, own & below(first))) and not isinstance(first, (*LOOPS, ast.If))
+            if sets and (isinstance(one, LOOPS) or (alone and own <= below(*one.body))):
                 block = one.body  # each round has a model of its own
                 continue
         return block
-
-
-def _sets_first(statement: ast.For | ast.While | ast.If, own: set[ast.expr]) -> bool:
-    """Whether the first one of some nodes in a loop, or below a condition, sets what they name."""
-    first = next((one for one in statement.body if own & below(one)), ast.Pass())
-    return any(map(is_stored, own & below(first))) and not isinstance(first, (*LOOPS, ast.If))
 
 
 def _inwards(program: Program, home: Home, depth: int = 6) -> Iterator[Home]:
@@ -302,16 +298,13 @@ def _uses_parts(program: Program, function: Function, depth: int = 4) -> bool:
             continue
         values = program.values(owner, f"self.{part.attr}")
         made = any(value is None or isinstance(value, ast.Call) for value, _ in values)
-        if (made or not values) and not _is_asked(program, part):
+        # next(self.parameters()).device, next(self.training): nothing is computed.
+        around = program.parent(part)
+        taker = program.taker_of(around) if around and part.attr in ("parameters", "training") else None
+        asked = isinstance(taker, ast.Call) and dotted(taker.func) == "next"
+        if (made or not values) and not asked:
             return True
     return False
-
-
-def _is_asked(program: Program, part: ast.Attribute) -> bool:
-    """``next(self.parameters()).device``, ``next(self.training)``: nothing is computed."""
-    around = program.parent(part)
-    taker = program.taker_of(around) if around and part.attr in ("parameters", "training") else None
-    return isinstance(taker, ast.Call) and dotted(taker.func) == "next"
 
 
 # -- nn.DataParallel: DistributedDataParallel takes its place, and keeps the names it gave ------------------
@@ -385,8 +378,7 @@ def _take_away(draft: Draft, call: ast.Call) -> None:
         code = f"{program.segment(call.args[0])} if dist.is_initialized() else {program.segment(call)}"
         draft.replace(call, code if isinstance(assign, (ast.Assign, ast.Return)) else f"({code})")
         return
-    changes = draft.of(call)
-    changes.edits += first_argument(file, call)
+    draft.of(call).edits += first_argument(file, call)
     if not isinstance(assign, ast.Assign) or dotted(assign.targets[0]) != dotted(call.args[0]):
         return
     block = program.parent(assign)
@@ -398,9 +390,9 @@ def _take_away(draft: Draft, call: ast.Call) -> None:
     if isinstance(block, ast.If) and assign in body and len(shows) + len(wraps) == len(body):
         if block.orelse or not program.own_line(block):
             raise UncertainError("data_parallel_condition", block)
-        changes.removed.add(block)
+        draft.remove(block)
     elif program.own_line(assign) and not program.is_alone(assign):
-        changes.removed.add(assign)
+        draft.remove(assign)
 
 
 def take_its_place(program: Program, wrapped: Wrapped, parallel: Parallel) -> None:
@@ -454,14 +446,11 @@ def _asks(program: Program, node: ast.AST) -> bool:
 
 def _prepares(program: Program, statement: ast.stmt, named: list[ast.expr]) -> bool:
     """Whether a statement changes a model in a way that has to come before it is wrapped."""
-    stored = (bare_name(one) for one in ast.walk(statement) if is_stored(one))
-    return "requires_grad" in stored or any(_changes(program, one) for one in named)
-
-
-def _changes(program: Program, use: ast.AST) -> bool:
-    up = program.parent(use)
-    if isinstance(up, ast.Attribute) and up.attr == "module":
-        up = program.parent(up)
-    if not isinstance(up, ast.Attribute) or up.attr in _CHECKPOINTS or "param" in up.attr:
-        return False
-    return up.attr in ("cuda", "to", "requires_grad_") or not listed("same_when_wrapped", up.attr)
+    if "requires_grad" in (bare_name(one) for one in ast.walk(statement) if is_stored(one)):
+        return True
+    for up in map(program.parent, named):
+        up = program.parent(up) if isinstance(up, ast.Attribute) and up.attr == "module" else up
+        if isinstance(up, ast.Attribute) and up.attr not in _CHECKPOINTS and "param" not in up.attr:
+            if up.attr in ("cuda", "to", "requires_grad_") or not listed("same_when_wrapped", up.attr):
+                return True
+    return False

@@ -111,8 +111,7 @@ def _visible_devices(draft: Draft, node: ast.Assign) -> None:
         return
     if program.is_alone(node) or not program.own_line(node):
         raise UncertainError("visible_devices", node)
-    draft.of(node).removed.add(node)
-    draft.changed(node, _("the launcher chooses the devices (--devices)"), "DELETE")
+    draft.remove(node, (), _("the launcher chooses the devices (--devices)"))
 
 
 # -- gradient accumulation: the ranks exchange gradients only in the step that uses them -------------------

@@ -143,8 +143,11 @@ def _plan_collective(call: ast.Call, name: str, plan: Plan) -> None:
     for parameter, (place, value) in values.items():
         if parameter in table("only_default"):
             if not is_default(plan.program, parameter, value):
-                what = {"name": name, "parameter": parameter, "advice": _instead(parameter)}
-                plan.refuse("argument_without_counterpart", value, **what)
+                instead = {**table("instead_of_argument"), "process_set": advice("ProcessSet")}
+                what = instead.get(parameter, instead["other"])
+                plan.refuse(
+                    "argument_without_counterpart", value, name=name, parameter=parameter, advice=what
+                )
         elif parameter not in ("average", *table("dropped")):
             continue
         dropped.append(place)
@@ -160,14 +163,6 @@ def _plan_collective(call: ast.Call, name: str, plan: Plan) -> None:
     if dropped or added:
         plan.change_arguments(call, sorted(dropped), added)
     plan.changed(call, _("{name} over torch.distributed", name=name))
-
-
-def _instead(parameter: str) -> str:
-    return {
-        "compression": "Reduce tensor.half(), and convert the result back.",
-        "process_set": advice("ProcessSet"),
-        "splits": "dist.all_to_all_single(output, tensor, output_split_sizes, input_split_sizes)",
-    }.get(parameter, "Multiply the tensor before, or the result after it.")
 
 
 def _plan_import(statement: Import, plan: Plan) -> None:
@@ -186,17 +181,12 @@ def _plan_import(statement: Import, plan: Plan) -> None:
     else:
         rest = [ast.unparse(alias) for alias in statement.names if alias not in ours]
         lines = [f"import {', '.join(rest)}"] if rest else []
-        changes = plan.of(statement)
-        if DIST not in plan.program.file(statement).text and all(
-            DIST not in new for new in changes.after.values()
-        ):
+        new = [line for lines in plan.of(statement).after.values() for line in lines]
+        if DIST not in plan.program.file(statement).text and DIST not in new:
             lines.append(DIST)
         elif plan.program.is_alone(statement):
             lines.append("pass")
-        changes.removed.add(statement)
-        changes.after[statement] = lines
-        message = _("torch.distributed does what Horovod did")
-        plan.changed(statement, message, "MODIFY" if lines else "DELETE")
+        plan.remove(statement, lines, _("torch.distributed does what Horovod did"))
 
 
 # -- branches that an option chooses: what has no equivalent in them is refused when they are taken ----------
@@ -213,11 +203,10 @@ def refuse_branches(file: WholeFile, plan: Plan) -> set[ast.AST]:
             inside |= below(*branch)
             what = f"hvd.{name}" if name != "run" else "horovod.run"
             refusal = f"{what} has no equivalent: start the program with run_distributed_npu.sh or torchrun"
-            changes = plan.of(node)
-            changes.removed.update(branch)
-            changes.after[branch[0]] = [f"raise NotImplementedError({json.dumps(refusal)})"]
+            plan.of(node).removed.update(branch)
             plan.report("branch_refused", node, name=what, advice=advice(name))
-            plan.changed(branch[0], _("{what} has no equivalent: this branch is refused", what=what))
+            message = _("{what} has no equivalent: this branch is refused", what=what)
+            plan.remove(branch[0], [f"raise NotImplementedError({json.dumps(refusal)})"], message)
     return inside
 
 

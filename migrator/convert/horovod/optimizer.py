@@ -69,11 +69,10 @@ def plan_optimizer(call: ast.Call, plan: Plan) -> None:
     if not _is_default(program, arguments, "process_set"):
         raise UncertainError("process_set", arguments["process_set"])
     _check_passes(arguments.get("backward_passes_per_step"), wrapped, plan)
-    changes = plan.of(call)
     if dotted(target) and dotted(target) == dotted(arguments["optimizer"]):
-        changes.removed.add(statement)
+        plan.remove(statement)
     else:
-        changes.edits += first_argument(program.file(call), call)
+        plan.of(call).edits += first_argument(program.file(call), call)
         if values["optimizer"][0] != 0:
             raise UncertainError("optimizer_not_first", call)
     plan.insert("after", statement, lines)
@@ -199,14 +198,12 @@ def plan_synchronize(plan: Plan) -> None:
 
 def _without_synchronize(node: ast.Attribute, plan: Plan) -> None:
     program = plan.program
-    statement, changes = program.statement_of(node), plan.of(node)
+    statement = program.statement_of(node)
     own = program.own_line(statement)
     if isinstance(statement, ast.Expr) and statement.value is program.parent(node) and own:
-        changes.removed.add(statement)
-        if program.is_alone(statement):
-            changes.after[statement] = ["pass"]
+        plan.remove(statement, ["pass"] * program.is_alone(statement))
     elif isinstance(statement, ast.With) and len(statement.items) == 1 and own:
-        changes.dissolved.add(statement)
+        plan.of(node).dissolved.add(statement)
     else:
         plan.refuse("synchronize_not_plain", node, name=node.attr)
         return
