@@ -487,9 +487,12 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: L
     """
     rules: dict[str, Rule] = {}
     own: set[str] = set()
-    folder, named = data_folder("rules"), tuple(named)
-    opt_in = [path for path in sorted(folder.glob("opt_in/*.yaml")) if _is_named(path, named)]
-    users = [Path(file) for file in extra]
+    folder, users, named = data_folder("rules"), [Path(file) for file in extra], tuple(named)
+    opt_in = []
+    for path in sorted(folder.glob("opt_in/*.yaml")):
+        beginning = f"NPU{path.name[0]}"
+        if beginning.startswith(named) or any(code.startswith(beginning) for code in named):
+            opt_in.append(path)
     for path in [*sorted(folder.glob("*.yaml")), *opt_in, *users]:
         for rule in load(path):
             if rule.code in rules:
@@ -499,11 +502,6 @@ def load_all(extra: Iterable[str] = (), named: Iterable[str] = ("NPU",), load: L
         if path not in users:
             own.update(rules)
     return [rules[code] for code in sorted(rules, key=lambda code: (code in own, code))]
-
-
-def _is_named(path: Path, named: tuple[str, ...]) -> bool:
-    beginning = f"NPU{path.name[0]}"
-    return any(code.startswith(beginning) or beginning.startswith(code) for code in named)
 
 
 def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import instead_of, put_around
@@ -122,15 +122,11 @@ def _given_ints(index: ModuleIndex, sure: Sure, name: ast.Name, binding: Binding
 
 def _options(index: ModuleIndex) -> frozenset[str]:
     """The options of the file's own parsers that are whole numbers and always have a value."""
-    own = parsed(index.text, WORDS) if "add_argument" in index.text else None
-    return frozenset(_whole(own)) if own is not None else frozenset()
-
-
-def _whole(index: ModuleIndex) -> Iterator[str]:
-    for option in options(index):
-        if option.call is None:
-            continue
-        of_type, required = argument_of(option.call, "type"), argument_of(option.call, "required")
-        has_value = type(option.default) is int or getattr(required, "value", False)
-        if isinstance(of_type, ast.Name) and of_type.id == "int" and has_value and option.takes == 1:
-            yield option.dest
+    own, found = parsed(index.text, WORDS) if "add_argument" in index.text else None, set[str]()
+    for option in options(own) if own is not None else ():
+        if option.call is not None and option.takes == 1:
+            of_type, required = argument_of(option.call, "type"), argument_of(option.call, "required")
+            has_value = type(option.default) is int or getattr(required, "value", False)
+            if isinstance(of_type, ast.Name) and of_type.id == "int" and has_value:
+                found.add(option.dest)
+    return frozenset(found)

@@ -118,11 +118,7 @@ def _unguarded(index: ModuleIndex, node: ast.AST, guard: ast.Try) -> Iterator[as
         others = [binding for binding in scope.bindings.get(name, ()) if binding.node is not node]
         if all(isinstance(each.value, ast.Constant) and not each.value.value for each in others):
             for use in index.uses(name, scope):
-                if _needs(index, use) and guard not in index.above(use) and not is_conditional(index, use):
+                parent = index.parent(use)  # which asks something of the value, not whether there is one
+                needs = isinstance(parent, (ast.Attribute, ast.ClassDef)) or index.call_of(use) is not None
+                if needs and guard not in index.above(use) and not is_conditional(index, use):
                     yield use
-
-
-def _needs(index: ModuleIndex, use: ast.Name) -> bool:
-    """Whether a use asks something of the name's value, beyond whether there is one."""
-    parent = index.parent(use)
-    return isinstance(parent, (ast.Attribute, ast.ClassDef)) or index.call_of(use) is not None

@@ -341,7 +341,10 @@ def _ignores_device(
     chosen = context.project.offers.names(SET_DEVICE)
     if isinstance(device, ast.Constant) and device.value == 0:
         return bool(chosen)  # the first NPU is the current one where nobody chooses another
-    if index.segment(device) in chosen or _is_current(index, device):
+    # torch.cuda.current_device(), or a name for it.
+    values = index.assigned(device) if isinstance(device, ast.Name) else [device]
+    made = [index.qualified_name(each.func) if isinstance(each, ast.Call) else "" for each in values]
+    if index.segment(device) in chosen or (made and all(name in _CURRENT for name in made)):
         return False
     return value.kind in (MODULE, CLASS) or not context.project.classes
 
@@ -364,14 +367,6 @@ def _is_filled_in(index: ModuleIndex, device: ast.expr) -> bool:
 def _is_device(index: ModuleIndex, value: ast.expr) -> bool:
     """Whether a value is a ``torch.device(…)``."""
     return isinstance(value, ast.Call) and index.qualified_name(value.func) == "torch.device"
-
-
-def _is_current(index: ModuleIndex, device: ast.expr) -> bool:
-    """Whether a device is the current one: ``torch.cuda.current_device()``."""
-    values = index.assigned(device) if isinstance(device, ast.Name) else [device]
-    return bool(values) and all(
-        isinstance(each, ast.Call) and index.qualified_name(each.func) in _CURRENT for each in values
-    )
 
 
 def _names_device(index: ModuleIndex, device: ast.expr) -> bool:
@@ -450,13 +445,9 @@ def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int
     if len(assigned) > _MOST_VALUES:
         return ""
     # Not what is made from the name itself: net = net.cuda().
-    names = {asked(each) for each in assigned if not _mentions(each, bare_name(holder))}
+    own = f"Name(id={bare_name(holder)!r},"
+    names = {asked(each) for each in assigned if own not in ast.dump(each)}
     return names.pop() if len(names) == 1 else ""
-
-
-def _mentions(node: ast.expr, name: str) -> bool:
-    """Whether an expression is made from the name itself: ``net = net.cuda()``."""
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def _in_torchscript(context: FileContext, node: ast.AST) -> bool:

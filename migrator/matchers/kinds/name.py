@@ -44,6 +44,8 @@ class NameOptions(Options):
 
 
 NameRule = Rule[NameOptions]
+# Libraries that have a module named cuda, too.
+_WITH_CUDA = frozenset({"cupy", "chainer", "numba", "pycuda", "mxnet", "paddle", "jax", "dpctl", "mlx"})
 
 
 def find(context: FileContext, rules: list[NameRule]) -> Iterator[Match]:
@@ -97,7 +99,10 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
     if not target:
         yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
     elif target != name and (edits := _renaming(context, rules, root, base, written[:used], name, target)):
-        if _has_other_arguments(index, rule, ref):
+        # The new name may take other arguments than this use has, or those that call it later.
+        call, options = index.call_of(ref), rule.options
+        others = options.without_arguments and call is not None and (call.args or call.keywords)
+        if others or (call is None and options.only_called):
             message = _("{name} is {target} on NPUs, with other arguments", name=name, target=target)
             yield found(context, rule, node, api=name, message=message)
             return
@@ -125,10 +130,14 @@ def _kept_module(
     if rule is None or known is None or not known.npu:
         return
     called = bare_name(holder) or called_name(holder) or index.segment(holder)
-    if isinstance(holder, ast.Name) and all(each.kind in _OWN for each in index.bindings(holder)):
+    own = ("def", "class")
+    if isinstance(holder, ast.Name) and all(each.kind in own for each in index.bindings(holder)):
         return  # no import, no parameter: nobody's, or a class of the program's own
     named = "torch" in called
-    if not named and not _may_be_torch(context, holder, base, ref):
+    # Without that word its ``cuda`` may be torch.cuda where it is called and nothing speaks against it.
+    is_others = base and not base.startswith(".") and not context.project.owns(base, context.name)
+    is_called = index.call_of(ref) is not None and not options_like(holder)
+    if not named and (not is_called or is_others or identifiers(index.text) & _WITH_CUDA):
         return
     message = _("{name} accessed through {called} is left unchanged", name=name, called=called)
     advice = _("If that is the module torch, write {npu}.", npu=known.npu)
@@ -136,33 +145,13 @@ def _kept_module(
     yield found(context, rule, written[-1], api=name, message=message, advice=advice, severity=severity)
 
 
-def _may_be_torch(context: FileContext, holder: ast.expr, base: str, ref: ast.expr) -> bool:
-    """Whether a value may be torch whose ``cuda`` has a function of torch.cuda: nothing speaks against it."""
-    if context.index.call_of(ref) is None or options_like(holder):
-        return False
-    if base and not base.startswith(".") and not context.project.owns(base, context.name):
-        return False
-    return _WITH_CUDA.isdisjoint(identifiers(context.index.text))
-
-
-_OWN = ("def", "class")
-# Libraries that have a module named cuda, too.
-_WITH_CUDA = frozenset({"cupy", "chainer", "numba", "pycuda", "mxnet", "paddle", "jax", "dpctl", "mlx"})
-
-
-def _has_other_arguments(index: ModuleIndex, rule: NameRule, ref: ast.expr) -> bool:
-    """Whether the new name takes other arguments than this use has, or those that call it later."""
-    call = index.call_of(ref)
-    if call is not None:
-        return bool(rule.options.without_arguments and (call.args or call.keywords))
-    return rule.options.only_called
-
-
 def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advice: str) -> Match:
     """What is said of a name without an NPU equivalent, or of one that the database does not know."""
     called, severity = context.index.call_of(node), ""
     if rule.replace != "api_db":
-        foreseen = rule.status == "absent" and _is_asked_for(context, name)
+        # A file that asks with hasattr for a name that is missing on an NPU has another way.
+        asked = rf"\bhasattr\([^()]*[\"']{name.rpartition('.')[2]}[\"']"
+        foreseen = rule.status == "absent" and re.search(asked, context.index.text) is not None
         if foreseen or (rule.options.if_called and called is None):
             severity = "info"
         if rule.options.may_be_none and isinstance(node, ast.expr):
@@ -211,12 +200,6 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
     if is_tested or is_asked_for(index, value, name):
         return "info"
     return "blocker" if needs_value(index, value) else ""
-
-
-def _is_asked_for(context: FileContext, name: str) -> bool:
-    """Whether the file asks with ``hasattr`` for a name that is missing on an NPU, and so has another way."""
-    last = name.rpartition(".")[2]
-    return re.search(rf"\bhasattr\([^()]*[\"']{last}[\"']", context.index.text) is not None
 
 
 def _belonging(
