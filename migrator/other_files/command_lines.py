@@ -18,7 +18,10 @@ from migrator.files.file_types import YACS_KEY
 from migrator.other_files.index import FILLED, Program, Setting, Span
 
 _VERBATIM = ("word", "number", "variable_name", "string_content", "regex", "test_operator")
-_ESCAPED_IN_STRING = '"\\$`\n'
+# A character with the backslash that makes it plain: nowhere, between double quotes, in a bare word.
+_RAW = re.compile(r"()(.)", re.DOTALL)
+_QUOTED = re.compile(r"""(\\(?=["\\$`\n]))?(.)""", re.DOTALL)
+_BARE = re.compile(r"(\\(?=.))?(.)", re.DOTALL)
 
 
 SHELLS = ("bash", "sh", "dash")
@@ -105,7 +108,7 @@ def _add(word: ShellWord, node: Node, data: bytes) -> None:
     # Whether a pattern fits one text alone.
     fits_one = node.type == "extglob_pattern" and not set(node.text or b"") & set(b"*?[](){}!+@\\")
     if node.type == "raw_string":
-        _take(word, data, node.start_byte + 1, node.end_byte - 1, "")
+        _take(word, data, node.start_byte + 1, node.end_byte - 1, _RAW)
     elif node.type == "concatenation":
         for child in node.children:
             _add(word, child, data)
@@ -113,12 +116,12 @@ def _add(word: ShellWord, node: Node, data: bytes) -> None:
         at = node.start_byte + 1
         for child in node.children:
             if child.type not in ('"', "string_content"):
-                _take(word, data, at, child.start_byte, _ESCAPED_IN_STRING)
+                _take(word, data, at, child.start_byte, _QUOTED)
                 _fill(word, child)
                 at = child.end_byte
-        _take(word, data, at, node.end_byte - 1, _ESCAPED_IN_STRING)
+        _take(word, data, at, node.end_byte - 1, _QUOTED)
     elif not node.children and (node.type in _VERBATIM or fits_one):
-        _take(word, data, node.start_byte, node.end_byte, "*")
+        _take(word, data, node.start_byte, node.end_byte, _BARE)
     else:
         _fill(word, node)
 
@@ -129,20 +132,15 @@ def _fill(word: ShellWord, node: Node) -> None:
     word.variables.append(variable_of(node))
 
 
-def _take(word: ShellWord, data: bytes, start: int, end: int, escapes: str) -> None:
-    """Add a text in which a backslash stands before what it makes plain: ``escapes``, or all for a ``*``."""
-    text, at, escaped = data[start:end].decode("utf-8", "replace"), start, False
-    taken = list[str]()
-    for char, following in zip(text, [*text[1:], ""]):
-        begins = not escaped and char == "\\" and following and escapes
-        if begins and (escapes == "*" or following in escapes):
-            escaped = True
-        else:
-            if not (escaped and char == "\n"):
-                taken.append(char)
-                word.places.append(at)
-            escaped = False
-        at += len(char.encode("utf-8"))
+def _take(word: ShellWord, data: bytes, start: int, end: int, pattern: re.Pattern[str]) -> None:
+    """Add a text in which a backslash may stand before a character; a joined line is one."""
+    at, taken = start, list[str]()
+    for found in pattern.finditer(data[start:end].decode("utf-8", "replace")):
+        escape, char = found.groups("")
+        if not (escape and char == "\n"):
+            taken.append(char)
+            word.places.append(at + len(escape))
+        at += len(found.group().encode("utf-8"))
     word.text += "".join(taken)
 
 
