@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Literal, TypeVar
@@ -149,7 +150,10 @@ def kind_of_file(base: str, path: str) -> Kind:
         return "notebook"
     if file_type(base):
         return "text" if os.path.getsize(path) <= LARGEST_TEXT else "file"  # what is larger is data
-    start = _first_bytes(base, path)
+    start = b""
+    if "." not in base:  # its name leaves open what it is
+        with suppress(OSError), open(path, "rb", buffering=0) as file:
+            start = file.read(256)  # whoever copies it meets the same error and reports it
     if is_python(base, start):
         return "python"
     return "text" if starts_as_shell(start) else "file"
@@ -164,17 +168,6 @@ def _why_skipped(base: str, name: str, avoided: str) -> str:
         if name == avoided or name.startswith(staging):
             return _("output folder: not copied")
     return ""
-
-
-def _first_bytes(base: str, path: str) -> bytes:
-    """The first bytes of the file ``path`` where its name leaves open what it is."""
-    if "." in base:
-        return b""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(256)
-    except OSError:  # whoever copies it meets the same error and reports it
-        return b""
 
 
 def is_python(base: str, start: bytes) -> bool:

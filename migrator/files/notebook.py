@@ -113,11 +113,13 @@ def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
 
     Raises Unreadable where the text cannot be told apart into cells any more.
     """
+    hidden = re.compile(rf"^.*{re.escape(notebook.mark)}(\d+)$", re.M)
     new: dict[int, str] = {}
     gathered: list[str] = []
     for line in text.split("\n"):
         if line.startswith(notebook.mark + " "):
-            new[int(line[len(notebook.mark) :])] = _restored("\n".join(gathered), notebook)
+            source = hidden.sub(lambda match: notebook.hidden[int(match[1])], "\n".join(gathered))
+            new[int(line[len(notebook.mark) :])] = source
             gathered = []
         else:
             gathered.append(line)
@@ -258,11 +260,6 @@ def _error(lines: list[str]) -> Optional[tuple[int, str]]:
     except (ValueError, RecursionError, MemoryError) as error:
         return 1, str(error) or type(error).__name__
     return None
-
-
-def _restored(source: str, notebook: Notebook) -> str:
-    hidden = re.compile(rf"^.*{re.escape(notebook.mark)}(\d+)$", re.M)
-    return hidden.sub(lambda match: notebook.hidden[int(match[1])], source)
 
 
 def _as_json(source: str, before: str, raw: str) -> str:

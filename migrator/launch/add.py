@@ -9,9 +9,9 @@ from pathlib import Path
 
 from migrator.api_support.versions import TorchVersion
 from migrator.files.document import is_notebook
-from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.errors import SourceError, shown
 from migrator.files.output import OutputTree, add
-from migrator.files.source import read
+from migrator.files.source import text_below
 from migrator.language import N_, _
 from migrator.launch.script import NAME, run_script
 from migrator.launch.target import start_of
@@ -78,7 +78,8 @@ def add_launcher(
     others = tuple(one.name for one in candidates)
     if main:
         entry = place_of(tree.source, main)
-        text = _text(tree.source, entry)
+        folder = tree.source if os.path.isdir(tree.source) else tree.source.parent
+        text = text_below(folder, entry) or ""
         refuse_other_framework(entry, text)
         relative = has_relative_imports(text)
     elif candidates:
@@ -121,10 +122,3 @@ def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:
         raise SourceError(why_not_started(shown(entry), framework))
     if framework != wanted and wanted != TORCH:
         raise SourceError(f"{shown(entry)} is no program of {NAMES[wanted]}")
-
-
-def _text(source: Path, entry: str) -> str:
-    try:
-        return read(Path(source, entry) if os.path.isdir(source) else source, entry).text
-    except Unreadable:
-        return ""

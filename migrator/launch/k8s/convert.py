@@ -16,6 +16,7 @@ from migrator.launch.target import Launch
 
 PYTORCH_JOB = "PyTorchJob"
 VOLCANO_JOB = "VolcanoJob"
+_KINDS = {("kubeflow.org", "PyTorchJob"): PYTORCH_JOB, ("batch.volcano.sh", "Job"): VOLCANO_JOB}
 _API = {PYTORCH_JOB: "kubeflow.org/v1", VOLCANO_JOB: "batch.volcano.sh/v1alpha1"}
 
 
@@ -68,8 +69,7 @@ def job_kind(document: Any) -> str:
     if not isinstance(document, dict):
         return ""
     group = str(document.get("apiVersion", "")).partition("/")[0]
-    kinds = {("kubeflow.org", "PyTorchJob"): PYTORCH_JOB, ("batch.volcano.sh", "Job"): VOLCANO_JOB}
-    return kinds.get((group, str(document.get("kind"))), "")
+    return _KINDS.get((group, str(document.get("kind"))), "")
 
 
 def change(document: Any, cluster: Cluster, image: str) -> Draft:
