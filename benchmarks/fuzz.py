@@ -19,7 +19,7 @@ from random import Random
 from benchmarks.projects import PROJECTS, fetch
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
-from migrator.files.file_types import file_type
+from migrator.files.document import file_type
 from migrator.matchers.packs import load_all
 from tests.fuzzing import settings_files
 from tests.fuzzing.mutations import encoded, mutated

@@ -7,8 +7,7 @@ from typing import Any
 
 from migrator.core.check import check, no_fix, safe_fixes
 from migrator.core.rules import Rules
-from migrator.files.document import Document
-from migrator.files.file_types import file_type
+from migrator.files.document import Document, file_type
 from migrator.files.source import Source
 from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule, load_all

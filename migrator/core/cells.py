@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.files.document import Document
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.findings.finding import Finding, Fix, Place
 
 if TYPE_CHECKING:

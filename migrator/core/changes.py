@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.findings.edits import OffsetMap
 from migrator.findings.finding import Edit, Finding
 

@@ -27,7 +27,7 @@ from migrator.core.matching import (
 from migrator.core.readable import OddNameError, check_compiles, check_names
 from migrator.core.rules import Rules
 from migrator.files.document import Document
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, internal_error
 from migrator.language import N_, _

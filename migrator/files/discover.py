@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Literal, TypeVar
 
-from migrator.files.document import is_notebook
+from migrator.files.document import file_type, is_notebook, starts_as_shell
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
-from migrator.files.file_types import file_type, starts_as_shell
 from migrator.files.naming import inside, is_equivalents
 from migrator.files.patterns import Matcher, matcher
 from migrator.files.staging import staging_prefix

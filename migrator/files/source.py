@@ -1,4 +1,4 @@
-"""One file: from bytes to text, and back to the same bytes."""
+"""One file: from bytes to text, and back to the same bytes; byte offsets as lines and columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from migrator.files.errors import Unreadable, unreadable
 from migrator.language import N_, _
@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
     ``name`` is its path relative to the input, with ``/``. ``text`` has no byte
     order mark and the file's own newlines. ``encoding`` and ``bom`` are what
-    ``encode`` needs to write it back. ``type`` is empty for Python, else as ``file_types.file_type`` says.
+    ``encode`` needs to write it back. ``type`` is empty for Python, else as ``document.file_type`` says.
     """
 
     name: str
@@ -220,6 +220,56 @@ def line_starts(data: bytes) -> Sequence[int]:
     from array import array
 
     return array("Q", starts)
+
+
+class Lines:
+    """The lines of a text. Offsets are those of its UTF-8 bytes, ``data``; lines and columns are 1-based."""
+
+    def __init__(self, text: str, data: Optional[bytes] = None) -> None:
+        self.data = text.encode("utf-8") if data is None else data
+        self.starts = line_starts(self.data)
+
+    def line_of(self, offset: int) -> int:
+        """The line of an offset."""
+        return bisect_right(self.starts, offset)
+
+    def column_of(self, offset: int) -> int:
+        """The column, in characters, of an offset."""
+        return self.place(offset)[1]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column, in characters, of an offset."""
+        line = self.line_of(offset)
+        return line, len(self.data[self.starts[line - 1] : offset].decode("utf-8", "replace")) + 1
+
+    def ends(self, span: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Line and column of a span's first byte, and of what is behind its last one."""
+        (line, column), (end_line, end_column) = self.place(span[0]), self.place(span[1])
+        # One number for both, as thousands of findings are kept.
+        return line, column, line if line == end_line else end_line, end_column
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column."""
+        start, end = self.span(line, line)
+        before = self.data[start:end].decode("utf-8")[: column - 1]
+        return start + len(before.encode("utf-8"))
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """The bytes of the lines ``first`` to ``last``, their line ends included."""
+        end = self.starts[last] if last < len(self.starts) else len(self.data)
+        return self.starts[first - 1], end
+
+    def beside(self, span: tuple[int, int]) -> tuple[bytes, bytes]:
+        """What stands before a span on its first line, and behind it on its last one, with the line end."""
+        start, end = span
+        begin, _ = self.span(self.line_of(start), self.line_of(start))
+        last = self.line_of(max(end - 1, start))
+        return self.data[begin:start], self.data[end : self.span(last, last)[1]]
+
+    def content_end(self, line: int) -> int:
+        """The offset behind a line's last character, before its line end."""
+        start, end = self.span(line, line)
+        return start + len(self.data[start:end].rstrip(b"\r\n"))
 
 
 def _declared(data: bytes) -> str:

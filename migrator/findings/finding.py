@@ -134,7 +134,7 @@ class Result:
     that is its syntax. ``left`` is the reason for which a file that looks relevant is not meant to be
     processed. ``left_alone`` counts the strings that look like CUDA and were judged to be something else.
     ``trace`` is the traceback of an internal error, for the log. ``type`` is that of a file that is no
-    Python, see ``files.file_types``.
+    Python, see ``files.document``.
     """
 
     name: str

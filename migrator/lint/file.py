@@ -9,7 +9,7 @@ from migrator.core.check import check
 from migrator.core.rules import IMPORT, Rules
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.findings.edits import part_with
 from migrator.findings.finding import (
     Finding,

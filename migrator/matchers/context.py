@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Optional, TypedDict, cast
 
 from migrator.api_support.verdict_type import Verdict, of_rule
 from migrator.api_support.versions import TorchVersion
-from migrator.files.document import is_notebook
-from migrator.files.file_types import is_of_ci
-from migrator.files.lines import Lines
+from migrator.files.document import is_notebook, is_of_ci
+from migrator.files.source import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.language import _
 from migrator.matchers.packs import Rule

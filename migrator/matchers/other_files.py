@@ -10,9 +10,8 @@ from typing import Optional
 
 from migrator.api_support import env_vars
 from migrator.files.discover import Entry
-from migrator.files.document import Document
+from migrator.files.document import Document, document_type
 from migrator.files.errors import shown
-from migrator.files.file_types import document_type
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result, Severity
 from migrator.language import N_, _
@@ -20,7 +19,7 @@ from migrator.native.inventory import Use, inventory
 from migrator.native.model import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
 from migrator.project.operators import Catalog, Operator
 
-# Others have a type: files/file_types.py.
+# Others have a type: files/document.py.
 _TEXTS = frozenset(".conf .cmake .bat .ps1 .j2 .pyx .pxd .lock".split())
 _DOCUMENTS = frozenset({".md", ".rst", ".txt"})  # they speak of CUDA without needing a change
 _SCRIPTS = _TEXTS - {".cmake", ".pyx", ".pxd", ".lock"}  # what a build needs of CUDA is not to be renamed

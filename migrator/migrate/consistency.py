@@ -14,9 +14,8 @@ from typing import Optional
 
 from migrator.api_support import env_vars
 from migrator.data_folders import reports_yaml
-from migrator.files.document import document
+from migrator.files.document import document, file_type
 from migrator.files.errors import Unreadable, shown
-from migrator.files.file_types import file_type
 from migrator.files.source import read_bytes
 from migrator.findings.finding import Finding, Result
 from migrator.language import _

@@ -20,8 +20,8 @@ from migrator.core.keep_cuda import NAME as SHARED_DEVICE
 from migrator.core.rules import Rules, rules_for
 from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
+from migrator.files.document import document_type
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
-from migrator.files.file_types import document_type
 from migrator.files.naming import EQUIVALENTS, LIGHTNING, MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result

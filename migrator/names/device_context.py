@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from migrator.files.file_types import YACS_KEY
+from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
 from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, dropwhile, islice, takewhile
 from typing import Any, Callable, TypeVar
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.names.outline import Binding, Outline, Scope, outline
 from migrator.names.qualified import Neighbours, full_name
 from migrator.names.strings import Part, place_fstring

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional, Union
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.names.tree import Function, Import, Statement, body_fields, defaults, parse
 
 # Packages with a module named torch.

@@ -14,7 +14,7 @@ from typing import Literal, Optional
 from tree_sitter import Node
 
 from migrator.api_support import tables
-from migrator.files.file_types import YACS_KEY
+from migrator.files.document import YACS_KEY
 from migrator.other_files.index import FILLED, Program, Setting, Span
 
 _VERBATIM = ("word", "number", "variable_name", "string_content", "regex", "test_operator")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Optional, Union
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.other_files import shell
 from migrator.other_files.index import Content, Setting, Span, Word, joined
 

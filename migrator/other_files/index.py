@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Callable, Literal, NamedTuple, Optional
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 
 Span = tuple[int, int]
 FILLED = "\ue000"  # stands in a program's name for what a shell fills in

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.language import N_, _
 from migrator.other_files.entries import Entry, Step, content_of, too_deep
 from migrator.other_files.index import Content, NotParsedError, Span

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, Optional
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.other_files.index import Command, Content, Requirement, Setting, Span, TextIndex
 
 # Keys of lists of requirements, by type of file; the last number is that of the item.

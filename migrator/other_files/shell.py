@@ -11,7 +11,7 @@ from typing import Optional
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point, Range
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.other_files.command_lines import (
     SHELLS,
     ShellWord,

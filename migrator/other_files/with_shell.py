@@ -16,7 +16,7 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.language import _
 from migrator.other_files.command_lines import span_of, text_of
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, Word, joined

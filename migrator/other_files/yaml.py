@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 import yaml
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.language import _
 from migrator.other_files.entries import Entry, Step, content_of, too_deep
 from migrator.other_files.index import Content, NotParsedError, Span

@@ -12,8 +12,7 @@ from migrator.core.changes import of_conversion
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.errors import Unreadable
-from migrator.files.lines import Lines
-from migrator.files.source import lines_of, read
+from migrator.files.source import Lines, lines_of, read
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Fix, Result
 from migrator.project.facts import scan_file

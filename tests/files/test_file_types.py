@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.files.file_types import is_of_ci
+from migrator.files.document import is_of_ci
 
 
 @pytest.mark.parametrize(

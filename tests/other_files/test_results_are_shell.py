@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from migrator.core.examples import migrated
-from migrator.files.file_types import file_type
+from migrator.files.document import file_type
 from migrator.matchers.packs import load_all
 
 EXAMPLES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.files.lines import Lines
+from migrator.files.source import Lines
 from migrator.names.outline import Outline
 from migrator.project.start_ways import StartWay, start_ways
 

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.program_options import ProgramOption, look_up
-from migrator.files.file_types import is_of_ci
+from migrator.files.document import is_of_ci
 from migrator.files.naming import LIGHTNING
 from migrator.findings.finding import Edit
 from migrator.language import N_, _

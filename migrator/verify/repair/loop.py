@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from migrator.core.changes import described, planned
-from migrator.files.lines import Lines
 from migrator.files.replacing import replace_file
-from migrator.files.source import encode
+from migrator.files.source import Lines, encode
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.edits import OffsetMap, apply, in_order
 from migrator.findings.finding import Finding, Fix
