@@ -1,4 +1,4 @@
-"""A file that is checked: Python, a notebook, or a text of another type, which its name or ``#!`` line tells."""
+"""A file that is checked: Python, a notebook, or a text of another type; its name or ``#!`` line tells."""
 
 from __future__ import annotations
 
