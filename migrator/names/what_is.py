@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional, Union
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import bound, last_assigned, returned_values
 from migrator.names.outline import Binding
-from migrator.names.tree import FUNCTIONS, Function, bare_name, called_name, is_cpu
+from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name, holder_of, is_cpu
 
 TENSOR, MODULE, CLASS, FOREIGN = "tensor", "module", "class", "foreign"
 OTHER, MAYBE, UNKNOWN = "other", "maybe", "unknown"
@@ -414,6 +414,22 @@ def kept_on_the_cpu(index: ModuleIndex, node: ast.expr, made: bool = False) -> b
     if isinstance(node, ast.Name):
         values = [each for each in index.only_assigned(node) if not _is_of_itself(each, node.id)]
     return bool(values) and all(on_the_cpu(each) or (made and _is_made(index, each)) for each in values)
+
+
+def stays_on_the_cpu(index: ModuleIndex, call: ast.Call) -> bool:
+    """Whether what a function of torch, or a method of a tensor, gives is surely on the CPU."""
+    name = index.qualified_name(call.func)
+    device = argument_of(call, "device", None if name else 0)
+    if device is not None and not index.qualified_name(device).startswith("torch."):  # no dtype
+        return is_cpu_device(index, device)
+    if name:
+        if name.endswith("_like") and call.args:
+            return kept_on_the_cpu(index, call.args[0], made=True)
+        return not any(keyword.arg is None for keyword in call.keywords)
+    holder = holder_of(call)
+    if holder is None or kept_on_the_cpu(index, holder):
+        return holder is not None
+    return called_name(call) not in ("cuda", "npu") and kept_on_the_cpu(index, holder, made=True)
 
 
 def is_cpu_device(index: ModuleIndex, device: ast.expr | None) -> bool:

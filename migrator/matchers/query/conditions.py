@@ -27,7 +27,7 @@ from migrator.names.tree import (
     string_value,
     walk,
 )
-from migrator.names.what_is import is_cpu_device
+from migrator.names.what_is import is_cpu_device, stays_on_the_cpu
 
 # Functions that look for a string in another one.
 _TESTS = frozenset(
@@ -220,6 +220,11 @@ def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
 def on_cpu(call: Call, name: Argument) -> bool:
     """The argument is surely the CPU."""
     return is_cpu_device(call.index, call.argument(name))
+
+
+def result_on_cpu(call: Call) -> bool:
+    """What a function of torch, or a method of a tensor, gives here is surely on the CPU."""
+    return stays_on_the_cpu(call.index, call.call)
 
 
 def device(call: Call, name: Argument, *beginnings: str) -> bool:

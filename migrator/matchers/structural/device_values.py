@@ -29,7 +29,7 @@ from migrator.names.tree import (
     only_target,
     string_value,
 )
-from migrator.names.what_is import is_cpu_device, kept_on_the_cpu
+from migrator.names.what_is import stays_on_the_cpu
 from migrator.project.offers import DEVICE_KEY, SCALES
 
 if TYPE_CHECKING:
@@ -158,18 +158,15 @@ _KEYWORD = "memory_format"
 
 
 class FormatOptions(Options):
-    """``methods`` and ``functions``: the calls that a rule is about; ``drops``: it takes the format away.
+    """``methods`` and ``functions`` raise for the format, which is taken away there.
 
-    Such a rule also looks at formats that go elsewhere first: into a name, a dictionary, another function.
-    ``harmless`` are functions that take one on any device. ``questions`` are methods whose answer is another
-    one on an NPU.
+    It is looked for in names, dictionaries and other functions, too; ``harmless`` are those that take one on
+    any device, or are another rule's.
     """
 
     methods: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     harmless: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    drops: bool = False
 
 
 def find_formats(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Match]:
@@ -178,14 +175,12 @@ def find_formats(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Ma
     for ref, _name in context.uses_of(rule):
         sink = taken_by(index, index.chosen(ref))
         call = _call_with_format(sink)
+        taker = call or index.parent(sink.value)
+        name = index.qualified_name(taker.func) if isinstance(taker, ast.Call) else ""
         if call is not None and _is_about(index, rule, call):
             yield from _given(context, rule, ref, call, is_chosen=sink.value is not ref)
-        elif rule.options.drops:
-            taker = call or index.parent(sink.value)
-            name = index.qualified_name(taker.func) if isinstance(taker, ast.Call) else ""
-            # One that is harmless takes a format on any device, or is another rule's.
-            if (name or f".{called_name(taker)}") not in rule.options.harmless:
-                yield from _handed_on(context, rule, ref, sink)
+        elif (name or f".{called_name(taker)}") not in rule.options.harmless:
+            yield from _handed_on(context, rule, ref, sink)
 
 
 def _call_with_format(sink: Sink) -> Optional[ast.Call]:
@@ -200,19 +195,10 @@ def _given(
     """A call of the rule that is given a format."""
     index = context.index
     name = index.qualified_name(call.func)
-    is_function = name in rule.options.functions
-    if _stays_on_the_cpu(index, call, is_function):
+    if stays_on_the_cpu(index, call):
         return
     method = call.func.attr if isinstance(call.func, ast.Attribute) else name
-    api = name if is_function else f".{method}"
-    if not rule.options.drops:
-        message, severity = "", ""
-        if f".{method}" in rule.options.questions:
-            about = {"api": api, "keyword": _KEYWORD}
-            message = _("{api}({keyword}=torch.channels_last) is False for NPU tensors", **about)
-            severity = "warning"
-        yield found(context, rule, call, api=api, message=message, severity=severity)
-        return
+    api = name or f".{method}"
     gone = [each for each in call.keywords if each.arg == _KEYWORD]
     only = len(call.args) + len(call.keywords) == 1
     edits = None if is_chosen or only else without_arguments(index, call, gone)
@@ -266,21 +252,7 @@ def _is_about(index: ModuleIndex, rule: Rule[FormatOptions], call: ast.Call) -> 
     name, options = index.qualified_name(call.func), rule.options
     if name or not isinstance(call.func, ast.Attribute):
         return name in options.functions
-    return f".{call.func.attr}" in (*options.methods, *options.questions)
-
-
-def _stays_on_the_cpu(index: ModuleIndex, call: ast.Call, is_function: bool) -> bool:
-    device = argument_of(call, "device", None if is_function else 0)
-    if device is not None and not index.qualified_name(device).startswith("torch."):  # no dtype
-        return is_cpu_device(index, device)
-    if is_function:
-        if index.qualified_name(call.func).endswith("_like") and call.args:
-            return kept_on_the_cpu(index, call.args[0], made=True)
-        return not any(keyword.arg is None for keyword in call.keywords)
-    holder = holder_of(call)
-    if holder is None or kept_on_the_cpu(index, holder):
-        return holder is not None
-    return called_name(call) not in ("cuda", "npu") and kept_on_the_cpu(index, holder, made=True)
+    return f".{call.func.attr}" in options.methods
 
 
 def _other_format(index: ModuleIndex, ref: ast.expr, name: str) -> list[Edit]:
