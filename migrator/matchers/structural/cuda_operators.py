@@ -264,7 +264,7 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
 
 
 # What authors call the reference that they test an operator with: ms_deform_attn_core_pytorch.
-_FORM = re.compile(r"_(?:pytorch|torch|python|py|ref|reference|naive)$")
+_FORMS = ("_pytorch", "_torch", "_python", "_py", "_ref", "_reference", "_naive")
 
 
 class Form(NamedTuple):
@@ -304,7 +304,7 @@ def forms(context: FileContext) -> list[Form]:
 def _forms(context: FileContext) -> Iterator[Form]:
     index, users = context.index, Users(context)
     at_top = (each for each in index.tree.body if isinstance(each, ast.FunctionDef))
-    functions = [each for each in at_top if _FORM.search(each.name)]
+    functions = [each for each in at_top if each.name.endswith(_FORMS)]
     for node in index.imports if functions else ():
         bound = node.names[0].asname or node.names[0].name
         if len(node.names) > 1 or "." in bound or index.function_of(node) is not None:
@@ -351,8 +351,8 @@ def _apply(index: ModuleIndex, form: Form) -> Edit:
     return Edit(start, start, "".join(f"{indent}{line}{newline}" for line in lines) + newline)
 
 
-_DEVICE = re.compile(r"(?:^|_)(?:type|device|dev)$")
-_ASKS = re.compile(r"_?(?:is|has|have|can|check|supports?)_")
+_DEVICE = ("type", "device", "dev")  # or what ends so, behind an underscore
+_ASKS = ("is_", "has_", "have_", "can_", "check_", "support_", "supports_")
 _LOOKS_CLOSER = re.compile(r"capability|(?:^|_)(?:major|sm_?\d*)(?:_|$)|compute_cap|get_device_name")
 
 _OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
@@ -400,7 +400,7 @@ def _questions(index: ModuleIndex) -> Iterator[ast.expr]:
         compared = index.parent(string)
         if isinstance(compared, ast.Compare) and string_value(string) == "cuda" and len(compared.ops) == 1:
             device = compared.left if compared.left is not string else compared.comparators[0]
-            if type(compared.ops[0]) in _OTHER and _DEVICE.search(bare_name(device)):
+            if type(compared.ops[0]) in _OTHER and bare_name(device).rpartition("_")[2] in _DEVICE:
                 yield string
 
 
@@ -423,7 +423,9 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
         if isinstance(inner, ast.Call):
             # Triton's kernel[grid](x), too.
             called = inner.func.value if isinstance(inner.func, ast.Subscript) else inner.func
-            if not index.qualified_name(called).startswith("torch.") and not _ASKS.match(bare_name(called)):
+            if not index.qualified_name(called).startswith("torch.") and not bare_name(called).removeprefix(
+                "_"
+            ).startswith(_ASKS):
                 yield bare_name(called)
             yield from (each.arg or "" for each in inner.keywords if not _is_off(each.value))
         elif isinstance(inner, (ast.Import, ast.ImportFrom)):
@@ -438,7 +440,9 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
 
 
 def _is_off(value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) or is_off(value) or bool(_ASKS.match(called_name(value)))
+    return (
+        isinstance(value, ast.Name) or is_off(value) or called_name(value).removeprefix("_").startswith(_ASKS)
+    )
 
 
 def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
