@@ -77,61 +77,6 @@ def test_the_current_device_needs_no_number(chosen: str, after: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("signature", "before", "after"),
-    [
-        ("model, x, rank", "model.cuda(0)", "model.npu(0)"),
-        (
-            "model, x, rank",
-            "model.cuda(torch.cuda.current_device())",
-            "model.npu(torch.npu.current_device())",
-        ),
-        ("model, x, rank", "torch.ones(2).cuda(rank)", "torch.ones(2).npu(rank)"),
-        ("model, x, rank", "x.cuda(rank, non_blocking=True)", "x.npu(rank, non_blocking=True)"),
-        (
-            "model, x, rank",
-            "torch.load(x, map_location=lambda storage, loc: storage.cuda(rank))",
-            "torch.load(x, map_location=lambda storage, loc: storage.npu(rank))",
-        ),
-        ("model, x, rank", "model.cuda(None)", "model.npu(None)"),
-        ("model, device=None", "model.cuda(device)", "model.npu(device)"),
-        ("x", "x.cuda(inplace=True)", "x.cuda(inplace=True)"),
-    ],
-)
-def test_npu_where_it_means_the_same(signature: str, before: str, after: str) -> None:
-    head = f"import torch\n\ndef place({signature}):\n    return "
-    assert migrated(head + before).splitlines()[-1] == f"    return {after}"
-
-
 def test_the_second_argument_is_named() -> None:
     text = "import torch\n\n@torch.jit.script\ndef place(x):\n    return x.cuda(1, True)\n"
     assert 'x.to("npu:1", non_blocking=True)' in migrated(text)
-
-
-UNBOUND = """\
-import torch
-from torch import nn
-class Net(nn.Module):
-    def move(self, rank):
-        {call}
-class Batch:
-    def cuda(self, inplace=False):
-        return torch.ones(2).cuda()
-class Count:
-    def {other}(self, inplace=False):
-        return 1
-"""
-
-
-@pytest.mark.parametrize(
-    ("call", "other", "after"),
-    [
-        pytest.param("nn.Module.cuda(self)", "cpu", "nn.Module.npu(self)", id="no device, but the object"),
-        pytest.param("nn.Module.cuda(self, rank)", "cpu", "nn.Module.npu(self, rank)", id="a device"),
-        pytest.param("Batch.cuda(self, inplace=True)", "cpu", "Batch.npu(self, inplace=True)", id="own"),
-        pytest.param("rank.cuda(inplace=True)", "cpu", "rank.npu(inplace=True)", id="an object of it"),
-        pytest.param("rank.cuda(inplace=True)", "cuda", "rank.cuda(inplace=True)", id="of another class"),
-    ],
-)
-def test_a_method_of_a_class_moves_with_its_arguments(call: str, other: str, after: str) -> None:
-    assert f"        {after}\n" in migrated(UNBOUND.format(call=call, other=other))

@@ -56,22 +56,6 @@ def test_devices_and_backends(line: str, new: str) -> None:
     assert said(line) == [("NPU124", 1, "warning", f"Write {new}.")]
 
 
-def test_look_alikes() -> None:
-    text = """# export CUDA_VISIBLE_DEVICES=0
-; device = cuda
-// --device cuda
-device: cuda.yaml
-device: cuda-like
-device: nvidia/cuda
-image: nvidia/cuda:12.1
-device: npu
-name: cuda
-MY_CUDA_VISIBLE_DEVICES=0
-ASCEND_RT_VISIBLE_DEVICES=0
-"""
-    assert said(text) == []
-
-
 @pytest.mark.parametrize("name", ["CMakeLists.txt", "Makefile", "flags.cmake", "notes.md"])
 def test_builds_and_documents_name_no_lines(name: str) -> None:
     result = examine(name, b"CUDA_HOME = /usr/local/cuda\n", Catalog())
