@@ -91,21 +91,6 @@ def test_examples(before: str, version: str, name: str, select: tuple[str, ...])
     check_rows(before, migrate_text(rules, name, before, project))
 
 
-def test_places_that_were_wrong_when_fixes_were_spliced() -> None:
-    text = "import torch\nfrom torch.cuda import is_available, Stream, Event as E\nmodel = net.cuda()\n"
-    result = migrate_text(rules_for(Settings(version="2.6")), "a.py", text, Project())
-    rows = [(first, fix.before, fix.after) for first, _, fix in made(result)]
-    assert rows == [
-        (1, "", "import torch_npu"),
-        (
-            2,
-            "from torch.cuda import is_available, Stream, Event as E",
-            "from torch_npu.npu import is_available, Stream, Event as E",
-        ),
-        (3, "model = net.cuda()", "model = net.npu()"),
-    ]
-
-
 def test_the_labelled_set() -> None:
     rules = rules_for(Settings(version="2.6", select=("ALL", *OPT_IN)))
     files = sorted(LABELLED.rglob("*.py"))
@@ -144,16 +129,6 @@ def test_what_a_fix_inserts_has_its_row_alone() -> None:
     assert moved.after == "torch.npu.set_device(rank)\ndist.barrier()"
 
 
-def test_a_line_that_is_put_before_an_empty_one() -> None:
-    text = "from detectron2.config import get_cfg\n\ncfg = get_cfg()\n\ncfg.merge_from_file('a')\n"
-    result = migrate_text(rules_for(Settings("2.6")), "a.py", text, Project())
-    assert [(line, fix.before, fix.after) for line, _, fix in made(result)] == [
-        (1, "", "import torch_npu"),
-        (3, "", 'cfg.MODEL.DEVICE = "npu"'),
-    ]
-    check_rows(text, result)
-
-
 def test_a_line_that_begins_with_an_insertion_below_the_new_import() -> None:
     """``(`` and ``import torch_npu`` are inserted in one place: only the first belongs to the line."""
     text = "import torch\ntorch.cuda.get_device_capability()[0] >= 8\n"
@@ -164,17 +139,6 @@ def test_a_line_that_begins_with_an_insertion_below_the_new_import() -> None:
         ("NPU101", "(torch.npu.get_device_capability() or (8, 0))[0] >= 8"),
         ("NPU152", "(torch.npu.get_device_capability() or (8, 0))[0] >= 8"),
     }
-
-
-def test_a_line_that_is_put_behind_another_is_an_insertion() -> None:
-    text = "from detectron2.config import get_cfg\ncfg = get_cfg()\nother = get_cfg()\n"
-    result = migrate_text(rules_for(Settings(version="2.6")), "a.py", text, Project())
-    check_rows(text, result)
-    rows = [(first, fix.operation, fix.before, fix.after) for first, _, fix in made(result)]
-    assert rows[1:] == [
-        (2, "INSERT", "", 'cfg.MODEL.DEVICE = "npu"'),
-        (3, "INSERT", "", 'other.MODEL.DEVICE = "npu"'),
-    ]
 
 
 LONG = "x = ['ü', " + "1, " * 1000 + "torch.cuda.is_available()]"
@@ -207,3 +171,35 @@ def test_the_change_of_a_conversion(line: int, fix: Fix, before: str, after: str
 def test_what_a_conversion_only_reports_stays_as_it_is() -> None:
     finding = Finding("NPU700", "m", 1, 1, 1, 6)
     assert of_conversion(finding, (), Lines(TEXT), Lines(TEXT), OffsetMap()) is finding
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (  # places that were wrong when fixes were spliced
+            "import torch\nfrom torch.cuda import is_available, Stream, Event as E\nmodel = net.cuda()\n",
+            [
+                (2, "MODIFY", "is_available, Stream, Event as E", "is_available, Stream, Event as E"),
+                (3, "MODIFY", "model = net.cuda()", "model = net.npu()"),
+            ],
+        ),
+        (  # a line that is put before an empty one
+            "from detectron2.config import get_cfg\n\ncfg = get_cfg()\n\ncfg.merge_from_file('a')\n",
+            [(3, "INSERT", "", 'cfg.MODEL.DEVICE = "npu"')],
+        ),
+        (  # and those behind others
+            "from detectron2.config import get_cfg\ncfg = get_cfg()\nother = get_cfg()\n",
+            [
+                (2, "INSERT", "", 'cfg.MODEL.DEVICE = "npu"'),
+                (3, "INSERT", "", 'other.MODEL.DEVICE = "npu"'),
+            ],
+        ),
+    ],
+)
+def test_the_rows_of_a_text(text: str, rows: list[tuple[int, str, str, str]]) -> None:
+    result = migrate_text(rules_for(Settings(version="2.6")), "a.py", text, Project())
+    check_rows(text, result)
+    first, *others = [(line, fix.operation, fix.before, fix.after) for line, _, fix in made(result)]
+    assert first == (1, "INSERT", "", "import torch_npu")
+    old, new = "from torch.cuda import ", "from torch_npu.npu import "
+    assert [(*row[:2], row[2].replace(old, ""), row[3].replace(new, "")) for row in others] == rows
