@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
-from migrator.matchers.npu_import import imports_package, insert_import, names_package, torch_npu_imports
+from migrator.matchers.npu_import import (
+    imports_package,
+    insert_import,
+    names_package,
+    statement_separator,
+    torch_npu_imports,
+)
 from migrator.matchers.packs import Rule
 from migrator.names.goes_to import behind_lists
 from migrator.names.index import ModuleIndex
@@ -35,21 +40,13 @@ def transferred(context: FileContext, rule: Rule) -> list[Match]:
         return []
     inserted = []
     for node, edit in torch_npu_imports(index, list(index.imports), context.version.replaces_names):
-        both = "import torch_npu" + _break(edit.text) + _TRANSFER
+        both = f"import torch_npu{statement_separator(index, node)}{_TRANSFER}"
         text = edit.text.replace("import torch_npu", both)
         inserted.append(insertion(context, rule, node, edit._replace(text=text)))
     if not inserted:  # torch_npu is imported already
         there = next(node for node in index.imports if names_package(node, "torch_npu"))
         inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
     return inserted
-
-
-def _break(inserted: str) -> str:
-    """What separates a second statement from the first in an inserted text."""
-    match = re.match(r"(\r\n|\r|\n)?([ \t\f]*)import torch_npu(\r\n|\r|\n)?", inserted)
-    if match is None or inserted.endswith("; "):
-        return "; "
-    return (match[1] or match[3] or "\n") + match[2]
 
 
 def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) -> list[Match]:
