@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from migrator.files import discover as discover_module
 from migrator.files.discover import Entry, discover, names_python
+from migrator.files.document import is_of_ci
 from migrator.files.errors import SourceError, Unreadable
 from migrator.files.naming import result_folder
 from migrator.files.patterns import matcher
@@ -297,3 +298,14 @@ def test_discovery_holds_no_tree(tmp_path: Path) -> None:
     for number in range(1, 50):
         (tmp_path / str(number) / "a.py").rename(tmp_path / str(number) / "b.py")
     assert [entry.name for entry in islice(entries, 2)] == ["1", "1/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (".github/workflows/a.yml app/.circleci/config.yml .gitlab-ci.yml ci/azure-pipelines.yml", True),
+        ("conf/train.yaml github/workflows/test.yml docker-compose.yml", False),
+    ],
+)
+def test_files_of_ci_systems(names: str, expected: bool) -> None:
+    assert {is_of_ci(name) for name in names.split()} == {expected}

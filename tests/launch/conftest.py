@@ -19,6 +19,7 @@ import yaml
 from migrator.cli.main import run
 
 FOLDER = Path(__file__).parent
+RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 QUANTITY = {
     "anyOf": [{"type": "integer"}, {"type": "string", "pattern": r"^\d+(\.\d+)?(m|[kMGTPE]|[KMGTPE]i)?$"}]
 }
@@ -42,8 +43,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def started(command: list[str], folder: Path, env: dict[str, str]) -> subprocess.Popen[str]:
-    """A process with these variables and none of CANN's, in a session of its own."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("ASCEND_", "HCCL_"))}
+    """A process with these variables and no others of CANN's and of ranks, in a session of its own."""
+    names = {name for name in os.environ if not name.startswith(("ASCEND_", "HCCL_"))} - {*RANK_NAMES}
+    clean = {name: os.environ[name] for name in names}
     return subprocess.Popen(
         command,
         cwd=folder,

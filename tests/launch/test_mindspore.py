@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
+from tests.launch.conftest import started
 
 TRAIN = """\
 import json, os, sys, time
@@ -37,31 +37,20 @@ def project(tmp_path: Path) -> Path:
     (folder / "train net.py").write_text(TRAIN)
     (folder / "mindspore.py").write_text("")  # in the place of the library
     assert run(["launch", "mindspore", "-o", str(folder), "-m", "train net.py"]) == 0
-    listed = [
-        {
-            "server_id": name,
-            "device": [{"device_id": str(i), "rank_id": rank} for i, rank in enumerate(ranks)],
-        }
-        for name, ranks in SERVERS.items()
-    ]
+    listed = []
+    for name, ranks in SERVERS.items():
+        devices = [{"device_id": str(i), "rank_id": rank} for i, rank in enumerate(ranks)]
+        listed.append({"server_id": name, "device": devices})
     (folder / "table.json").write_text(json.dumps({"version": "1.0", "server_list": listed}))
     return folder
 
 
-def started(project: Path, *words: str) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHON": sys.executable}
-    return subprocess.Popen(
-        ["bash", "run_mindspore_npu.sh", *words],
-        cwd=project,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(project: Path, *words: str) -> subprocess.Popen[str]:
+    return started(["bash", "run_mindspore_npu.sh", *words], project, {"PYTHON": sys.executable})
 
 
 def ended(project: Path, *words: str) -> tuple[int, str, str]:
-    process = started(project, *words)
+    process = start(project, *words)
     out, err = process.communicate(timeout=90)
     return process.returncode, out, err
 
@@ -83,15 +72,13 @@ def test_each_rank_of_this_machine_works_in_a_folder_of_its_own(project: Path) -
 
 def test_a_failing_rank_ends_the_others(project: Path) -> None:
     code, _, err = ended(project, *by_table("10.0.0.2", "--", "fail"))
-    assert (code, err.splitlines()[-1]) == (
-        7,
-        "run_mindspore_npu.sh: rank 2 ended with code 7: logs/rank_2/train.log",
-    )
+    line = "run_mindspore_npu.sh: rank 2 ended with code 7: logs/rank_2/train.log"
+    assert (code, err.splitlines()[-1]) == (7, line)
     assert "not ended" not in (project / "logs" / "rank_3" / "train.log").read_text()
 
 
 def test_a_signal_ends_every_rank(project: Path) -> None:
-    process = started(project, *by_table("10.0.0.1", "--", "slow"))
+    process = start(project, *by_table("10.0.0.1", "--", "slow"))
     logs = [project / "logs" / f"rank_{rank}" / "train.log" for rank in "01"]
     while not all(log.exists() and log.read_text() for log in logs):
         time.sleep(0.05)
@@ -107,10 +94,8 @@ def test_without_a_table_msrun_starts_the_ranks(project: Path) -> None:
     script = str(project / "train net.py").replace(" ", "\\ ")
     end = f"--master_port=8118 --log_dir=logs --join=True {script} --lr 1 \n"
     assert (code, out) == (0, f"msrun --worker_num=8 --local_worker_num=8 {end}")
-    several = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "10.0.0.1"]
-    code, out, _ = ended(
-        project, "--nproc", "8", *several, "--log-dir", "logs", "--dry-run", "--", "--lr", "1"
-    )
+    several = "--nproc 8 --nnodes 2 --node-rank 1 --master-addr 10.0.0.1 --log-dir logs --dry-run -- --lr 1"
+    code, out, _ = ended(project, *several.split())
     node = "--node_rank=1 --master_addr=10.0.0.1"
     assert (code, out) == (0, f"msrun --worker_num=16 --local_worker_num=8 {node} {end}")
 

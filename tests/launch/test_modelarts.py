@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import subprocess
 import sys
 from functools import partial
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
+
+from tests.launch.conftest import RANK_NAMES, started
 
 TRAIN = """\
 import torch
@@ -27,7 +28,6 @@ FILES = [
 ]
 
 RUFF = ("--isolated", "--line-length=110")
-_RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 @pytest.fixture
@@ -42,6 +42,14 @@ def project(tmp_path: Path) -> Path:
     (folder / "tools" / "train net.py").write_text(TRAIN)
     (folder / "model.py").write_text("import torch\n")
     return folder
+
+
+def booted(project: Path, arguments: list[str], env: dict[str, str]) -> tuple[int, str, str]:
+    """What the boot file does with these variables."""
+    command = [sys.executable, "modelarts_boot.py", *arguments]
+    process = started(command, project, {**env, "PYTHONPATH": str(Path(__file__).parent / "stub")})
+    out, err = process.communicate(timeout=90)
+    return process.returncode, out, err
 
 
 def config_of(folder: Path) -> object:
@@ -95,19 +103,9 @@ def test_the_options_from_which_the_script_takes_its_rank(launch, project):
         + "if __name__ == '':\n    dist.init_process_group('hccl', rank=args.rank)\n    loss.backward()\n"
     )
     assert launch("-o", project, "-m", "tools/train net.py")[0] == 0
-    done = subprocess.run(
-        [sys.executable, "modelarts_boot.py", "--lr", "1"],
-        cwd=project,
-        env={
-            **{name: value for name, value in os.environ.items() if name not in ("RANK", "LOCAL_RANK")},
-            "MA_NUM_HOSTS": "1",
-            "NPROC_PER_NODE": "2",
-            "PYTHONPATH": str(Path(__file__).parent / "stub"),
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert sorted(done.stdout.splitlines()) == [f"['--rank', '{rank}', '--lr', '1']" for rank in (0, 1)]
+    env = {"MA_NUM_HOSTS": "1", "NPROC_PER_NODE": "2"}
+    _, out, _ = booted(project, ["--lr", "1"], env)
+    assert sorted(out.splitlines()) == [f"['--rank', '{rank}', '--lr', '1']" for rank in (0, 1)]
 
 
 OWN_RANKS = """\
@@ -149,10 +147,10 @@ if __name__ == "__main__":
         ),
         (  # once for each card: the first card's starts it
             ["--lr", "1"],
-            dict(zip(_RANK_NAMES, ("8", "0", "16", "8", "h", "9"))),
+            dict(zip(RANK_NAMES, ("8", "0", "16", "8", "h", "9"))),
             "['--init_method', 'tcp://h:9', '--world_size', '2', '--rank', '1', '--lr', '1'] None 9",
         ),
-        (["--lr", "1"], dict(zip(_RANK_NAMES, ("9", "1", "16", "8", "h", "9"))), ""),
+        (["--lr", "1"], dict(zip(RANK_NAMES, ("9", "1", "16", "8", "h", "9"))), ""),
     ],
 )
 def test_a_script_that_starts_its_own_ranks_runs_once_on_each_node(
@@ -166,16 +164,8 @@ def test_a_script_that_starts_its_own_ranks_runs_once_on_each_node(
     code, _, err = launch("-o", project, "-m", "tools/train net.py")
     assert code == 0
     assert "starts its own ranks: it is started once on each node" in err
-    kept = {name: value for name, value in os.environ.items() if name not in _RANK_NAMES}
-    stub = str(Path(__file__).parent / "stub")
-    done = subprocess.run(
-        [sys.executable, "modelarts_boot.py", *arguments],
-        cwd=project,
-        env={**kept, **variables, "PYTHONPATH": stub},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
+    code, out, err = booted(project, arguments, variables)
+    assert (code, out.strip()) == (0, said), err
 
 
 def test_nothing_is_replaced_unasked(launch, project):
