@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.matchers.migrating import migrate, migrated
 
 LIGHTNING = "from lightning.pytorch import Trainer\nfrom example import more\nTrainer(**more)\n"
@@ -36,17 +34,3 @@ def test_a_word_of_a_library_in_longer_names() -> None:
     only = imported.replace('accelerator_device = "cuda"', 'accelerator_device = "npu"')
     assert migrate(CONNECTOR, others=(LIGHTNING,)).text == only
     assert migrated(CONNECTOR) == imported.replace("cuda", "npu")
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('["MODEL.DEVICE", "cuda", "SOLVER.LR", 1]', '["MODEL.DEVICE", "npu", "SOLVER.LR", 1]'),
-        ('["SOLVER.LR", 1, "MODEL.DEVICE", "cuda:1"]', '["SOLVER.LR", 1, "MODEL.DEVICE", "npu:1"]'),
-        ('["MODEL.NAME", "cuda", "MODEL.DEVICE", "cpu"]', '["MODEL.NAME", "cuda", "MODEL.DEVICE", "cpu"]'),
-        ('["model.device", "cuda"]', '["model.device", "cuda"]'),
-    ],
-)
-def test_a_list_of_keys_and_values(before: str, after: str) -> None:
-    head = "from detectron2.config import get_cfg\ndef f(cfg):\n    cfg.merge_from_list({})\n"
-    assert migrated(head.format(before)).splitlines()[-1] == head.format(after).splitlines()[-1]
