@@ -423,10 +423,10 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
         if isinstance(inner, ast.Call):
             # Triton's kernel[grid](x), too.
             called = inner.func.value if isinstance(inner.func, ast.Subscript) else inner.func
-            if not index.qualified_name(called).startswith("torch.") and not bare_name(called).removeprefix(
-                "_"
-            ).startswith(_ASKS):
-                yield bare_name(called)
+            name = bare_name(called)
+            asks = name.removeprefix("_").startswith(_ASKS)
+            if not asks and not index.qualified_name(called).startswith("torch."):
+                yield name
             yield from (each.arg or "" for each in inner.keywords if not _is_off(each.value))
         elif isinstance(inner, (ast.Import, ast.ImportFrom)):
             named = next(iter(imported(inner)), "")
@@ -440,39 +440,36 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
 
 
 def _is_off(value: ast.expr) -> bool:
-    return (
-        isinstance(value, ast.Name) or is_off(value) or called_name(value).removeprefix("_").startswith(_ASKS)
-    )
+    asks = called_name(value).removeprefix("_").startswith(_ASKS)
+    return asks or isinstance(value, ast.Name) or is_off(value)
 
 
 def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``if x.device.type == "cpu"``, where the rest goes to CUDA operators: an NPU takes the CPU's way."""
-
     index = context.index
-    asked = [node for node in index.strings if is_cpu(node) and _compares_device(index, node)]
-    uses = [item.node for item in find_uses(context, rule)] if asked else []
+    asked = [(node, _asked_of_device(index, node)) for node in index.strings if is_cpu(node)]
+    uses = [item.node for item in find_uses(context, rule)] if any(each for _node, each in asked) else []
     operators = operator_uses(index, uses) if uses else set()
-    for node in asked if operators else ():
+    for node, compare in asked if operators else ():
         # What is not asked for goes to CUDA operators, as an NPU does at a question for the CPU.
         other = [Choice(taken, skipped) for skipped, taken in choices(index, node)]
-        if avoids_operators(other, operators):
-            compare = index.parent(node)
-            edits = _for_all_but_cuda(index, compare, node) if isinstance(compare, ast.Compare) else []
-            where = compare or node
-            yield found(context, rule, where, api=index.segment(where), edits=edits)
+        if compare is not None and avoids_operators(other, operators):
+            edits = _for_all_but_cuda(index, compare, node)
+            yield found(context, rule, compare, api=index.segment(compare), edits=edits)
 
 
-def _compares_device(index: ModuleIndex, node: String) -> bool:
+def _asked_of_device(index: ModuleIndex, node: String) -> ast.Compare | None:
     """``x.device.type == "cpu"``, ``str(x.device) != "cpu"``."""
     compare = index.parent(node)
     if not isinstance(compare, ast.Compare) or len(compare.ops) != 1 or compare.comparators[0] is not node:
-        return False
+        return None
     device = compare.left
     if isinstance(device, ast.Call) and called_name(device) == "str" and device.args:
         device = device.args[0]
     if isinstance(device, ast.Attribute) and device.attr == "type":
         device = device.value
-    return type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
+    is_one = type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
+    return compare if is_one else None
 
 
 def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> list[Edit]:
