@@ -56,19 +56,42 @@ def _programs(
 ) -> list[Program]:
     """The programs that use horovod.torch: files that import the same ones of ``names`` are one.
 
-    ``failed`` gets the files that an internal error kept from being read.
+    ``failed`` gets the files that an internal error kept from being read. Each file is read once, however
+    many programs reach it.
     """
-    files = _Files(read)
+    file_of = cache(WholeFile)
+
+    @cache
+    def imported_by(name: str, folder: str) -> tuple[str, ...]:
+        """The files that a file imports, in a program whose script lies in a folder."""
+        script, imports = posixpath.join(folder, "script.py"), file_of(name, read(name) or "").imports
+        return tuple(imported_files(script, name, imports, read))
+
+    def reached(entry: str) -> set[str]:
+        """The files of a program, as ``load`` finds them. Raises what of UNREADABLE the entry does."""
+        found, waiting = {entry}, [*imported_by(entry, posixpath.dirname(entry))]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                with suppress(*UNREADABLE):
+                    waiting += imported_by(name, posixpath.dirname(entry))
+                    found.add(name)
+        return found
+
     if not any("torch" in (read(name) or "") for name in names):
         return []
-    imports = _import_of(names)
-    candidates = (one for one in others if one not in names and imports.search(read(one) or ""))
+    mentions = _import_of(names)
     groups: list[tuple[list[str], set[str]]] = []
-    for entry in [*names, *(one for one in candidates if files.has_one_of(one, names))]:
+    for entry in [*names, *(one for one in others if one not in names)]:
+        uses = entry in names
+        with suppress(Exception):  # the engine's turn meets it again, and reports it
+            if not uses and mentions.search(read(entry) or ""):
+                uses = not set(names).isdisjoint(imported_by(entry, posixpath.dirname(entry)))
         try:
-            mine = {name for name in files.reached(entry) if name in names and _imports(files.get(name))}
+            every = reached(entry) if uses else set()
+            mine = {one for one in every if one in names and _imports(file_of(one, read(one) or ""))}
         except UNREADABLE:
-            continue  # the engine's turn meets it again, and reports it
+            continue  # the engine's turn meets it, too
         except Exception as error:
             failed.update(_failed([entry], error))
             continue
@@ -80,9 +103,8 @@ def _programs(
     programs = []
     for together, mine in groups:
         try:
-            programs.append(
-                load(together[0], read, more=together[1:], for_one_device=False, file_of=files.file)
-            )
+            program = load(together[0], read, more=together[1:], for_one_device=False, file_of=file_of)
+            programs.append(program)
         except Exception as error:
             failed.update(_failed(mine, error))
     return programs
@@ -98,44 +120,6 @@ def _import_of(names: Iterable[str]) -> re.Pattern[str]:
         inside.update(re.escape(f"{folder}.{stem}") for folder in folders[-1:])
     modules = "|".join(sorted(stems | inside))
     return re.compile(rf"^[^\S\n]*(?:from|import)\b[^\n]*\b(?:{modules})\b", re.M)
-
-
-class _Files:
-    """The files of a project. Each is read once, however many programs reach it."""
-
-    def __init__(self, read: Read) -> None:
-        self._read = read
-        self.file = cache(WholeFile)
-        self._imported = cache(self._imported_by)
-
-    def get(self, name: str) -> WholeFile:
-        """A file. Raises what of UNREADABLE it does."""
-        return self.file(name, self._read(name) or "")
-
-    def _imported_by(self, name: str, folder: str) -> tuple[str, ...]:
-        """The files that a file imports, in a program whose script lies in a folder."""
-        script = posixpath.join(folder, "script.py")
-        return tuple(imported_files(script, name, self.get(name).imports, self._read))
-
-    def reached(self, entry: str) -> set[str]:
-        """The files of a program, as ``load`` finds them. Raises what of UNREADABLE the entry does."""
-        self.get(entry)
-        found: set[str] = set()
-        waiting = [entry]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                with suppress(*UNREADABLE):
-                    waiting += self._imported(name, posixpath.dirname(entry))
-                    found.add(name)
-        return found
-
-    def has_one_of(self, name: str, wanted: Sequence[str]) -> bool:
-        """Whether a file imports one of some others."""
-        try:
-            return any(one in wanted for one in self._imported(name, posixpath.dirname(name)))
-        except Exception:
-            return False  # the engine's turn meets it again, and reports it
 
 
 def _imports(file: WholeFile) -> list[Import]:
