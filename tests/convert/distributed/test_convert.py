@@ -180,10 +180,8 @@ def test_each_of_several_models_is_wrapped_where_training_calls_it() -> None:
 
 
 def test_a_model_that_is_on_no_device() -> None:
-    assert (
-        "no place was found where model is put on its device"
-        in converted(BASE.replace("model.cuda()\n", "")).reason
-    )
+    reason = converted(BASE.replace("model.cuda()\n", "")).reason
+    assert "no place was found where model is put on its device" in reason
 
 
 def test_a_model_that_is_moved_where_it_is_trained() -> None:
@@ -202,8 +200,9 @@ def test_a_model_that_a_trainer_moves() -> None:
     loop = "for epoch" + loop.replace("model(", "self.net(").replace("\n", "\n        ").rstrip()
     body = "class Trainer:\n    def __init__(self, model):\n        self.net = model.to('cuda')\n\n"
     body += "    def fit(self):\n        " + loop + "\n\n\ntrainer = Trainer(model)\ntrainer.fit()\n"
-    result = converted(head + body)
+    result = converted(head + body + "torch.save(trainer.net.state_dict(), 'a.pt')\n")
     assert not result.reason
+    assert "    torch.save(trainer.net.module.state_dict(), 'a.pt')" in new_lines(result)
     lines = result.files["train.py"].text.splitlines()
     assert lines[lines.index("        self.net = model.to('cuda')") + 1] == (
         "        self.net = DistributedDataParallel(self.net)"

@@ -89,12 +89,3 @@ def test_other_programs_keep_it() -> None:
     assert f"    return net.module if {asked} else net" in lines
     assert "model.freeze_bn()" in new_lines(result)
     assert "    torch.save(model.state_dict(), 'a.pt')" in new_lines(result)
-
-
-def test_models_of_objects() -> None:
-    head, _, loop = BASE.replace("model.cuda()\n", "").partition("for epoch")
-    loop = "for epoch" + loop.replace("model(", "self.net(").replace("\n", "\n        ").rstrip()
-    body = "class Trainer:\n    def __init__(self, model):\n        self.net = model.to('cuda')\n\n"
-    body += "    def fit(self):\n        " + loop + "\n\n\ntrainer = Trainer(model)\ntrainer.fit()\n"
-    body += "torch.save(trainer.net.state_dict(), 'a.pt')\n"
-    assert "    torch.save(trainer.net.module.state_dict(), 'a.pt')" in new_lines(converted(head + body))

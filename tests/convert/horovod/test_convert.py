@@ -38,6 +38,10 @@ if hvd.rank() == 0:
 """
 
 
+OPTIMIZER = next(line for line in BASE.splitlines(True) if "DistributedOptimizer" in line)
+WRAPPED = "model = DistributedDataParallel(model, broadcast_buffers=False)"
+
+
 def converted(texts: str | dict[str, str], version: tuple[int, ...] = (2, 6, 0)) -> dict[str, Converted]:
     files = {"train.py": texts} if isinstance(texts, str) else texts
     names = [name for name, text in files.items() if "horovod" in text]
@@ -62,6 +66,11 @@ def reasons(texts: str | dict[str, str], version: tuple[int, ...] = (2, 6, 0)) -
     assert {one.code for one in found} == {"NPU931"}
     assert all(one.advice for one in found)
     return "\n".join(one.message for one in found if one.severity == "error")
+
+
+def with_argument(text: str) -> str:
+    """BASE with one more argument of DistributedOptimizer."""
+    return BASE.replace("model.named_parameters())", f"model.named_parameters(), {text})")
 
 
 def with_line(line: str) -> str:
@@ -175,45 +184,30 @@ def test_every_call_has_its_helper_and_helpers_stand_in_order() -> None:
     ],
 )
 def test_what_prepares_a_model_does_not_matter(line: str) -> None:
-    assert "model = DistributedDataParallel(model, broadcast_buffers=False)" in lines(
-        BASE.replace("model.cuda()\n", f"{line}\n")
-    )
+    assert WRAPPED in lines(BASE.replace("model.cuda()\n", f"{line}\n"))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "after"),
+    ("arguments", "before", "behind"),
     [
-        ("", ["model = DistributedDataParallel(model, broadcast_buffers=False)"]),
+        ("", [], []),
+        ("backward_passes_per_step=1, sparse_as_dense=False", [], []),
         (
-            ", compression=hvd.Compression.fp16",
-            [
-                "model = DistributedDataParallel(model, broadcast_buffers=False)",
-                "model.register_comm_hook(None, default_hooks.fp16_compress_hook)",
-            ],
+            "compression=hvd.Compression.fp16",
+            [],
+            ["model.register_comm_hook(None, default_hooks.fp16_compress_hook)"],
         ),
+        ("op=hvd.Sum", [], ["model.register_comm_hook(None, hvd_sum_hook)"]),
         (
-            ", op=hvd.Sum",
-            [
-                "model = DistributedDataParallel(model, broadcast_buffers=False)",
-                "model.register_comm_hook(None, hvd_sum_hook)",
-            ],
-        ),
-        (
-            ", op=hvd.Average if mean else hvd.Adasum, num_groups=2, gradient_predivide_factor=2.0",
-            [
-                "if not (mean):",
-                '    raise NotImplementedError("torch.distributed has no Adasum")',
-                "model = DistributedDataParallel(model, broadcast_buffers=False)",
-            ],
-        ),
-        (
-            ", backward_passes_per_step=1, sparse_as_dense=False",
-            ["model = DistributedDataParallel(model, broadcast_buffers=False)"],
+            "op=hvd.Average if mean else hvd.Adasum, num_groups=2, gradient_predivide_factor=2.0",
+            ["if not (mean):", '    raise NotImplementedError("torch.distributed has no Adasum")'],
+            [],
         ),
     ],
 )
-def test_the_optimizer(arguments: str, after: list[str]) -> None:
-    result = lines(BASE.replace("model.named_parameters())", f"model.named_parameters(){arguments})"))
+def test_the_optimizer(arguments: str, before: list[str], behind: list[str]) -> None:
+    after = [*before, WRAPPED, *behind]
+    result = lines(with_argument(arguments))
     at = result.index(after[0])
     assert result[at : at + len(after)] == after
     assert result[at + len(after)].startswith("hvd_broadcast_parameters(")
@@ -234,7 +228,7 @@ def test_the_optimizer(arguments: str, after: list[str]) -> None:
 )
 def test_ways_to_name_the_model(old: str, new: str, after: str) -> None:
     result = lines(BASE.replace(old, new))
-    at = result.index("model = DistributedDataParallel(model, broadcast_buffers=False)")
+    at = result.index(WRAPPED)
     assert not after or result[at - 1] == after
 
 
@@ -256,10 +250,7 @@ def test_clipped_gradients() -> None:
 
 
 def test_several_passes_are_right_and_the_lines_that_save_exchanges_are_reported() -> None:
-    result = converted(
-        BASE.replace("model.named_parameters())", "model.named_parameters(), backward_passes_per_step=n)")
-    )
-    text = result["train.py"]
+    text = converted(with_argument("backward_passes_per_step=n"))["train.py"]
     assert "DistributedDataParallel(model" in text.text
     (found,) = [one for one in text.findings if not one.fixed]
     assert found.severity == "info"
@@ -302,32 +293,28 @@ def test_what_is_left_to_a_person(line: str, reason: str) -> None:
 
 
 def test_a_graph_that_is_not_retained() -> None:
-    assert "loss.backward(retain_graph=None)" in "\n".join(
-        lines(BASE.replace("loss.backward()", "loss.backward(retain_graph=None)"))
-    )
+    plain = "    loss.backward(retain_graph=None)"
+    assert plain in lines(BASE.replace("    loss.backward()", plain))
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        ("op=hvd.Adasum", "op of hvd.DistributedOptimizer"),
+        ("op=kind", "op of hvd.DistributedOptimizer"),
+        ("op=hvd.Sum, backward_passes_per_step=2", "gradients of several backward passes are summed"),
+        ("compression=Mine", "the compression is not one"),
+        ("sparse_as_dense=True", "sparse gradients"),
+        ("process_set=g", "within a process set"),
+    ],
+)
+def test_arguments_that_are_left_to_a_person(argument: str, reason: str) -> None:
+    assert reason in reasons(with_argument(argument))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (
-            "model.named_parameters())",
-            "model.named_parameters(), op=hvd.Adasum)",
-            "op of hvd.DistributedOptimizer",
-        ),
-        ("model.named_parameters())", "model.named_parameters(), op=kind)", "op of hvd.DistributedOptimizer"),
-        (
-            "model.named_parameters())",
-            "model.named_parameters(), op=hvd.Sum, backward_passes_per_step=2)",
-            "gradients of several backward passes are summed",
-        ),
-        (
-            "model.named_parameters())",
-            "model.named_parameters(), compression=Mine)",
-            "the compression is not one",
-        ),
-        ("model.named_parameters())", "model.named_parameters(), sparse_as_dense=True)", "sparse gradients"),
-        ("model.named_parameters())", "model.named_parameters(), process_set=g)", "within a process set"),
         ("named_parameters=model", "named_parameters=nets[0]", "has no plain name"),
         (
             "optimizer = hvd.Dist",
@@ -348,8 +335,9 @@ def test_optimizers_that_are_left_to_a_person(old: str, new: str, reason: str) -
 
 
 def test_two_losses_of_one_step_are_left_to_a_person() -> None:
-    text = BASE.replace("model.named_parameters())", "model.named_parameters(), backward_passes_per_step=2)")
-    text = text.replace("    loss.backward()\n", "    loss.backward()\n    other.backward()\n")
+    text = with_argument("backward_passes_per_step=2").replace(
+        "    loss.backward()\n", "    loss.backward()\n    other.backward()\n"
+    )
     assert "each backward pass of a step follows a forward pass of its own" in reasons(text)
 
 
@@ -357,12 +345,11 @@ def test_an_old_torch_has_what_the_new_text_holds() -> None:
     old = BASE + "hvd.broadcast_object(1)\n"
     older, newer = (converted(old, version)["train.py"].text for version in ((1, 11, 0), (2, 6, 0)))
     assert older == newer
-    compressed = BASE.replace("_parameters())\nhvd", "_parameters(), compression=hvd.Compression.fp16)\nhvd")
+    compressed = with_argument("compression=hvd.Compression.fp16")
     assert "register_comm_hook" in converted(compressed)["train.py"].text
     raises = "if default_hooks.fp16_compress_hook is not default_hooks.allreduce_hook:\n    raise Not"
     assert raises in converted(compressed, (1, 11, 0))["train.py"].text
-    summed = BASE.replace("_parameters())\nhvd", "_parameters(), op=hvd.Sum)\nhvd")
-    assert "sums of gradients need a hook" in reasons(summed, (1, 11, 0))
+    assert "sums of gradients need a hook" in reasons(with_argument("op=hvd.Sum"), (1, 11, 0))
     assert "for torch 1.11 and newer" in reasons(BASE, (1, 8, 1))
 
 
@@ -452,11 +439,7 @@ def test_two_scripts_that_share_a_file() -> None:
     train = BASE.replace("import torch\n", "import torch\nfrom comm import mean\n")
     files = {"a/train.py": train, "a/eval.py": train, "a/comm.py": comm, "b.py": "import comm\n"}
     result = converted(files)
-    assert {name for name, file in result.items() if file.text != file.before} == {
-        "a/train.py",
-        "a/eval.py",
-        "a/comm.py",
-    }
+    assert {name for name, file in result.items() if file.text != file.before} == {*files} - {"b.py"}
 
 
 FUNCTION = """\
@@ -586,37 +569,25 @@ def test_a_class() -> None:
 
 
 def test_two_optimizers_of_one_model() -> None:
-    old = "optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())\n"
-    assert "model has several optimizers" in reasons(
-        BASE.replace(old, old + old.replace("optimizer =", "second ="))
-    )
-    either = f"if half:\n    {old[:-2]}, compression=hvd.Compression.fp16)\nelse:\n    {old}"
-    result = lines(BASE.replace(old, either))
-    assert result.count("    model = DistributedDataParallel(model, broadcast_buffers=False)") == 2
+    both = OPTIMIZER + OPTIMIZER.replace("optimizer =", "second =")
+    assert "model has several optimizers" in reasons(BASE.replace(OPTIMIZER, both))
+    either = f"if half:\n    {OPTIMIZER[:-2]}, compression=hvd.Compression.fp16)\nelse:\n    {OPTIMIZER}"
+    assert lines(BASE.replace(OPTIMIZER, either)).count(f"    {WRAPPED}") == 2
 
 
 def test_questions_about_the_model() -> None:
-    text = with_line(
-        "a = isinstance(model, Net), hasattr(model, 'module'), isinstance(model, nn.DataParallel)"
-    )
+    asked = "isinstance({}, Net), hasattr(model, 'module'), isinstance(model, nn.DataParallel)"
+    text = with_line(f"a = {asked.format('model')}")
     text += "bare = model.module if hasattr(model, 'module') else model\nprint(model.name, type(model))\n"
     result = "\n".join(lines(text))
-    assert (
-        "isinstance(model.module, Net), hasattr(model, 'module'), isinstance(model, nn.DataParallel)"
-        in result
-    )
+    assert asked.format("model.module") in result
     assert "bare = model.module if hasattr(model, 'module') else model\n" in result
     assert "print(model.module.name, type(model.module))" in result
 
 
 def test_a_model_that_is_wrapped_under_a_condition() -> None:
-    condition = (
-        "if args.many:\n    optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())\n"
-    )
-    old = "optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())\n"
-    result = lines(BASE.replace(old, condition))
-    at = result.index("if args.many:")
-    assert result[at + 1] == "    model = DistributedDataParallel(model, broadcast_buffers=False)"
+    result = lines(BASE.replace(OPTIMIZER, f"if args.many:\n    {OPTIMIZER}"))
+    assert result[result.index("if args.many:") + 1] == f"    {WRAPPED}"
     assert '    torch.save(getattr(model, "module", model).state_dict(), "model.pt")' in result
 
 
@@ -625,10 +596,14 @@ def test_the_wrapped_model_that_a_function_returns() -> None:
     assert '    torch.save(model.module.state_dict(), "x")' in lines(text)
 
 
-def test_it_comes_with_the_migration(tmp_path: Path) -> None:
-    source = tmp_path / "project"
-    source.mkdir()
-    (source / "train.py").write_text(BASE)
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "train.py").write_text(BASE)
+    return tmp_path / "project"
+
+
+def test_it_comes_with_the_migration(source: Path, tmp_path: Path) -> None:
     (source / "run.sh").write_text("horovodrun -np 2 python train.py\n")
     assert run(["-q", "-i", str(source), "-o", str(tmp_path / "out"), "-v", "2.6"]) == 0
     result = tmp_path / "out" / "project_msft"
@@ -646,9 +621,6 @@ def test_it_comes_with_the_migration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--safe-only"], ["--ignore", "NPU930"]])
-def test_it_can_be_left_out(tmp_path: Path, options: list[str]) -> None:
-    source = tmp_path / "project"
-    source.mkdir()
-    (source / "train.py").write_text(BASE)
+def test_it_can_be_left_out(source: Path, tmp_path: Path, options: list[str]) -> None:
     assert run(["-q", "-i", str(source), "-o", str(tmp_path / "out"), "-v", "2.6", *options]) == 0
     assert "import horovod.torch as hvd" in (tmp_path / "out" / "project_msft" / "train.py").read_text()
