@@ -53,13 +53,11 @@ def find_shared(context: FileContext, rule: Rule[LibraryOptions]) -> Iterator[Ma
     """The texts that name a library; to load it stops the program."""
     index = context.index
     names = sorted(rule.match, key=len, reverse=True)
+    goes_on = re.compile(rule.options.goes_on)
     for node in index.strings:
-        parts = ((name, (string_value(node) or "").partition(name)) for name in names)
-        goes_on = (
-            name for name, (_before, there, behind) in parts
-            if there and re.match(rule.options.goes_on, behind[:LONGEST])
-        )  # fmt: skip
-        api = next(goes_on, "")
+        text = string_value(node) or ""
+        named = (name for name in names if name in text)
+        api = next((each for each in named if goes_on.match(text.partition(each)[2][:LONGEST])), "")
         if not api or is_docstring(index, node):
             continue
         call = index.parent(node)
@@ -100,10 +98,9 @@ def _by_npu(index: ModuleIndex, options: LibraryOptions, call: ast.Call, name: s
         return []
     if name in options.calls and not call.args:
         return [instead_of(index, call, options.calls[name].replace("torch.npu", npu))]
-    by_pointer = [
-        f"{index.segment(each.args[0])}.value" for each in call.args
-        if isinstance(each, ast.Call) and called_name(each) in ("byref", "pointer") and len(each.args) == 1
-    ]  # fmt: skip
+    given = (each for each in call.args if isinstance(each, ast.Call) and len(each.args) == 1)
+    pointers = (each.args[0] for each in given if called_name(each) in ("byref", "pointer"))
+    by_pointer = [f"{index.segment(each)}.value" for each in pointers]
     if name not in options.results or len(by_pointer) != len(call.args):
         return []
     result = options.results[name].replace("torch.npu", npu)
@@ -186,16 +183,13 @@ def find_driver(context: FileContext, rule: DriverRule) -> Iterator[Match]:
     """The uses and the imports; where one use has no answer, the imports and what raises are reported."""
     index, options = context.index, rule.options
     imports = [each for each in index.imports if any(rule.fits(name) for name in imported(each))]
-    uses = [
-        (ref, name, _changes(context, rule, ref, name)) for ref, name in _uses_of_driver(index, rule, imports)
-    ]
+    uses = [(ref, name, _changes(context, rule, ref, name)) for ref, name in _named(index, rule, imports)]
     chooses = knows_visible_devices(index.text) and any(
         named_in(options.calls.get(name, "")) - {"device_count"} for _ref, name, _known in uses
     )
     # They can go that bring nothing else.
-    can_go = all(
-        len(imported(each)) == len(each.names) and all(map(rule.fits, imported(each))) for each in imports
-    )
+    brought = [name for each in imports for name in imported(each)]
+    can_go = len(brought) == sum(len(each.names) for each in imports) and all(map(rule.fits, brought))
     if not uses or any(known is None for *_use, known in uses) or chooses or not can_go:
         yield from every_import(context, [rule])
         message, advice = options.raises, options.chosen if chooses else ""
@@ -215,9 +209,7 @@ def find_driver(context: FileContext, rule: DriverRule) -> Iterator[Match]:
         yield found(context, rule, each, api=", ".join(imported(each)), edits=[edit], needs_npu=False)
 
 
-def _uses_of_driver(
-    index: ModuleIndex, rule: DriverRule, imports: list[Import]
-) -> Iterator[tuple[ast.expr, str]]:
+def _named(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterator[tuple[ast.expr, str]]:
     """What is named of the library, by its last name; the library itself by an empty one."""
     known = {*rule.options.calls, *rule.options.names}
     aliases = [alias for each in imports for alias in each.names]
