@@ -40,9 +40,13 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     lacking = verdict.without_npu_kernel
     kernels = [*map(Text, lacking[:_OPERATORS_SHOWN]), *_rest(lacking, _OPERATORS_SHOWN)]
     original = _original_lines(verdict.original, width) if verdict.original else ()
+    collectives = [
+        f"{kind:<24} {ngettext('{n:,} call', '{n:,} calls', each['calls']):>14} {size(each['bytes']):>12}"
+        for kind, each in verdict.collectives.items()
+    ]
     for head, lines in (
         (_("Processes"), _process_lines(verdict, width)),
-        (_("Collectives"), _collective_lines(verdict)),
+        (_("Collectives"), map(Text, collectives)),
         (_("Without a kernel in torch_npu (NPUs leave them to the CPU)"), kernels),
         (_("New shapes in later steps (an NPU may prepare each anew)"), _shape_lines(verdict, width)),
         (_("CUDA and NCCL in the project that this run reached"), _reached_lines(verdict, width)),
@@ -105,12 +109,6 @@ def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
             yield Text(f"{head} {device:>4} {count:>10,} {on_cpu:>13,}")
             head = " " * len(head)
     yield from _rest(working, _PROCESSES_SHOWN)
-
-
-def _collective_lines(verdict: Verdict) -> Iterator[Text]:
-    for kind, each in verdict.collectives.items():
-        count = ngettext("{n:,} call", "{n:,} calls", each["calls"])
-        yield Text(f"{kind:<24} {count:>14} {size(each['bytes']):>12}")
 
 
 def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:

@@ -119,11 +119,6 @@ class Verdict:
         return EXIT_CODES[self.outcome]
 
     @property
-    def trained(self) -> bool:
-        """Whether a backward pass ran."""
-        return any(sum_work(self.processes, "backward", npu).operators for npu in (True, False))
-
-    @property
     def operators(self) -> dict[str, dict[str, int]]:
         """Operators that ran, by NPU."""
         total = _summed(process.operators for process in self.processes)
@@ -285,7 +280,7 @@ def verdict_text(
         "lost_precision": [_failure(failure) for failure in course.lost],
         "repair": repair,
         "ran_on": verdict.shares.place,
-        "trained": verdict.trained,
+        "trained": any(sum_work(verdict.processes, "backward", npu).operators for npu in (True, False)),
         "npu_share": asdict(verdict.shares),
         "operators": verdict.operators,
         "without_npu_kernel": verdict.without_npu_kernel,
@@ -344,6 +339,5 @@ def _ended(ended: Ended) -> dict[str, Any]:
 
 
 def _failure(failure: Failure) -> dict[str, Any]:
-    inner = failure.frames[-1] if failure.frames else None
-    place = None if inner is None else f"{inner.file}:{inner.line}"
-    return {**_part(failure, "process", "rank", "type", "text"), "place": place}
+    places = [f"{frame.file}:{frame.line}" for frame in failure.frames]
+    return {**_part(failure, "process", "rank", "type", "text"), "place": places[-1] if places else None}

@@ -155,7 +155,7 @@ def _found(lines: Sequence[str], after: Sequence[str], at: int, least: int) -> O
 def _joined(places: Sequence[Place], spans: Sequence[_Span], lines: Sequence[str]) -> list[Hunk]:
     """Hunks with the lines around, those that touch one another as one."""
     rows: list[Line] = []  # of the whole file
-    shown: list[tuple[int, int]] = []  # first and last row of what is shown
+    shown: set[int] = set()  # those of them that are
     at, shift = 1, 0
     behind = len(lines) + 1
     for span in (*spans, None):
@@ -166,19 +166,17 @@ def _joined(places: Sequence[Place], spans: Sequence[_Span], lines: Sequence[str
         if span:
             first = len(rows)
             rows += _sides(span)
-            shown.append((first - _AROUND, len(rows) - 1 + _AROUND))
+            shown.update(range(first - _AROUND, len(rows) + _AROUND))
             at, shift = span.new[1], span.old[1] - span.new[1]
     row_of = {row.old: number for number, row in enumerate(rows)}
     found = (row_of.get(place.line) for place in places if not place.change)
-    shown += [(row - _AROUND, row + _AROUND) for row in found if row is not None]
+    for row in found:
+        shown.update(range(row - _AROUND, row + _AROUND + 1) if row is not None else ())
     hunks: list[Hunk] = []
-    last = -1
-    for begin, end in sorted(shown):
-        if not hunks or begin > last + 1:
+    for number in (number for number in range(len(rows)) if number in shown):
+        if not hunks or number - 1 not in shown:
             hunks.append(Hunk([], []))
-            last = max(begin, 0) - 1
-        hunks[-1].lines.extend(rows[last + 1 : end + 1])
-        last = max(last, end)
+        hunks[-1].lines.append(rows[number])
     waiting = list(places)
     for hunk in hunks:
         limit = max((row.old for row in hunk.lines if row.old is not None), default=0)
