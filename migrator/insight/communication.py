@@ -20,8 +20,7 @@ def waits_and_calls(run: Run) -> Iterator[Row]:
     yield from _meetings(run)
     yield from _balance(run)
     for fact in facts(run):
-        call: Collective = fact["call"]
-        amount = Sum(fact["calls"], fact["bytes"])
+        call, amount = fact["call"], Sum(fact["calls"], fact["bytes"])
         tally = Tally(call.place or NOWHERE, amount, fact["per_step"], fact["ranks"])
         words = {"size": call.size, "often": tally.often, "bytes": size(fact["bytes"] / fact["calls"])}
         yield tally.row(_KIND, "info", _named(call), "calls", {**words, "collective": _named(call)})
