@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, Optional, TypeVar
 
-from migrator.api_support import env_vars, npu_names, sentences, support, tables, torch_names, verdicts
+from migrator.api_support import env_vars, npu_names, support, tables, torch_names, verdicts
 from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.versions import TorchVersion, known
 
@@ -335,11 +335,11 @@ def at_version(answer: Answer, version: TorchVersion) -> dict[str, Any]:
     kind, exists = row.kind if row else "", own is not None or bool(answer.stands_for and not answer.own)
     sentence, release = "", f"torch_npu {version.torch_npu}"
     if answer.verdicts:
-        sentence = sentences.sentence(name, version)
+        sentence = verdicts.sentence(name, version)
     elif answer.kind == "environment":
-        sentence = sentences.of_variable(answer.environment)
+        sentence = verdicts.of_variable(answer.environment)
     elif answer.kind == "operator":
-        sentence = sentences.of_operator(kind, version)
+        sentence = verdicts.of_operator(kind, version)
     elif answer.kind in ("own", "npu"):
         sentence = f"Works: {release} has it." if exists else f"Not in {release}."
     return {
@@ -348,7 +348,7 @@ def at_version(answer: Answer, version: TorchVersion) -> dict[str, Any]:
         "basis": verdicts.basis(name, version),
         "certain": evidence is None or evidence.certain,
         **{key: getattr(evidence, key, ()) for key in ("lacking", "sometimes", "backward")},
-        "product_lines": tuple(sentences.by_product_line(name, version)) if listed else (),
+        "product_lines": tuple(verdicts.by_product_line(name, version)) if listed else (),
         "absence": torch_names.of_version(version.text).absence(name),
         "is_cuda": bool(answer.forms),
         "npu_name": form.npu if form else listed.npu if listed else "",

@@ -8,8 +8,17 @@ import pytest
 
 from migrator.api_support import support, tables, verdicts, versions
 from migrator.api_support.env_vars import of_npu
-from migrator.api_support.sentences import by_product_line, sentence
-from migrator.api_support.verdicts import basis, compose, executed, is_module, judge, of_area, tensor_methods
+from migrator.api_support.verdicts import (
+    basis,
+    by_product_line,
+    compose,
+    executed,
+    is_module,
+    judge,
+    of_area,
+    sentence,
+    tensor_methods,
+)
 from migrator.api_support.versions import known, resolve
 from tests.api_support.wheel_files import torch_wheel
 from tools.releases.archive import Archive

@@ -8,10 +8,9 @@ from dataclasses import field
 from functools import cache, partial
 from typing import Literal, NamedTuple
 
-from migrator.api_support.sentences import of_verdict
 from migrator.api_support.support import limit_words
 from migrator.api_support.verdict_type import DTYPES, WIDE_DTYPES, Verdict
-from migrator.api_support.verdicts import judge, resolve, tensor_methods
+from migrator.api_support.verdicts import judge, of_verdict, resolve, tensor_methods
 from migrator.api_support.versions import TorchVersion
 from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS
