@@ -1,4 +1,4 @@
-"""The insight reports of a run: two CSV tables, all of it as JSON, and the first rows on the terminal."""
+"""The insight reports of a run: tables, JSON, the terminal; and what it comes to on a product line."""
 
 from __future__ import annotations
 

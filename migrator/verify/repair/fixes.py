@@ -1,4 +1,4 @@
-"""The fixes of runtime rules: each is a function that proposes changes for what a run showed."""
+"""Runtime rules (``rules/runtime``, docs/repair.md), and their fixes: changes for what a run showed."""
 
 from __future__ import annotations
 
@@ -375,6 +375,8 @@ FIXES: dict[str, tuple[Fix, tuple[str, ...]]] = {
     "all-ranks": (_all_ranks, ()),
 }
 
+
+# -- the rules -------------------------------------------------------------------------
 
 _EXAMPLE = frozenset({"before", "after", "unchanged", "at", "failure", "text", "values", "use", "more"})
 
