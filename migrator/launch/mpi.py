@@ -10,7 +10,7 @@ RANK_SIZE, DEVICE_ID and starts ``python``, ``python3`` and ``pytest``, and any 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
@@ -58,8 +58,9 @@ class Plan(NamedTuple):
 
 @dataclass
 class MpiLine:
-    """What the options said."""
+    """What the options said; ``read_text`` gives the text of a host file."""
 
+    read_text: Callable[[str], str]
     ranks: int | None = None
     ranks_of_shell: str = ""  # $N, which only the shell knows
     hosts: list[tuple[str, int]] = field(default_factory=list)
@@ -144,7 +145,7 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
     if not words or not is_launcher(words[0]):
         said = N_("word 1: {first!r} is not one of {launchers}")
         raise MpiLineError(said, first=words[0] if words else "", launchers=", ".join(LAUNCHERS))
-    line = MpiLine()
+    line = MpiLine(read_text)
     at = 1
     while at < len(words) and words[at].startswith("-"):
         name, sign, inline = words[at].partition("=")
@@ -156,7 +157,7 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
         values = [inline] if inside else list(words[at + 1 : at + 1 + count])
         if len(values) < count:
             raise MpiLineError("word {at}: {name} lacks its value", at=at + 1, name=name)
-        _take(line, option, name, values, at + 1, read_text)
+        _take(line, name, values, at + 1)
         at += 1 if inside else 1 + count
     if at == len(words):
         raise MpiLineError("no program follows the options")
@@ -166,14 +167,8 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
     return line
 
 
-def _take(
-    line: MpiLine,
-    option: Mapping[str, Any],
-    name: str,
-    values: list[str],
-    place: int,
-    read_text: Callable[[str], str],
-) -> None:
+def _take(line: MpiLine, name: str, values: list[str], place: int) -> None:
+    option = _options()[name]
     means = option.get("means")
     if means == "ranks" and _ONE_SIGN.match(values[0]):
         line.ranks_of_shell = values[0]
@@ -189,7 +184,7 @@ def _take(
     elif means == "hostfile" and _OF_SHELL.search(values[0]):
         raise MpiLineError(f"word {place}: {name} {values[0]}: only the shell knows this file: name it")
     elif means == "hostfile":
-        line.hosts = parse_hostfile(read_text(values[0]), values[0])
+        line.hosts = parse_hostfile(line.read_text(values[0]), values[0])
     elif means == "variable":
         for part in values[0].split(","):
             variable, sign, value = part.partition("=")
@@ -309,7 +304,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
             line.note("left out: {name} ({value})", name=name, value=known.advice.rstrip("."))
             continue
         given = None if value is None or any(char in shell.signs for char in value) else value
-        if known is not None and given is not None and known.values and not carries_over(known, given):
+        if known and given is not None and known.values and not carries_over(known, given):
             said = N_("{npu} does not take {given}: {value}")
             why = _(said, npu=known.npu, given=given, value=known.advice.rstrip("."))
             line.note("left out: {name} ({why})", name=name, why=why)
