@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, Optional
+from typing import Optional
 
 from tree_sitter import Node
 
 from migrator.api_support import tables
 from migrator.files.document import YACS_KEY
-from migrator.other_files.index import FILLED, Program, Setting, Span
+from migrator.other_files.index import FILLED, Kind, Program, Setting, Span
 
 _VERBATIM = ("word", "number", "variable_name", "string_content", "regex", "test_operator")
 # A character with the backslash that makes it plain: nowhere, between double quotes, in a bare word.
@@ -300,12 +300,7 @@ def settings(program: Program, words: Sequence[ShellWord]) -> Iterator[tuple[Set
 
 
 def _valued(
-    kind: Literal["variable", "option", "argument", "key"],
-    name: str,
-    word: ShellWord,
-    start: int,
-    holder: ShellWord,
-    span: Optional[Span] = None,
+    kind: Kind, name: str, word: ShellWord, start: int, holder: ShellWord, span: Optional[Span] = None
 ) -> tuple[Setting, Optional[Flow]]:
     """A setting whose value stands in a word, from a character on."""
     text = holder.text[start:]

@@ -15,6 +15,7 @@ from typing import Callable, Literal, NamedTuple, Optional
 from migrator.files.source import Lines
 
 Span = tuple[int, int]
+Kind = Literal["variable", "option", "argument", "case", "key"]
 FILLED = "\ue000"  # stands in a program's name for what a shell fills in
 
 
@@ -42,7 +43,7 @@ class Setting(NamedTuple):
     ``exported``: the programs that a script starts get the variable.
     """
 
-    kind: Literal["variable", "option", "argument", "case", "key"]
+    kind: Kind
     name: str
     name_span: Span
     value: Optional[str] = None
