@@ -93,8 +93,6 @@ def _seen(findings: Findings) -> str:
 
 
 def _content(findings: Findings) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from migrator import __version__
 
     python = findings.python
@@ -107,5 +105,5 @@ def _content(findings: Findings) -> dict[str, Any]:
         "driver": findings.driver.version,
         "npus": list(findings.npus),
         "emulated": findings.emulated,
-        "faults": [asdict(fault) for fault in findings.faults],
+        "faults": [fault._asdict() for fault in findings.faults],
     }

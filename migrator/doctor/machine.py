@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from migrator.api_support.companions import family
 
@@ -17,8 +18,7 @@ _TOOLKITS = ("ascend-toolkit", "cann")
 DRIVER = "/usr/local/Ascend/driver"
 
 
-@dataclass(frozen=True)
-class User:
+class User(NamedTuple):
     """Who runs the programs: the name, and the numbers of the user and of the groups of this process."""
 
     name: str
@@ -26,8 +26,7 @@ class User:
     groups: frozenset[int]
 
 
-@dataclass(frozen=True)
-class Installed:
+class Installed(NamedTuple):
     """A version, its family (V100R001C19) and the families that it calls compatible; empty if not known."""
 
     version: str = ""

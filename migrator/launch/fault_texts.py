@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from migrator.data_folders import reports_yaml
 from migrator.language import _
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """One fault: its name, its severity (error or warning), what is wrong and what to do.
 
     In a text of the file ``{…}`` stands for values.

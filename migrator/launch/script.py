@@ -14,25 +14,20 @@ from migrator.launch.target import Launch, Start, filled
 
 NAME = "run_distributed_npu.sh"
 _OF_MINDSPORE = "run_mindspore_npu.sh"
-_FAULTS = {
-    "@SET_ENV_MISSING@": "set-env-missing",
-    "@HCCL_MISSING@": "hccl-missing",
-    "@NO_DEVICE@": "no-device",
-    "@DEVICE_PERMISSION@": "device-permission",
-}
+_FAULTS = ("set-env-missing", "hccl-missing", "no-device", "device-permission")
 _DEVICE = {"file": "/dev/davinci_manager", "group": "HwHiAiUser"}
 
 
 def run_script(start: Start) -> Launch:
     """The script that starts it, for the project's folder."""
-    texts = fault_texts()
+    faults = {f"@{name.upper().replace('-', '_')}@": fault_texts()[name] for name in _FAULTS}
     values = {
         "@ENTRY@": shlex.quote(start.entry),
         "@MODULE@": shlex.quote(start.module),
         "@MODULE_ROOT@": shlex.quote(start.module_root),
         "@WAYS@": _ways(start),
         "@VARIABLES@": _variables(start),
-        **{mark: shlex.quote(texts[name].line(**_DEVICE)) for mark, name in _FAULTS.items()},
+        **{mark: shlex.quote(fault.line(**_DEVICE)) for mark, fault in faults.items()},
     }
     return Launch({NAME: filled(NAME, values)})
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from migrator.api_support.versions import TorchVersion, in_range
 from migrator.data_folders import data_folder, reports_yaml
@@ -37,8 +38,7 @@ class Start:
         return self.ways.get(self.entry)
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """What starts it: ``files`` by their paths below the folder that they are for, and lines for a person."""
 
     files: Mapping[str, str]

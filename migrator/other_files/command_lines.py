@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from tree_sitter import Node
 
@@ -144,8 +144,7 @@ def _take(word: ShellWord, data: bytes, start: int, end: int, pattern: re.Patter
     word.text += "".join(taken)
 
 
-@dataclass(frozen=True)
-class Launcher:
+class Launcher(NamedTuple):
     """A command that starts another one: a ``script`` of Python or a shell, or any ``command``.
 
     ``positionals`` are words that it takes before that. Of its options, ``flags`` take no value, ``values``

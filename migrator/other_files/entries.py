@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 from migrator.files.source import Lines
 from migrator.other_files import shell
@@ -32,8 +31,7 @@ _SCRIPTS = frozenset(
 _COMMANDS = ("entrypoint", "command", "cmd", "args")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A key with its value, or an item of a list; ``path`` are the keys and numbers that lead to it.
 
     ``span`` is the place of the key, of an item without one that of its value. ``value`` is None for what is

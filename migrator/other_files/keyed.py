@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from migrator.files.source import Lines
@@ -269,7 +268,7 @@ def read_ini(lines: Lines) -> Content:
     for whole, end in wholes.items():
         begin = (entries[whole].value_span or entries[whole + 1].span)[0]
         value = lines.data[begin:end].decode("utf-8")
-        entries[whole] = replace(entries[whole], value=value, value_span=(begin, end))
+        entries[whole] = entries[whole]._replace(value=value, value_span=(begin, end))
     return content_of(entries, lines, comments)
 
 
