@@ -26,8 +26,7 @@ def doctor(given: Given) -> None:
     Exit status: 0 no error (there may be warnings); 1 errors; 2 usage error.
     """
     from migrator.doctor.checks import examine
-    from migrator.doctor.machine import this_machine
-    from migrator.doctor.packages import python_at, running_python
+    from migrator.doctor.machine import python_at, running_python, this_machine
 
     if not hasattr(os, "getuid"):
         stop("doctor looks at machines with Linux")

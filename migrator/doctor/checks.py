@@ -1,4 +1,4 @@
-"""All checks of a machine: its environment, device files, network, rank table and limits."""
+"""All checks of a machine: environment, device files, packages, network, rank table and limits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from migrator.api_support import env_vars
+from migrator.api_support.companions import cann_order, names, of_torch, of_torch_npu, release_for
 from migrator.data_folders import reports_yaml
-from migrator.doctor.machine import DRIVER, Installed, Machine
-from migrator.doctor.packages import Python, package_faults, release_faults
+from migrator.doctor.machine import DRIVER, Installed, Machine, Python
 from migrator.language import N_, _
 from migrator.launch.fault_texts import Fault, fault
 from migrator.launch.rank_table import RankTableError, Server, parse, parse_hccn, problems, read
@@ -52,7 +52,7 @@ def examine(machine: Machine, python: Python | None) -> Findings:
     cann, driver, emulated = machine.cann(), machine.driver(), machine.emulated is not None
     found = [*_environment(machine), *(() if emulated else _devices(machine))]
     if python is not None:
-        found += [*package_faults(python, cann), *release_faults(python, cann, driver)]
+        found += [*_package_faults(python, cann), *_release_faults(python, cann, driver)]
     found += [*_variables(machine), *(() if emulated else _hccn(machine))]
     found += [*_rank_table(machine), *_limits(machine)]
     found.sort(key=lambda one: one.severity)  # error before warning; the order of the checks stays
@@ -87,6 +87,72 @@ def _devices(machine: Machine) -> Iterator[Fault]:
     below = (f"{DRIVER}/lib64{folder}" for folder in ("", "/driver", "/common"))
     if not machine.has_library("libascend_hal.so", *below):
         yield fault("driver-missing")
+
+
+def _package_faults(python: Python, cann: Installed) -> Iterator[Fault]:
+    """Packages that are missing, or made for another torch or Python; what to install suits ``cann``."""
+    torch, torch_npu = python.packages.get("torch"), python.packages.get("torch_npu")
+    if torch is None or torch_npu is None:
+        missing = "torch" if torch is None else "torch_npu"
+        release = release_for(torch.version, cann.version) if torch else ""
+        what = f"torch_npu=={release}" if release else _("torch_npu, with the torch that it is for")
+        yield fault("torch-missing", package=missing, python=python.name, command=f"pip install {what}")
+    if torch is None:
+        return
+    base = _base(torch.version)
+    if torch_npu is not None:
+        fits = of_torch_npu(torch_npu.version)
+        wanted = torch_npu.torch or (fits.torch if fits else _base(torch_npu.version))
+        if wanted != base:
+            command, better = f"pip install torch=={wanted}", release_for(base, cann.version)
+            if better:
+                command += _(", or torch_npu=={better} for torch {base}", better=better, base=base)
+            values = {"torch_npu": torch_npu.version, "wanted": wanted, "torch": base, "command": command}
+            yield fault("torch-pair", **values)
+        if "+cu" in torch.version:
+            yield fault("torch-for-cuda", torch=torch.version, base=base)
+        minor = ".".join(python.version.split(".")[:2])
+        if fits is not None and fits.torch == base and fits.python and minor not in fits.python:
+            values = {"python": python.version, "torch": base, "wanted": ", ".join(fits.python)}
+            yield fault("python-pair", best=fits.python[-1], **values)
+    known = of_torch(base)
+    for name in ("torchvision", "torchaudio"):
+        package = python.packages.get(name)
+        if package is not None and package.torch and package.torch != base:  # compiled for another torch
+            fitting = getattr(known[0], name) if known else ""
+            command = f"pip install {name}=={fitting}"
+            if not fitting:
+                command = _("install the {name} for torch {torch}", name=name, torch=base)
+            values = {"package": name, "version": package.version, "wanted": package.torch, "torch": base}
+            yield fault("companion-pair", command=command, **values)
+    apex = python.packages.get("apex")
+    if apex is not None and "+ascend" not in apex.version and not apex.for_npu:
+        yield fault("apex-for-cuda", version=apex.version)
+
+
+def _release_faults(python: Python, cann: Installed, driver: Installed) -> Iterator[Fault]:
+    """CANN for another torch_npu, and a driver for another CANN, by ``releases.csv`` and their metadata."""
+    torch_npu = python.packages.get("torch_npu")
+    release = of_torch_npu(torch_npu.version) if torch_npu else None
+    if release is not None and release.cann and cann.version:
+        have, wanted = cann_order(cann.version), cann_order(release.cann)
+        if have is not None and wanted is not None and have != wanted:
+            others = " or ".join(
+                one.torch_npu for one in of_torch(release.torch) if cann_order(one.cann) == have
+            )
+            other = _("or torch_npu {others}", others=others) if others else ""
+            other = other or _("or a torch_npu for the CANN that is there")
+            values = {"cann": cann.version, "torch_npu": release.torch_npu, "wanted": release.cann}
+            yield fault("cann-older" if have < wanted else "cann-newer", or_release=other, **values)
+    if cann.family and driver.family and cann.family != driver.family and cann.compatible:
+        if not names(cann.compatible, driver.family) and not names(driver.compatible, cann.family):
+            values = {"driver": driver.version, "family": driver.family, "cann": cann.version}
+            yield fault("driver-pair", wanted=", ".join(cann.compatible), **values)
+
+
+def _base(version: str) -> str:
+    match = re.match(r"\d+\.\d+\.\d+", version)
+    return match[0] if match else version
 
 
 def _variables(machine: Machine) -> Iterator[Fault]:

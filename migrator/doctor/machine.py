@@ -1,21 +1,29 @@
-"""The machine that is looked at: its files below a root, its variables, its user, its CANN and driver."""
+"""The machine that is looked at: its files below a root, variables, user, CANN, driver, a Python's packages.
+
+Packages are read from their metadata, never imported.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 from migrator.api_support.companions import family
+from migrator.language import _
 
 # Where CANN is installed by default, as root and as another user; the second is the name from CANN 8.5 on.
 _ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
 _TOOLKITS = ("ascend-toolkit", "cann")
 DRIVER = "/usr/local/Ascend/driver"
+_PACKAGES = ("torch", "torch_npu", "torchvision", "torchaudio", "apex")
+_FILES = ("RECORD", "installed-files.txt", "SOURCES.txt")  # which have the names of a package's files
 
 
 class User(NamedTuple):
@@ -165,3 +173,67 @@ def text_of(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed package; ``torch`` is the torch that its metadata requires, empty where it names none."""
+
+    version: str
+    torch: str = ""
+    for_npu: bool = False  # of apex: it has Ascend's optimizers
+
+
+@dataclass(frozen=True)
+class Python:
+    """A Python and its packages, by their names as above; ``name`` is what the user calls it."""
+
+    name: str
+    version: str
+    packages: dict[str, Package] = field(default_factory=dict)
+
+
+def running_python() -> Python:
+    """The one that runs this program."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Python(sys.executable, version, _packages(sys.path))
+
+
+def python_at(path: Path) -> Python:
+    """The one of an environment: its folder, or the ``python`` in its ``bin``.
+
+    Raises ValueError where there is no site-packages folder.
+    """
+    prefix = path.parent.parent if path.name.startswith("python") and not path.is_dir() else path
+    patterns = ("lib/python3*/site-packages", "lib/python3*/dist-packages")
+    folders = [found for pattern in patterns for found in sorted(prefix.glob(pattern))]
+    if not folders:
+        raise ValueError(
+            _("{path} is no Python environment: it has no lib/python3.*/site-packages", path=path)
+        )
+    given = re.search(r"^version\s*=\s*(\S+)", text_of(prefix / "pyvenv.cfg"), re.MULTILINE)
+    minors = re.findall(r"python(3\.\d+)", f"{path.resolve().name} {folders[0]}")
+    for folder in [*folders]:  # .pth files add more; their lines of code are left alone
+        texts = (text_of(file) for file in sorted(folder.glob("*.pth")))
+        lines = (line.strip() for text in texts for line in text.splitlines())
+        code = ("#", "import ", "import\t")
+        folders += [folder / line for line in lines if line and not line.startswith(code)]
+    version = given[1] if given else minors[0] if minors else ""
+    return Python(str(path), version, _packages([str(folder) for folder in folders]))
+
+
+def _packages(folders: list[str]) -> dict[str, Package]:
+    found: dict[str, Package] = {}
+    for name in _PACKAGES:
+        # As the metadata may call it: torch_npu or torch-npu.
+        distribution = next(iter(metadata.distributions(name=name, path=folders)), None)
+        # Its files may be half removed: then "Version" is not there, or empty.
+        has_version = distribution is not None and "Version" in distribution.metadata
+        if distribution is None or not has_version or not distribution.metadata["Version"]:
+            continue
+        required = " ".join(distribution.requires or ())
+        torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
+        files = (distribution.read_text(each) or "" for each in _FILES)
+        for_npu = name == "apex" and any("npu_fused" in text for text in files)
+        found[name] = Package(distribution.version, torch[1] if torch else "", for_npu)
+    return found

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.doctor.machine import Machine, User
-from migrator.doctor.packages import Package, Python
+from migrator.doctor.machine import Machine, Package, Python, User
 
 CANN = "/usr/local/Ascend/ascend-toolkit"
 HERE = "10.0.0.1"

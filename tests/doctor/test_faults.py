@@ -9,8 +9,7 @@ import pytest
 
 from migrator.data_folders import reports_yaml
 from migrator.doctor.checks import examine
-from migrator.doctor.machine import User
-from migrator.doctor.packages import Package
+from migrator.doctor.machine import Package, User
 from migrator.launch.fault_texts import Fault, fault_texts
 from migrator.launch.rank_table import Host, build, dump
 from tests.doctor.conftest import CANN, INSTALL_INFO, LIMITS, VERSION_INFO, with_packages

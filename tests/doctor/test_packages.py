@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.doctor.packages import Package, python_at, running_python
+from migrator.doctor.machine import Package, python_at, running_python
 
 
 @pytest.fixture
