@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a hook does without
     from migrator.other_files.index import Span, TextIndex
     from migrator.project.programs import Vocabularies
 
+_STARTING = frozenset({"fit", "train", "run", "Fire", "main"})  # methods that run a program
 _NOWHERE = ast.Pass()  # the node of a match in a text that has none
 
 
@@ -74,24 +75,17 @@ class FileContext:
         if is_notebook(self.name):
             return True
         index = self.index
-        own = {node.name for node in index.functions}
+        running = {node.name for node in index.functions} | {"print"}
         for node in index.tree.body:
-            if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
+            value = node.value if isinstance(node, ast.Expr) else None
+            called = value.func if isinstance(value, ast.Call) else None
+            if (
+                isinstance(node, (ast.For, ast.While, ast.With))
+                or (isinstance(node, ast.If) and "__name__" in index.segment(node.test))
+                or (isinstance(called, ast.Name) and called.id in running)
+                or (isinstance(called, ast.Attribute) and called.attr in _STARTING)
+            ):
                 return True
-            if isinstance(node, (ast.For, ast.While, ast.With)):
-                return True
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                called = node.value.func
-                if isinstance(called, ast.Name) and (called.id in own or called.id == "print"):
-                    return True
-                if isinstance(called, ast.Attribute) and called.attr in (
-                    "fit",
-                    "train",
-                    "run",
-                    "Fire",
-                    "main",
-                ):
-                    return True
         return False
 
 

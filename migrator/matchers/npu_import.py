@@ -50,8 +50,7 @@ def torch_npu_imports(
     torch = [node for node in runtime if names_package(node, "torch")]
     top = next((node for node in torch if _at_top(index, node)), None)
     if top is not None:
-        early = _import_before(index, top, needing)
-        if early:
+        if early := _import_before(index, top, needing):
             return [(early, insert_import(index, early, statement))]
         return [(top, _beside(index, top, above, statement))]
 

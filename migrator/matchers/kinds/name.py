@@ -44,6 +44,7 @@ class NameOptions(Options):
 
 
 NameRule = Rule[NameOptions]
+Chain = tuple[ast.expr, str, list[ast.Attribute]]  # a root, what it stands for, what is behind it
 # Libraries that have a module named cuda, too.
 _WITH_CUDA = frozenset({"cupy", "chainer", "numba", "pycuda", "mxnet", "paddle", "jax", "dpctl", "mlx"})
 
@@ -98,7 +99,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
             return
     if not target:
         yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
-    elif target != name and (edits := _renaming(context, rules, root, base, written[:used], name, target)):
+    elif target != name and (edits := _renaming(context, rules, (root, base, written[:used]), name, target)):
         # The new name may take other arguments than this use has, or those that call it later.
         call, options = index.call_of(ref), rule.options
         others = options.without_arguments and call is not None and (call.args or call.keywords)
@@ -228,31 +229,20 @@ def _belonging(
 
 
 def _renaming(
-    context: FileContext,
-    rules: list[NameRule],
-    root: ast.expr,
-    base: str,
-    written: list[ast.Attribute],
-    name: str,
-    target: str,
+    context: FileContext, rules: list[NameRule], chain: Chain, name: str, target: str
 ) -> list[Edit]:
     """The smallest edits that turn a written chain into the target's name."""
-    index = context.index
-    old, new = name.split("."), target.split(".")
-    hidden = len(base.split("."))
+    index, (root, base, written) = context.index, chain
+    old, new, hidden = name.split("."), target.split("."), base.count(".") + 1
     # The hidden part may stay, or an import edit or an alias takes it along.
-    kept = old[:hidden] == new[:hidden] or _moved_by_import(context, rules, base)
-    if len(old) == len(new) and kept:
-        edits = []
-        for node, before, after in zip(written, old[hidden:], new[hidden:]):
-            if before != after:
-                end = index.end(node)
-                edits.append(Edit(end - len(before.encode()), end, intern(after)))
-        return edits
-    last = written[-1]
+    if len(old) == len(new) and (old[:hidden] == new[:hidden] or _moved_by_import(context, rules, base)):
+        parts = zip(written, old[hidden:], new[hidden:])
+        ends = [(index.end(node), before, after) for node, before, after in parts if before != after]
+        return [Edit(end - len(before.encode()), end, intern(after)) for end, before, after in ends]
+    end = index.end(written[-1])
     if hidden == 1 and old[0] == new[0] and isinstance(root, ast.Name):
-        return [Edit(index.end(root), index.end(last), intern("." + ".".join(new[1:])))]
-    return [Edit(index.start(root), index.end(last), intern(import_form(target)))]
+        return [Edit(index.end(root), end, intern("." + ".".join(new[1:])))]
+    return [Edit(index.start(root), end, intern(import_form(target)))]
 
 
 def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> bool:
@@ -265,9 +255,8 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
     moved: dict[str, str] = {}
     reasons: list[tuple[NameRule, str]] = []
     for alias, name in zip(node.names, imported(node)):
-        if isinstance(node, ast.Import) and not alias.asname:
-            continue  # binds the top package; the uses carry the whole name
-        rule = rule_of(rules, name)
+        # A plain import binds the top package: the uses carry the whole name.
+        rule = None if isinstance(node, ast.Import) and not alias.asname else rule_of(rules, name)
         if rule is None or name == "torch":
             continue
         if rule.options.unless_asked and is_guarded(context.index, node, [name.rpartition(".")[2]]):

@@ -62,7 +62,10 @@ class SettingOptions(Options):
     unless_adapted: bool = False
 
 
-def find(context: TextContext, rules: list[Rule[SettingOptions]]) -> Iterator[Match]:
+SettingRule = Rule[SettingOptions]
+
+
+def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
     """The values that a rule has another one for, or something to say of."""
     for setting in context.index.content.settings:
         of_table = known_option(context.index, setting) is not None
@@ -82,8 +85,9 @@ def find(context: TextContext, rules: list[Rule[SettingOptions]]) -> Iterator[Ma
             becomes = next((do for each, do in options.of_own.items() if name_fits([each], name)), "")
             flag = bool(becomes) and _is_own_flag(context, setting)
             if not flag or becomes != "left":
-                safety = "safe" if own is not None and own.certain else ""
-                yield _found(context, rule, setting, name, new, safety, flag)
+                about = _said(context, rule, setting, name, new, flag)
+                about["safety"] = "safe" if own is not None and own.certain else ""
+                yield found_in_text(context, rule, setting.value_span or setting.name_span, **about)
             break
 
 
@@ -98,9 +102,8 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
     holds = not options.holding or any(one in value for one in options.holding)
     if setting.value in options.unless or not holds:
         return False
-    if (options.unless_adapted and LIGHTNING in project.added) or (
-        options.only_ci and not is_of_ci(index.name)
-    ):
+    adapted = options.unless_adapted and LIGHTNING in project.added
+    if adapted or (options.only_ci and not is_of_ci(index.name)):
         return False
     program = index.content.program_of(setting)
     if options.programs and (program is None or program.name not in options.programs):
@@ -117,19 +120,13 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
     return not (_DEFAULTS.match(setting.name) or (programs and programs.is_choice(setting.name, value)))
 
 
-def _found(
-    context: TextContext,
-    rule: Rule[SettingOptions],
-    setting: Setting,
-    name: str,
-    new: Optional[str],
-    safety: str,
-    removed: bool,
-) -> Match:
-    """A setting whose value stays (None), or is to be another one, or that is ``removed`` as a whole."""
+def _said(
+    context: TextContext, rule: SettingRule, setting: Setting, name: str, new: Optional[str], removed: bool
+) -> Said:
+    """What is said of a setting whose value stays (None), is to be another one, or that is ``removed``."""
     span, value = setting.value_span, setting.value or setting.begins
     fixed = span if new is not None and rule.fix != "none" else None
-    about: Said = {"message": rule.message, "advice": "", "safety": safety, "api": value if new else name}
+    about: Said = {"message": rule.message, "advice": "", "api": value if new else name}
     if new is not None:
         changed = _("{name}: {value} is {new} on NPUs", name=name, value=value, new=new)
         about["message"] = rule.message or changed
@@ -137,7 +134,7 @@ def _found(
     about["edits"] = [Edit(*fixed, new)] if fixed and new else []
     if removed:
         about["edits"] = _without(context.index, setting)
-    return found_in_text(context, rule, span or setting.name_span, **about)
+    return about
 
 
 def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
