@@ -15,7 +15,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.patterns import repository
 from migrator.files.source import read_settings
 from migrator.language import N_, _
-from migrator.lint.options import KEYS, ConfigError, Options, checked, unknown_key, with_values
+from migrator.lint.options import ConfigError, Options, checked_table, with_values
 
 _PLACES = {"rules", "baseline", "cache-dir"}
 _OWN = (".npumigrate.toml", "npumigrate.toml")
@@ -156,7 +156,7 @@ def read_file(file: Path) -> dict[str, Any]:
         raise ConfigError(
             "{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top", where=where
         )
-    return _checked_table(data, where, file.absolute().parent)
+    return checked_table(data, where, file.absolute().parent)
 
 
 def inline_values(texts: Sequence[str]) -> dict[str, Any]:
@@ -164,18 +164,9 @@ def inline_values(texts: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for text in texts:
         where = _("--config {text!r}", text=text)
-        values.update(_checked_table(_parsed(text, where), where, Path.cwd()))
+        values.update(checked_table(_parsed(text, where), where, Path.cwd()))
         if "extend" in values:
             raise ConfigError("{where}: extend is for configuration files", where=where)
-    return values
-
-
-def _checked_table(data: Mapping[str, Any], where: str, root: Path) -> dict[str, Any]:
-    values = {}
-    for key, value in data.items():
-        if key not in KEYS:
-            raise unknown_key(key, KEYS, where)
-        values[key] = checked(key, value, where, root)
     return values
 
 

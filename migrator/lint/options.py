@@ -99,17 +99,6 @@ class Options(NamedTuple):
     overrides: tuple[Override, ...] = ()
 
 
-def unknown_key(key: str, known: Mapping[str, Option], where: str) -> ConfigError:
-    """The error for a key that does not exist, with the one that may be meant."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(key, known, n=1)
-    hint = _("; known are {known}", known=", ".join(known))
-    if near:
-        hint = _("; did you mean {near!r}?", near=near[0])
-    return ConfigError("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint)
-
-
 def checked(key: str, value: Any, where: str, root: Path) -> Any:
     """The value of a key as ``Options`` holds it. Raises ConfigError."""
     kind, choices = KEYS[key].kind, KEYS[key].choices
@@ -175,17 +164,29 @@ def _place(key: str, where: str) -> str:
     return where if where == f"--{key}" else f"{where}: {key}"
 
 
+def checked_table(
+    values: Mapping[str, Any], where: str, root: Path, known: Mapping[str, Option] = KEYS
+) -> dict[str, Any]:
+    """The values of some keys as ``Options`` holds them. Raises ConfigError, also for keys not ``known``."""
+    found = {}
+    for key, value in values.items():
+        if key not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key, known, n=1)
+            hint = _("; known are {known}", known=", ".join(known))
+            hint = _("; did you mean {near!r}?", near=near[0]) if near else hint
+            raise ConfigError("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint)
+        found[key] = checked(key, value, where, root)
+    return found
+
+
 def _override(item: dict[str, Any], where: str, root: Path) -> Override:
     paths = item.get("paths")
     _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", _("a list of globs"), where)
     allowed = {key: spec for key, spec in KEYS.items() if "paths" in spec.set_by}
-    values = {}
-    for key, value in item.items():
-        if key == "paths":
-            continue
-        if key not in allowed:
-            raise unknown_key(key, allowed, f"{where}: overrides")
-        values[key] = checked(key, value, where, root)
+    rest = {key: value for key, value in item.items() if key != "paths"}
+    values = checked_table(rest, f"{where}: overrides", root, allowed)
     return Override(_usable(paths or (), root, "overrides.paths", where), values, root)
 
 

@@ -67,7 +67,9 @@ def print_outcome(outcome: Outcome, incomplete: bool) -> None:
         stream = io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n")
         write(report, stream)
         stream.flush()
-        _write_file(line.output_file, file.getvalue())
+        from migrator.files.replacing import replace_file  # most runs write to the standard output
+
+        replace_file(Path(line.output_file), file.getvalue())
     elif line.paths == ("-",) and (options.fix or options.fix_only):
         write(report, sys.stderr)  # the standard output is the fixed text's
     else:
@@ -100,19 +102,15 @@ def _print_diff(outcome: Outcome) -> None:
     line = outcome.line
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
     if line.output_file:
-        _write_file(line.output_file, text)
+        from migrator.files.replacing import replace_file
+
+        replace_file(Path(line.output_file), text)
     else:
         print_bytes(colors.diff_for_terminal(text, line.color))
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
         would = ngettext("Would fix {n} finding.", "Would fix {n} findings.", count)
         print(would if count else _("No fixes to make."), file=sys.stderr)
-
-
-def _write_file(name: str, data: bytes) -> None:
-    from migrator.files.replacing import replace_file  # most runs write to the standard output
-
-    replace_file(Path(name), data)
 
 
 def print_bytes(data: bytes) -> None:

@@ -223,7 +223,12 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
     data = b""
     if line.paths == ("-",):
         data = sys.stdin.buffer.read()
-        files = _stdin(line, configuration, data)
+        name = line.stdin_filename or "-"
+        place = Path(os.path.abspath(name))
+        own = configuration.options_for(place.parent)
+        left_out = line.stdin_filename and own.force_exclude and excluded(place, own)
+        target = Target(name, place, for_file(own, place, configuration.command_line), data)
+        files = [] if left_out else [target]
     else:
         files = list(targets(line.paths, configuration, troubles.append, lambda *file: native.append(file)))
     if line.show_files or line.show_settings:
@@ -308,15 +313,6 @@ def _check_combinations(line: CommandLine, options: Options) -> None:
         raise ConfigError("{chosen} and {chosen2} exclude each other", chosen=chosen[0], chosen2=chosen[1])
     if "-" in line.paths and len(line.paths) > 1:
         raise ConfigError("- stands for the standard input, and cannot be one of several paths")
-
-
-def _stdin(line: CommandLine, configuration: Configuration, data: bytes) -> list[Target]:
-    name = line.stdin_filename or "-"
-    place = Path(os.path.abspath(name))
-    options = configuration.options_for(place.parent)
-    if line.stdin_filename and options.force_exclude and excluded(place, options):
-        return []
-    return [Target(name, place, for_file(options, place, configuration.command_line), data)]
 
 
 def _told(troubles: Iterable[str]) -> int:

@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field
 from migrator import __version__
 from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import SEVERITIES
+from migrator.language import UserError
 from migrator.mcp import results
 from migrator.mcp.own_runs import LARGEST, Finished, Refused, existing, name_in, place_in, run_own
 
@@ -239,18 +240,15 @@ class Tools:
 def _refusals() -> Iterator[None]:
     try:
         yield
-    except (Refused, OSError) as error:
+    except (Refused, UserError, OSError) as error:
         raise ToolError(str(error)) from error
 
 
 def _known(version: str) -> str:
     """The torch version that is named, as the tables spell it."""
-    from migrator.api_support.versions import UnknownVersion, resolve
+    from migrator.api_support.versions import resolve
 
-    try:
-        return resolve(version).text
-    except UnknownVersion as error:
-        raise Refused(str(error)) from None
+    return resolve(version).text
 
 
 def _configured(place: Path) -> str:
@@ -259,11 +257,8 @@ def _configured(place: Path) -> str:
     from migrator.lint.options import for_file, torch_version
 
     folder = place if place.is_dir() else place.parent
-    try:
-        options = Configuration({}, projects=asked_folders([str(place)])).options_for(folder)
-        return torch_version(for_file(options, place, {}))
-    except ValueError as error:  # ConfigError, UnknownVersion
-        raise Refused(str(error)) from None
+    options = Configuration({}, projects=asked_folders([str(place)])).options_for(folder)
+    return torch_version(for_file(options, place, {}))
 
 
 def _version(version: Optional[str]) -> list[str]:

@@ -219,18 +219,22 @@ class Session:
 
     async def _check(self, document: Document, pause: float) -> None:
         await asyncio.sleep(pause)
-        parts, texts = document.parts, document.texts()
-        versions = [part.version for part in parts]
+        current, analysis = await self._current(document)
+        if current and self._documents.get(document.uri) is document:
+            found = analysis.found if analysis else ()
+            for part in document.parts:
+                here = [item for item in found if item.cell == document.number(part)]
+                self._editor.publish(part.uri, [diagnostic(item, part.text) for item in here], part.version)
+
+    async def _current(self, document: Document) -> tuple[bool, Optional[Analysis]]:
+        """Whether the analysis is of what a document still says by then, and the analysis."""
+        texts = document.texts()
         try:
             analysis = await self._analysis(document)
         except ValueError as error:
             self._editor.tell(str(error))
-            return
-        if document.texts() == texts and self._documents.get(document.uri) is document:
-            found = analysis.found if analysis else ()
-            for part, version in zip(parts, versions):
-                here = [item for item in found if item.cell == document.number(part)]
-                self._editor.publish(part.uri, [diagnostic(item, part.text) for item in here], version)
+            return False, None
+        return document.texts() == texts, analysis
 
     async def _analysis(self, document: Document) -> Optional[Analysis]:
         """The analysis of a document's text; None where it is not to be linted.
@@ -346,14 +350,8 @@ class Session:
         document, part = next(((each, part) for each, part in pairs if part.uri == uri), (None, None))
         if document is None or part is None:
             return None
-        texts = document.texts()
-        try:
-            analysis = await self._analysis(document)
-        except ValueError as error:
-            self._editor.tell(str(error))
-            return None
-        same = document.texts() == texts  # and nobody typed meanwhile
-        return (document, part, analysis) if analysis and same else None
+        current, analysis = await self._current(document)
+        return (document, part, analysis) if analysis and current else None
 
     # -- the workspace ---------------------------------------------------------
 

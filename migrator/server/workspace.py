@@ -12,7 +12,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.lint.config_files import CONFIG_NAMES, Configuration
 from migrator.lint.files import Stamp, Target, excluded, stamp, targets
-from migrator.lint.options import KEYS, Options, checked, for_file, unknown_key
+from migrator.lint.options import KEYS, Options, checked_table, for_file
 from migrator.names.tree import parse
 from migrator.project.facts import FileFacts, scan_file
 from migrator.project.module_names import npu_twins, packages_of
@@ -54,13 +54,9 @@ class Settings:
             if isinstance(values.get(inner), Mapping):
                 values = values[inner]
         known = {key: option for key, option in KEYS.items() if "editor" in option.set_by}
-        taken = {}
-        for key, value in values.items():
-            if key not in known:
-                raise unknown_key(key, known, _WHERE)
-            if value is not None:
-                taken[key] = checked(key, value, _WHERE, self.folders[0] if self.folders else Path.cwd())
-        self.of_editor = taken
+        root = self.folders[0] if self.folders else Path.cwd()
+        values = {key: value for key, value in values.items() if value is not None or key not in known}
+        self.of_editor = checked_table(values, _WHERE, root, known)
         self._known.clear()
 
     def target(self, place: Path) -> Optional[Target]:

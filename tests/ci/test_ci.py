@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.reading import write
+
 ROOT = Path(__file__).parents[2]
 CUDA = "import torch\n\ntorch.cuda.synchronize()\n"
 
@@ -46,22 +48,14 @@ def test_pre_commit(hooks: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     git(project, "init", "-q")
-    config = {
-        "repos": [
-            {
-                "repo": str(hooks),
-                "rev": git(hooks, "rev-parse", "HEAD").strip(),
-                "hooks": [{"id": "npumigrate-lint", "args": ["--version=2.6"]}, {"id": "npumigrate-fix"}],
-            }
-        ]
+    used = [{"id": "npumigrate-lint", "args": ["--version=2.6"]}, {"id": "npumigrate-fix"}]
+    ours = {"repo": str(hooks), "rev": git(hooks, "rev-parse", "HEAD").strip(), "hooks": used}
+    files = {
+        ".pre-commit-config.yaml": yaml.safe_dump({"repos": [ours]}),
+        "npumigrate.toml": 'exclude = ["left_out/"]\n',
+        "clean.py": "x = 1\n",
     }
-    (project / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
-    (project / "npumigrate.toml").write_text('exclude = ["left_out/"]\n')
-    (project / "train.py").write_text(CUDA)
-    (project / "clean.py").write_text("x = 1\n")
-    (project / "left_out").mkdir()
-    (project / "left_out" / "old.py").write_text(CUDA)
-    (project / "notes.txt").write_text(CUDA)
+    write(project, {**files, **dict.fromkeys(("train.py", "left_out/old.py", "notes.txt"), CUDA)})
     git(project, "add", "-A")
     environment = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "home"), "PIP_NO_COMPILE": "1"}
     environment.pop("PYTHONPATH", None)
@@ -121,9 +115,7 @@ def action(tmp_path: Path):
 
 def test_github_action(action) -> None:
     work, run = action
-    (work / "my src").mkdir()
-    (work / "my src" / "train.py").write_text(CUDA)
-    (work / "other.py").write_text(CUDA)
+    write(work, {"my src/train.py": CUDA, "other.py": CUDA})
     done, output, summary = run(paths="my src\n", torch_version="2.6", args="--select=NPU101\n")
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("::error title=npumigrate (NPU101),file=my src/train.py,line=3,")
@@ -134,8 +126,7 @@ def test_github_action(action) -> None:
 
 def test_github_action_of_a_project_with_its_own_output_format(action) -> None:
     work, run = action
-    (work / "train.py").write_text(CUDA)
-    (work / "npumigrate.toml").write_text('output-format = "sarif"\n')
+    write(work, {"train.py": CUDA, "npumigrate.toml": 'output-format = "sarif"\n'})
     _, output, summary = run(args="--select=NPU101\n")
     assert output == "findings=1\n"
     assert re.search(r"1\s+NPU101", summary)
@@ -143,14 +134,14 @@ def test_github_action_of_a_project_with_its_own_output_format(action) -> None:
 
 def test_github_action_without_findings(action) -> None:
     work, run = action
-    (work / "a.py").write_text("x = 1\n")
+    write(work, {"a.py": "x = 1\n"})
     done, output, _ = run()
     assert (done.returncode, done.stdout, output) == (0, "", "findings=0\n"), done.stderr
 
 
 def test_github_action_of_wrong_use_fails(action) -> None:
     work, run = action
-    (work / "train.py").write_text(CUDA)
+    write(work, {"train.py": CUDA})
     done, _, _ = run(torch_version="99")
     assert done.returncode == 2
     assert "torch '99' is not known" in done.stderr

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.reading import write
+
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
@@ -51,10 +53,8 @@ def checkout(tmp_path: Path) -> Path:
     """As much of a checkout as the release script looks at before it builds."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "release", tmp_path / ".ci")
-    (tmp_path / "migrator").mkdir()
-    (tmp_path / "migrator" / "__init__.py").write_text('__version__ = "1.2.3"\n')
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [1.2.2]\n")
-    (tmp_path / ".gitignore").write_text("__pycache__/\n")
+    files = {"migrator/__init__.py": '__version__ = "1.2.3"\n', ".gitignore": "__pycache__/\n"}
+    write(tmp_path, {**files, "CHANGELOG.md": "# Changelog\n\n## [1.2.2]\n"})
     who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for arguments in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all"]):
         subprocess.run(["git", *arguments], cwd=tmp_path, check=True)

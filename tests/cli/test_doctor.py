@@ -9,19 +9,13 @@ import pytest
 
 from migrator.launch.fault_texts import fault_texts
 
-FOUND = (
-    "ASCEND_HOME_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "RANK_TABLE_FILE",
-    "NPUMIGRATE_EMULATOR",
-    "LD_LIBRARY_PATH",
-)
+FOUND = "ASCEND_HOME_PATH CUDA_VISIBLE_DEVICES RANK_TABLE_FILE NPUMIGRATE_EMULATOR LD_LIBRARY_PATH"
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with nothing of CANN."""
-    for name in FOUND:
+    for name in FOUND.split():
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home/me")
     root = tmp_path / "root"

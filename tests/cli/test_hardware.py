@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 
 from migrator.cli.main import run
+from tests.reading import rows
 
 
 @pytest.mark.parametrize("command", ["migrate", "analyze"])
@@ -28,9 +28,7 @@ def test_analyze_judges_for_the_hardware(tmp_path: Path) -> None:
     def apis(name: str, *options: str) -> list[str]:
         arguments = ["-i", str(tmp_path / "a.py"), "-o", str(tmp_path / name), "-v", "2.7.1", "-q"]
         assert run(["analyze", *arguments, *options]) == 0
-        file = tmp_path / name / "a_analysis" / "unsupported_api.csv"
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            return [cell for row in csv.reader(stream) for cell in row if cell == "torch.nn.Linear"]
+        return [row["OP"] for row in rows(tmp_path / name / "a_analysis", "unsupported_api")]
 
     assert apis("plain") == apis("a2", "--hw", "A2") == []
     assert apis("950", "--hw", "950DT") == ["torch.nn.Linear"]

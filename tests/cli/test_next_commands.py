@@ -14,6 +14,7 @@ import pytest
 from migrator.cli.ending import wrapped
 from migrator.cli.main import run
 from migrator.cli.next_commands import own_command, shell_word
+from tests.reading import write
 
 LAUNCH = Path(__file__).parents[1] / "launch"
 ODD = (
@@ -37,25 +38,12 @@ def test_the_launch_command_can_be_pasted(tmp_path: Path, name: str) -> None:
     assert head == "Next"
     subprocess.run(["bash", "-c", f"{report} -q"], cwd=tmp_path, check=True)
     words = subprocess.run(["bash", "-c", f"printf '%s\\0' {verify}"], capture_output=True, check=True).stdout
-    *_, folder, option, count, dashes, bash, launcher, _ = words.decode("utf-8", "surrogateescape").split(
-        "\0"
-    )
-    assert (option, count, dashes, bash, launcher) == (
-        "--devices",
-        "2",
-        "--",
-        "bash",
-        "run_distributed_npu.sh",
-    )
+    *_, folder, option, count, dashes, bash, launcher, _ = os.fsdecode(words).split("\0")
+    assert [option, count, dashes, bash, launcher] == "--devices 2 -- bash run_distributed_npu.sh".split()
     assert (tmp_path / folder / launcher).is_file()
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(LAUNCH / "stub")}
-    ran = subprocess.run(
-        ["bash", "-c", f"{launch} --nproc 1 -- a"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
+    command = ["bash", "-c", f"{launch} --nproc 1 -- a"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     said = [json.loads(line) for line in ran.stdout.decode().splitlines() if line.startswith("{")]
     assert [one["args"] for one in said] == [["a"]]
 
@@ -80,14 +68,13 @@ def test_how_npumigrate_is_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert own_command() == f"{shell_word(sys.executable)} -m migrator"
 
 
-def test_nothing_is_started_without_a_launcher(npumigrate, tmp_path: Path) -> None:
+def test_nothing_is_started_without_a_launcher(migrate, tmp_path: Path) -> None:
     source = tmp_path / "library"
-    source.mkdir()
-    (source / "layers.py").write_text("import torch\n\n\ndef f(x):\n    return x.cuda()\n")
-    assert npumigrate("-i", source, "-o", tmp_path, "-v", "2.6").out.splitlines()[-2] == "Next"
-    (source / "train.py").write_text("import torch\ntorch.ones(1).sum().backward()\n")
-    (source / "run_distributed_npu.sh").write_text("mine\n")
-    said = npumigrate("-i", source, "-o", tmp_path, "-v", "2.6", "--overwrite").out.splitlines()
+    write(source, {"layers.py": "import torch\n\n\ndef f(x):\n    return x.cuda()\n"})
+    assert migrate(source)[0].out.splitlines()[-2] == "Next"
+    train = "import torch\ntorch.ones(1).sum().backward()\n"
+    write(source, {"train.py": train, "run_distributed_npu.sh": "mine\n"})
+    said = migrate(source, "--overwrite")[0].out.splitlines()
     assert (said[-2], "verify" in said[-1]) == ("Next", False)
 
 

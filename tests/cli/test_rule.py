@@ -23,23 +23,16 @@ def test_one_rule(npumigrate):
     assert "Left unchanged:" in answer.out
 
 
-def test_names_and_small_letters_do_as_well(npumigrate):
+def test_several_by_codes_or_names_in_small_letters(npumigrate):
     assert npumigrate("rule", "cuda-module").out == npumigrate("rule", "npu101").out
-
-
-def test_several(npumigrate):
     heads = re.findall(r"^# (\w+)", npumigrate("rule", "NPU201", "NPU101").out, re.M)
     assert heads == ["NPU201", "NPU101"]
 
 
 def test_json(npumigrate):
     (rule,) = json.loads(npumigrate("rule", "NPU101", "--output-format", "json").out)
-    assert (rule["code"], rule["name"], rule["fix"], rule["severity"]) == (
-        "NPU101",
-        "cuda-module",
-        "safe",
-        "error",
-    )
+    about = [rule[key] for key in ("code", "name", "fix", "severity")]
+    assert about == ["NPU101", "cuda-module", "safe", "error"]
     assert rule["why"]
     assert {"before", "after"} <= set(rule["examples"][0])
     everything = json.loads(npumigrate("rule", "--all", "--output-format", "json").out)

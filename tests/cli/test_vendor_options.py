@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrator.cli import main
+from tests.reading import write
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TRAIN = "import torch\nx = torch.ones(2).cuda()\nprint(x)\n"
@@ -15,13 +16,9 @@ TRAIN = "import torch\nx = torch.ones(2).cuda()\nprint(x)\n"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "train.py").write_text(TRAIN)
-    (tmp_path / "rules.json").write_text(
-        '{"rules": {"FuncNameModifyRule": [{"old_name": "f", "new_name": "g"}]}}'
-    )
+    rules = '{"rules": {"FuncNameModifyRule": [{"old_name": "f", "new_name": "g"}]}}'
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return write(tmp_path, {"src/train.py": TRAIN, "rules.json": rules})
 
 
 @pytest.mark.parametrize(

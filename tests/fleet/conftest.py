@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import write
+
 pytest.importorskip("distributed")
 
 if sys.platform == "win32":
@@ -19,11 +21,9 @@ def make_list(tmp_path: Path) -> Callable[[int], Path]:
     def make(count: int) -> Path:
         lines = []
         for number in range(count):
-            folder = tmp_path / "repos" / f"r{number:03}"
-            folder.mkdir(parents=True)
             text = f"import torch\nx = torch.ones({number}).cuda()\n"
-            (folder / "a.py").write_text(text + ("import cupy\ny = cupy.ones(3)\n" if number % 2 else ""))
-            lines.append(str(folder))
+            text += "import cupy\ny = cupy.ones(3)\n" if number % 2 else ""
+            lines.append(str(write(tmp_path / "repos" / f"r{number:03}", {"a.py": text})))
         file = tmp_path / "repos.txt"
         file.write_text("\n".join(lines))
         return file

@@ -19,6 +19,9 @@ from migrator.fleet import job
 from migrator.fleet.job import Task, examine
 from migrator.fleet.repositories import Repository
 from tests.faults.killing import marked
+from tests.reading import write
+
+PROGRAM = "import torch\nx = torch.ones(1).cuda()\n"
 
 # A worker whose job never ends; the job writes its process number.
 WORKER = """
@@ -34,9 +37,8 @@ job.examine(Repository("r", "folder", sys.argv[1], ""), job.Task("lint", "2.6", 
 def test_a_killed_worker_leaves_nothing_running_and_no_files(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setattr(job.tempfile, "tempdir", None)
-    for folder in ("temporary", "r"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "r" / "a.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
+    (tmp_path / "temporary").mkdir()
+    write(tmp_path, {"r/a.py": PROGRAM})
     line = [sys.executable, "-c", WORKER, str(tmp_path / "r"), str(tmp_path / "out")]
     worker = subprocess.Popen(line, cwd=Path(__file__).parents[2])
     printed = tmp_path / "temporary"
@@ -101,8 +103,7 @@ def within(seconds, ask):
 
 def test_a_result_that_was_put_half_into_its_place_is_given_back(tmp_path: Path) -> None:
     """Killed between the two renames: the old result is where it was, and the work is done again."""
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "a.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
+    write(tmp_path, {"r/a.py": PROGRAM})
     task = Task("migrate", "2.6", str(tmp_path / "out"), 300, 1 << 32)
     repository = Repository("r", "folder", str(tmp_path / "r"), "")
     assert examine(repository, task)["state"] == "done"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lint.conftest import TRAIN
+from tests.reading import write
 
 
 def git(*arguments: str) -> None:
@@ -17,12 +18,16 @@ def git(*arguments: str) -> None:
     )
 
 
+def commit(folder: str = ".") -> None:
+    """Commit all of a folder, in a repository of its own."""
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        git("-C", folder, *command)
+
+
 @pytest.fixture
 def repository(tmp_path, lint, train):
     (tmp_path / ".gitignore").write_text(".npumigrate_cache\n")
-    git("init", "-q")
-    git("add", "-A")
-    git("commit", "-qm", "one")
+    commit()
     return tmp_path
 
 
@@ -116,22 +121,16 @@ def test_diff_base_knows_renamed_files_and_odd_lines(lint, repository) -> None:
 def test_diff_base_calls_new_what_git_does_not_know(lint, repository) -> None:
     (repository / ".gitignore").write_text("ignored.py\n.npumigrate_cache\n")
     (repository / "ignored.py").write_text(TRAIN)
-    (repository / "inner").mkdir()
-    (repository / "inner" / "other.py").write_text(TRAIN)
-    git("init", "-q", "inner")
-    git("-C", "inner", "add", "-A")
-    git("-C", "inner", "commit", "-qm", "inner")
+    write(repository, {"inner/other.py": TRAIN})
+    commit("inner")
     assert lint("--diff-base=HEAD", "--select=NPU101", "ignored.py").code == 1
     assert lint("--diff-base=HEAD", "--select=NPU101", "inner").code == 1
     assert lint("--diff-base=HEAD", "train.py").code == 0
 
 
 def test_diff_base_in_a_submodule(lint, repository) -> None:
-    (repository / "sub").mkdir()
-    (repository / "sub" / "train.py").write_text("x = 1\n" * 9 + TRAIN)
-    git("init", "-q", "sub")
-    git("-C", "sub", "add", "-A")
-    git("-C", "sub", "commit", "-qm", "sub")
+    write(repository, {"sub/train.py": "x = 1\n" * 9 + TRAIN})
+    commit("sub")
     git("add", "sub")
     git("commit", "-qm", "two")
     assert lint("--diff-base=HEAD").code == 0
@@ -142,11 +141,8 @@ def test_diff_base_in_a_submodule(lint, repository) -> None:
 
 def test_diff_base_of_a_new_submodule_and_a_changed_one(lint, repository) -> None:
     for name in ("new", "sub"):
-        (repository / name).mkdir()
-        (repository / name / "a.py").write_text("import torch\ntorch.cuda.init()\n")
-        git("init", "-q", name)
-        git("-C", name, "add", "-A")
-        git("-C", name, "commit", "-qm", "sub")
+        write(repository, {f"{name}/a.py": "import torch\ntorch.cuda.init()\n"})
+        commit(name)
     git("add", "sub")
     git("commit", "-qm", "two")
     (repository / "sub" / "a.py").write_text("import torch\ntorch.cuda.init()\ntorch.cuda.init()\n")
@@ -160,12 +156,9 @@ def test_diff_base_of_a_new_submodule_and_a_changed_one(lint, repository) -> Non
 
 
 def test_diff_base_runs_nothing_of_the_tree(lint, repository, monkeypatch) -> None:
-    (repository / "sub").mkdir()
-    (repository / "sub" / "a.py").write_text("import torch\n")
+    write(repository, {"sub/a.py": "import torch\n"})
     for folder in ("sub", "."):
-        git("init", "-q", folder)
-        git("-C", folder, "add", "-A")
-        git("-C", folder, "commit", "-qm", "two")
+        commit(folder)
         ran = f"touch '{repository / 'ran'}'; cat"
         hook = repository / folder / ".git" / "hooks" / "post-index-change"
         hook.write_text(f"#!/bin/sh\n{ran}\n")
@@ -183,10 +176,9 @@ def test_diff_base_runs_nothing_of_the_tree(lint, repository, monkeypatch) -> No
         (repository / folder / ".git" / "info" / "attributes").write_text(
             "a.py filter=one diff=one\ntrain.py filter=two diff=one\nb.py filter=three.x\n"
         )
-    (repository / "b.py").write_text("import torch\ntorch.cuda.init()\n")
-    (repository / "sub" / "a.py").write_text("import torch\ntorch.cuda.init()\n")
-    (repository / "train.py").write_text(TRAIN + "torch.cuda.init()\n")
-    (repository / "git").write_text(f"#!/bin/sh\n{ran}\n")
+    text = "import torch\ntorch.cuda.init()\n"
+    files = {"b.py": text, "sub/a.py": text, "train.py": TRAIN + "torch.cuda.init()\n"}
+    write(repository, {**files, "git": f"#!/bin/sh\n{ran}\n"})
     (repository / "git").chmod(0o755)
     path = os.environ["PATH"]
     monkeypatch.setenv("PATH", f".:{path}")
@@ -221,8 +213,7 @@ def test_diff_base_fetches_nothing(lint, repository) -> None:
 
 def test_diff_base_whatever_git_is_told_of_diffs(lint, repository) -> None:
     (repository / "gap.py").write_text(TRAIN + "x = 1\n" + TRAIN)
-    git("add", "-A")
-    git("commit", "-qm", "two")
+    commit()
     (repository / "gap.py").write_text("# a\n" + TRAIN + "x = 1\n" + TRAIN + "torch.cuda.init()\n")
     (repository / ".gitattributes").write_text("*.py binary\n")
     for setting in ("diff.interHunkContext=50", "diff.noprefix=true", "color.ui=always"):

@@ -20,6 +20,15 @@ from migrator.matchers import packs
 from migrator.matchers.packs import Rule
 from migrator.run import cache, loading
 from tests.lint.conftest import TRAIN
+from tests.reading import write
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
+OWN = "- {{code: ACME101, name: a, summary: s, kind: name, match: {}, fix: none}}\n"
+# As npumigrate names what lies in its cache.
+PLACES = (
+    *(".npumigrate_cache", ".npumigrate_cache/.gitignore", ".npumigrate_cache/CACHEDIR.TAG"),
+    *(".npumigrate_cache/lint-{}.sqlite", ".npumigrate_cache/lint-{}.sqlite-journal", "linked"),
+)
 
 
 @pytest.fixture
@@ -60,14 +69,10 @@ def test_what_decides_a_finding_is_in_the_key(lint, train, looked_at, tmp_path) 
     train.write_text(TRAIN + "\n")
     os.utime(train, ns=(0, 0))
     assert again()
-    (tmp_path / "own.yaml").write_text(
-        "- {code: ACME101, name: a, summary: s, kind: name, match: acme.cuda.*, fix: none}\n"
-    )
+    write(tmp_path, {"own.yaml": OWN.format("acme.cuda.*")})
     assert again("--rules=own.yaml")
     assert not again("--rules=own.yaml")
-    (tmp_path / "own.yaml").write_text(
-        "- {code: ACME101, name: a, summary: s, kind: name, match: torch.zeros, fix: none}\n"
-    )
+    write(tmp_path, {"own.yaml": OWN.format("torch.zeros")})
     assert "ACME101" in lint("--rules=own.yaml", "--output-format=concise").out
 
 
@@ -84,8 +89,7 @@ def test_another_file_that_decides_is_in_the_key(lint, tmp_path) -> None:
 def test_a_package_of_the_project_is_in_the_key(lint, tmp_path) -> None:
     (tmp_path / "use.py").write_text("import flash_attn\n")
     assert [item["code"] for item in lint("--output-format=json").json()] == ["NPU603"]
-    (tmp_path / "flash_attn").mkdir()
-    (tmp_path / "flash_attn/__init__.py").write_text("")
+    write(tmp_path, {"flash_attn/__init__.py": ""})
     assert lint("--output-format=json").json() == []
 
 
@@ -148,14 +152,9 @@ def test_broken_locked_and_missing_caches(lint, train, tmp_path) -> None:
 def test_runs_at_the_same_time(tmp_path) -> None:
     for number in range(30):
         (tmp_path / f"f{number}.py").write_text(f"import torch\nx{number} = torch.cuda.is_available()\n")
-    environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
     command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--output-format=concise", "-j2"]
-    runs = [
-        subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for _ in range(3)
-    ]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    runs = [subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, **pipes) for _ in range(3)]
     answers = {(run.communicate(), run.returncode) for run in runs}
     assert len(answers) == 1
     assert {code for _, code in answers} == {1}
@@ -197,7 +196,7 @@ def test_the_tables_in_force_are_in_the_key(tmp_path) -> None:
 
     def codes(*arguments: str, **variables: str) -> list[str]:
         command = [sys.executable, "-m", "migrator", "lint", "-v2.6", "--output-format=json", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2]), **variables}
+        environment = {**ENVIRONMENT, **variables}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
         return [item["code"] for item in json.loads(done.stdout)]
 
@@ -227,16 +226,13 @@ def loaded_by_lint(modules: set[str]) -> str:
         "import sys; from migrator.cli.start import run; sys.argv[1:] = ['lint', '-v2.6']; run();"
         f"print(sorted({modules} & set(sys.modules)), file=sys.stderr)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True).stderr
 
 
 @pytest.mark.parametrize("folder", [".", "sub", "new", ".npumigrate_cache"])
 def test_a_cache_has_a_folder_of_its_own(lint, train, looked_at, tmp_path, folder) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b.py").write_text(TRAIN)
-    (tmp_path / "pyproject.toml").write_text(f'[tool.npumigrate]\ncache-dir = "{folder}"\n')
+    write(tmp_path, {"sub/b.py": TRAIN, "pyproject.toml": f'[tool.npumigrate]\ncache-dir = "{folder}"\n'})
     answers = [lint().out for _ in range(3)]
     assert answers == answers[:1] * 3
     assert sorted(looked_at) == ["pyproject.toml", "sub/b.py", "train.py"]  # once: there is a cache
@@ -248,17 +244,7 @@ def test_a_cache_has_a_folder_of_its_own(lint, train, looked_at, tmp_path, folde
         assert (tmp_path / "new" / ".gitignore").exists()
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        ".npumigrate_cache",
-        ".npumigrate_cache/.gitignore",
-        ".npumigrate_cache/CACHEDIR.TAG",
-        ".npumigrate_cache/lint-{}.sqlite",
-        ".npumigrate_cache/lint-{}.sqlite-journal",
-        "linked",
-    ],
-)
+@pytest.mark.parametrize("link", PLACES)
 @pytest.mark.parametrize("there", [True, False])
 def test_no_link_leads_a_cache_out_of_the_project(lint, train, tmp_path, link, there) -> None:
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
@@ -278,20 +264,7 @@ def test_no_link_leads_a_cache_out_of_the_project(lint, train, tmp_path, link, t
         assert not target.is_file() or target.read_text() == "mine"
 
 
-WRONG = [
-    "[0]",
-    "{}",
-    "5",
-    "null",
-    '"x"',
-    "[[]]",
-    "[[1,2],3]",
-    "[" * 3000,
-    "[[[[]],[[]]]]",
-    '[["NPU1",{}]]',
-    "",
-    "no",
-]
+WRONG = ["", "[" * 3000, *'[0] {} 5 null "x" [[]] [[1,2],3] [[[[]],[[]]]] [["NPU1",{}]] no'.split()]
 
 
 @pytest.mark.parametrize("marked", [True, False])  # as npumigrate writes a row, and as a person edits it

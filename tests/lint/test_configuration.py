@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from migrator.lint.options import KEYS, Options
+from tests.reading import write
 from tools.lint_documents import PAGE, SCHEMA, page_text, schema_text
 
 USE = "import torch\ntorch.cuda.init()\nx = torch.zeros(1).cuda()\n"
@@ -18,12 +20,9 @@ def found(answer) -> list[tuple[str, str]]:
 
 
 def test_the_nearest_file_wins_and_the_command_line_beats_it(lint, tmp_path) -> None:
-    for name in ("a", "b", "b/c"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name[-1]}.py").write_text(USE)
-    (tmp_path / "pyproject.toml").write_text('[tool.npumigrate]\nselect = ["NPU101"]\n')
-    (tmp_path / "b" / "npumigrate.toml").write_text('select = ["NPU111"]\n')
-    (tmp_path / "b" / "c" / "pyproject.toml").write_text("[tool.other]\n")
+    files = {"a/a.py": USE, "b/b.py": USE, "b/c/c.py": USE, "b/c/pyproject.toml": "[tool.other]\n"}
+    own = '[tool.npumigrate]\nselect = ["NPU101"]\n'
+    write(tmp_path, {**files, "pyproject.toml": own, "b/npumigrate.toml": 'select = ["NPU111"]\n'})
     assert found(lint("--output-format=json")) == [("a.py", "NPU101"), ("b.py", "NPU111"), ("c.py", "NPU111")]
     assert {code for _, code in found(lint("--output-format=json", "--select=NPU101,NPU9"))} == {
         "NPU101",
@@ -44,10 +43,8 @@ def test_the_nearest_file_wins_and_the_command_line_beats_it(lint, tmp_path) -> 
     ],
 )
 def test_the_table_of_a_pyproject_file(lint, tmp_path, text: str, codes: set[str]) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "a.py").write_text(USE)
-    (tmp_path / "npumigrate.toml").write_text('select = ["NPU101"]\n')
-    (tmp_path / "sub" / "pyproject.toml").write_text(text, encoding="utf-8")
+    files = {"sub/a.py": USE, "npumigrate.toml": 'select = ["NPU101"]\n', "sub/pyproject.toml": text}
+    write(tmp_path, files)
     assert {code for _, code in found(lint("--output-format=json"))} == codes
 
 
@@ -62,15 +59,16 @@ def test_a_pyproject_file_without_the_table(lint, tmp_path, text: str) -> None:
 
 
 def test_a_file_may_build_on_another(lint, tmp_path) -> None:
-    for name in ("a", "a/b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name[-1]}.py").write_text(USE)
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.npumigrate]\nignore = ["NPU9"]\n[tool.npumigrate.per-file-ignores]\n"a/b/*" = ["NPU101"]\n'
-    )
-    (tmp_path / "a" / "npumigrate.toml").write_text('extend = "../pyproject.toml"\nseverity = "error"\n')
-    (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "../npumigrate.toml"\nversion = "2.1"\n')
-    (tmp_path / "a" / "b" / "npumigrate.toml").write_text('extend = "shared.toml"\n')
+    ignored = '[tool.npumigrate.per-file-ignores]\n"a/b/*" = ["NPU101"]\n'
+    files = {
+        "a/a.py": USE,
+        "a/b/b.py": USE,
+        "pyproject.toml": f'[tool.npumigrate]\nignore = ["NPU9"]\n{ignored}',
+        "a/npumigrate.toml": 'extend = "../pyproject.toml"\nseverity = "error"\n',
+        "a/b/shared.toml": 'extend = "../npumigrate.toml"\nversion = "2.1"\n',
+        "a/b/npumigrate.toml": 'extend = "shared.toml"\n',
+    }
+    write(tmp_path, files)
     answer = lint("--output-format=json", version="")
     assert found(answer) == [("a.py", "NPU101"), ("a.py", "NPU111"), ("b.py", "NPU111")]
     assert 'version = "2.1.0"\n' in lint("--show-settings", "a/b", version="").out
@@ -82,9 +80,7 @@ def test_a_file_may_build_on_another(lint, tmp_path) -> None:
 
 
 def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "a.py").write_text(USE)
-    (tmp_path / "b.py").write_text(USE)
+    write(tmp_path, {"old/a.py": USE, "b.py": USE})
     (tmp_path / "npumigrate.toml").write_text(
         'select = ["NPU1"]\n[per-file-ignores]\n"b.py" = ["NPU101"]\n'
         '[[overrides]]\npaths = ["old/**"]\nselect = ["NPU101"]\n'
@@ -129,11 +125,7 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
     ],
 )
 def test_bad_configuration_is_one_line_and_the_rest_is_linted(lint, tmp_path, text: str, words: str) -> None:
-    (tmp_path / "a.py").write_text(USE)
-    bad = tmp_path / "bad"
-    bad.mkdir()
-    (bad / "b.py").write_text(USE)
-    (bad / "npumigrate.toml").write_text(text + "\n")
+    write(tmp_path, {"a.py": USE, "bad/b.py": USE, "bad/npumigrate.toml": text + "\n"})
     answer = lint("--output-format=json", version="")
     assert answer.code == 2
     assert answer.err.count("\n") == 1
@@ -153,43 +145,36 @@ def test_the_file_is_blamed_only_for_what_it_says(lint, tmp_path) -> None:
 
 
 def test_which_files(lint, tmp_path) -> None:
-    for name in ("a.py", "b.pyi", "c.txt", "build/d.py", "sub/e.py", "sub/gen/f.py", "env/g.py", "n.ipynb"):
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(USE if not name.endswith("ipynb") else '{"cells": []}')
-    (tmp_path / "script").write_text("#!/usr/bin/env python\n" + USE)
-    (tmp_path / "env" / "pyvenv.cfg").write_text("")
-    (tmp_path / "sub" / ".gitignore").write_text("gen/\n*.log\n")
+    names = ("a.py", "b.pyi", "c.txt", "build/d.py", "sub/e.py", "sub/gen/f.py", "env/g.py")
+    others = {"n.ipynb": '{"cells": []}', "env/pyvenv.cfg": "", "sub/.gitignore": "gen/\n*.log\n"}
+    write(tmp_path, {**dict.fromkeys(names, USE), **others, "script": "#!/usr/bin/env python\n" + USE})
 
-    def names(*arguments: str) -> list[str]:
+    def listed(*arguments: str) -> list[str]:
         lines = lint("--show-files", *arguments).out.splitlines()
         return [str(Path(line).relative_to(tmp_path)) for line in lines]
 
-    assert names() == ["a.py", "b.pyi", "n.ipynb", "script", "sub/e.py"]
-    assert names("--no-respect-gitignore")[-1] == "sub/gen/f.py"
-    assert names("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
-    assert names("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
+    assert listed() == ["a.py", "b.pyi", "n.ipynb", "script", "sub/e.py"]
+    assert listed("--no-respect-gitignore")[-1] == "sub/gen/f.py"
+    assert listed("--exclude", "*.pyi,sub") == ["a.py", "n.ipynb", "script", "build/d.py"]
+    assert listed("--extend-exclude", "*.pyi,sub/") == ["a.py", "n.ipynb", "script"]
     (tmp_path / "npumigrate.toml").write_text('extend-exclude = ["sub"]\n')
-    assert names("--extend-exclude=*.pyi") == ["a.py", "n.ipynb", "script"]
+    assert listed("--extend-exclude=*.pyi") == ["a.py", "n.ipynb", "script"]
     (tmp_path / "npumigrate.toml").unlink()
-    assert names("--exclude", f"{tmp_path}/sub,*.p*,n*") == ["script"]
-    assert names("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
-    assert names("build/d.py", "a.py", "--force-exclude") == ["a.py"]
+    assert listed("--exclude", f"{tmp_path}/sub,*.p*,n*") == ["script"]
+    assert listed("build/d.py", "c.txt", "a.py", "./a.py") == ["build/d.py", "c.txt", "a.py"]
+    assert listed("build/d.py", "a.py", "--force-exclude") == ["a.py"]
 
 
 def test_gitignore_of_the_repository_counts_in_subfolders(lint, tmp_path, monkeypatch) -> None:
     (tmp_path / ".git").mkdir()
-    (tmp_path / ".gitignore").write_text("*.py\n!keep.py\n/sub/top.py\n")
-    (tmp_path / "sub").mkdir()
-    for name in ("keep.py", "drop.py", "top.py"):
-        (tmp_path / "sub" / name).write_text(USE)
+    names = ("sub/keep.py", "sub/drop.py", "sub/top.py")
+    write(tmp_path, {".gitignore": "*.py\n!keep.py\n/sub/top.py\n", **dict.fromkeys(names, USE)})
     monkeypatch.chdir(tmp_path / "sub")
     assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
 
 
 def test_a_gitignore_line_that_is_no_pattern_is_left_out(lint, tmp_path) -> None:
-    (tmp_path / ".gitignore").write_text("!\n[z-a]\n\\\ndrop.py\n")
-    for name in ("keep.py", "drop.py"):
-        (tmp_path / name).write_text(USE)
+    write(tmp_path, {".gitignore": "!\n[z-a]\n\\\ndrop.py\n", "keep.py": USE, "drop.py": USE})
     assert [Path(line).name for line in lint("--show-files").out.splitlines()] == ["keep.py"]
 
 
@@ -240,22 +225,14 @@ def test_choices_add_up_as_with_ruff(lint, train, tmp_path, config, arguments, c
     assert [code for code, _, _ in lint("--output-format=json", *arguments).places()] == codes
 
 
-@pytest.mark.parametrize(
-    ("key", "place"),
-    [
-        ("rules", "../out"),
-        ("rules", "link"),
-        ("baseline", "../out"),
-        ("baseline", "link"),
-        ("cache-dir", "../out"),
-    ],
-)
+LEADING_OUT = [*product(("rules", "baseline"), ("../out", "link")), ("cache-dir", "../out")]
+
+
+@pytest.mark.parametrize(("key", "place"), LEADING_OUT)
 def test_a_configuration_of_the_tree_leads_nowhere_else(lint, tmp_path, key, place) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "link").symlink_to(tmp_path / "out")
-    (tree / "a.py").write_text("import torch\n")
-    (tree / "npumigrate.toml").write_text(f"{key} = {json.dumps([place] if key == 'rules' else place)}\n")
+    value = json.dumps([place] if key == "rules" else place)
+    write(tmp_path / "tree", {"a.py": "import torch\n", "npumigrate.toml": f"{key} = {value}\n"})
+    (tmp_path / "tree" / "link").symlink_to(tmp_path / "out")
     answer = lint("tree")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert f"npumigrate.toml: {key}: " in answer.err
@@ -264,12 +241,9 @@ def test_a_configuration_of_the_tree_leads_nowhere_else(lint, tmp_path, key, pla
 
 
 def test_who_names_the_configuration_means_what_it_says(lint, tmp_path) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "a.py").write_text("import torch\ntorch.zeros(1)\n")
-    (tmp_path / "tree" / "npumigrate.toml").write_text('rules = ["../own.yaml"]\n')
-    (tmp_path / "own.yaml").write_text(
-        "- {code: ACME101, name: a, summary: s, kind: name, match: torch.zeros, fix: none}\n"
-    )
+    rule = "- {code: ACME101, name: a, summary: s, kind: name, match: torch.zeros, fix: none}\n"
+    program = {"tree/a.py": "import torch\ntorch.zeros(1)\n", "own.yaml": rule}
+    write(tmp_path, {**program, "tree/npumigrate.toml": 'rules = ["../own.yaml"]\n'})
     assert "ACME101" in lint("tree", "--config=tree/npumigrate.toml", "--output-format=concise").out
     assert "ACME101" not in lint("tree", "--output-format=concise").out
     (tmp_path / ".git").mkdir()  # all of it is one repository

@@ -23,6 +23,7 @@ from migrator.lint.options import KEYS
 from migrator.report.formats import FORMATS
 from migrator.report.formats.text import wrapped
 from tests.checking import check_text, document, every_rule, migrate_text
+from tests.reading import write
 
 ROOT = Path(__file__).parents[2]
 BEFORE = [
@@ -141,16 +142,13 @@ def test_the_version_is_that_of_the_requirements(lint, train, tmp_path: Path) ->
 
 
 def test_the_requirements_are_those_around_the_path_that_is_named(lint, tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("torch==2.1.0\n")
-    package = tmp_path / "project" / "package"
-    package.mkdir(parents=True)
-    (package / "net.py").write_text("x.cuda()\n")
-    (tmp_path / "project" / "requirements.txt").write_text("torch==2.4.0\n")
+    files = {"requirements.txt": "torch==2.1.0\n", "project/requirements.txt": "torch==2.4.0\n"}
+    write(tmp_path, {**files, "project/package/net.py": "x.cuda()\n"})
     assert "For torch 2.4.0" in lint("project", version="").out
     assert "For torch 2.1.0" in lint("project/package", version="").out  # no repository: the current folder's
     (tmp_path / "project" / ".git").mkdir()
     assert "For torch 2.4.0" in lint("project/package/net.py", version="").out
-    (package / "npumigrate.toml").write_text("version = '2.6'\n")
+    write(tmp_path, {"project/package/npumigrate.toml": "version = '2.6'\n"})
     assert "For torch 2.4.0, 2.6.0: -v VERSION names one." in lint("project", version="").out
     assert "For torch 2.6.0, as configured" in lint("project/package", version="").out
 
@@ -312,12 +310,8 @@ def test_the_help_names_every_format(lint) -> None:
 
 def test_the_table_of_options_names_the_values_that_the_code_knows() -> None:
     levels = SEVERITIES[::-1]
-    known = {
-        "hw": verdict_type.HARDWARE,
-        "severity": levels,
-        "fail-on": levels,
-        "output-format": tuple(FORMATS),
-    }
+    known = {"hw": verdict_type.HARDWARE, "severity": levels, "fail-on": levels}
+    known["output-format"] = tuple(FORMATS)
     assert {name: tuple(KEYS[name].choices) for name in known} == known
 
 
@@ -334,18 +328,12 @@ def test_statistics(lint, train) -> None:
     (train.parent / "more.py").write_text("import torch\ntorch.cuda.init()\n")
     assert lint("--statistics").out.splitlines()[0] == "2  NPU101  [*]  cuda-module"
     counted = lint("--statistics", "--output-format=json").json()
-    assert counted[0] == {
-        "code": "NPU101",
-        "name": "cuda-module",
-        "count": 2,
-        "fixable": True,
-        "fixable_count": 2,
-    }
+    expected = {"code": "NPU101", "name": "cuda-module", "count": 2, "fixable": True, "fixable_count": 2}
+    assert counted[0] == expected
 
 
 def test_trouble_with_one_file_leaves_the_rest(lint, train, tmp_path) -> None:
-    (tmp_path / "broken.py").write_text("torch.cuda.init(\n")
-    (tmp_path / "bytes.py").write_bytes(b"torch.cuda = '\xff'\n")
+    write(tmp_path, {"broken.py": "torch.cuda.init(\n", "bytes.py": b"torch.cuda = '\xff'\n"})
     answer = lint("--output-format=concise", ".", "absent.py")
     assert answer.code == 2
     assert "broken.py:1:1: NPU999 error: not valid Python" in answer.out
@@ -375,14 +363,12 @@ def test_folders_that_may_not_be_entered_are_told(lint, train, tmp_path, monkeyp
 
 def test_stdin(lint, tmp_path) -> None:
     (tmp_path / "npumigrate.toml").write_text('per-file-ignores = {"sub/*" = ["NPU1"]}\n')
-    answer = lint(
-        "-", "--stdin-filename", "sub/a.py", "--output-format=json", stdin="import torch\ntorch.cuda.init()\n"
-    )
-    assert answer.places() == []
-    answer = lint("-", "--fix", "--select=NPU101", stdin="import torch\ntorch.cuda.init()\n")
+    text = "import torch\ntorch.cuda.init()\n"
+    assert lint("-", "--stdin-filename", "sub/a.py", "--output-format=json", stdin=text).places() == []
+    answer = lint("-", "--fix", "--select=NPU101", stdin=text)
     assert answer.out == "import torch\nimport torch_npu\ntorch.npu.init()\n"
     assert "1 fixed" in answer.err or "2 fixed" in answer.err
-    answer = lint("-", "--add-noqa", stdin="import torch\ntorch.cuda.init()\n")
+    answer = lint("-", "--add-noqa", stdin=text)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
 
 
@@ -393,8 +379,7 @@ def test_stdin_under_an_excluded_name(lint, tmp_path) -> None:
         assert lint(*named, stdin=text).code == 1
         assert lint(*named, "--force-exclude", stdin=text).code == 0
         assert lint(*named, "--force-exclude", "--fix", stdin=text).out == text
-        (tmp_path / "build").mkdir(exist_ok=True)
-        (tmp_path / "build" / "a.py").write_text(text)
+        write(tmp_path, {"build/a.py": text})
 
 
 def test_a_name_for_stdin_means_stdin(lint, train) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from migrator.lint import fixing, run
 from tests.lint.conftest import TRAIN
+from tests.reading import write
 
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
 LIKELY = (
@@ -44,20 +45,15 @@ def test_diff_writes_nothing(lint, train) -> None:
 )
 def test_rules_that_are_not_to_be_fixed(lint, train, tmp_path, arguments: list[str], config: str) -> None:
     (tmp_path / "npumigrate.toml").write_text(config)
-    assert [item["fix"] is None for item in lint("--output-format=json", *arguments).json()] == [
-        False,
-        True,
-        False,
-    ]
+    found = lint("--output-format=json", *arguments).json()
+    assert [item["fix"] is None for item in found] == [False, True, False]
     answer = lint("--fix", "--output-format=concise", *arguments)
-    assert (answer.code, answer.out.splitlines()) == (
-        1,
-        [
-            "train.py:4:5: NPU111 error: use .npu() instead of .cuda()",
-            "Found 3 findings (2 fixed, 1 remaining).",
-            "Next: npumigrate rule NPU111",
-        ],
-    )
+    assert answer.code == 1
+    assert answer.out.splitlines() == [
+        "train.py:4:5: NPU111 error: use .npu() instead of .cuda()",
+        "Found 3 findings (2 fixed, 1 remaining).",
+        "Next: npumigrate rule NPU111",
+    ]
     assert train.read_text() == FIXED.replace(".npu()", ".cuda()")
     train.write_text("x = 1  # noqa: NPU101\n")
     assert lint("--fix", "--unfixable=NPU990").code == 1
@@ -99,11 +95,8 @@ def test_unsafe_fixes_only_where_they_are_asked_for(lint, tmp_path) -> None:
 def test_an_import_that_only_unsafe_fixes_need_is_unsafe(lint, tmp_path) -> None:
     file = tmp_path / "a.py"
     file.write_text("import torch\n" + LIKELY)
-    found = lint("--output-format=json").json()
-    assert {(item["code"], item["fix"]["applicability"]) for item in found} == {
-        ("NPU901", "unsafe"),
-        ("NPU122", "unsafe"),
-    }
+    safety = {item["code"]: item["fix"]["applicability"] for item in lint("--output-format=json").json()}
+    assert safety == {"NPU901": "unsafe", "NPU122": "unsafe"}
 
 
 def test_fix_only_show_fixes_and_exit_codes(lint, train, tmp_path) -> None:
@@ -147,14 +140,11 @@ def test_mode_links_encoding_and_newlines_stay(lint, tmp_path) -> None:
 
 @pytest.mark.parametrize("way", ["fix = true", "--fix", "--add-noqa", "named"])
 def test_nothing_is_written_through_a_link_out_of_the_project(lint, tmp_path, monkeypatch, way) -> None:
-    project = tmp_path / "project"
-    (project / "sub").mkdir(parents=True)
+    outside, project = tmp_path / "outside.py", tmp_path / "project"
+    settings = "[tool.npumigrate]\n" + way * (" " in way) + "\n"
+    write(project, {"pyproject.toml": settings, "real.py": TRAIN, "sub/a.txt": "", "../outside.py": TRAIN})
     monkeypatch.chdir(project)
-    (project / "pyproject.toml").write_text("[tool.npumigrate]\n" + way * (" " in way) + "\n")
-    outside = tmp_path / "outside.py"
-    outside.write_text(TRAIN)
     (project / "link.py").symlink_to(outside)
-    (project / "real.py").write_text(TRAIN)
     (project / "sub" / "inner.py").symlink_to("../real.py")
     answer = lint(*{"named": ["--fix", "link.py", "real.py"]}.get(way, ["."] if " " in way else [way, "."]))
     assert outside.read_text() == TRAIN
@@ -167,12 +157,10 @@ def test_nothing_is_written_through_a_link_out_of_the_project(lint, tmp_path, mo
 
 
 def test_of_a_named_folder_no_link_leads_out(lint, tmp_path) -> None:
-    (tmp_path / "project").mkdir()
-    outside = tmp_path / "outside.py"
-    outside.write_text(TRAIN)
-    (tmp_path / "project" / "link.py").symlink_to(outside)
+    write(tmp_path, {"project/a.txt": "", "outside.py": TRAIN})
+    (tmp_path / "project" / "link.py").symlink_to(tmp_path / "outside.py")
     assert lint("--fix", "project").code == 2
-    assert outside.read_text() == TRAIN
+    assert (tmp_path / "outside.py").read_text() == TRAIN
 
 
 def test_a_failed_write_leaves_the_file(lint, train, monkeypatch) -> None:
@@ -188,8 +176,7 @@ def test_a_failed_write_leaves_the_file(lint, train, monkeypatch) -> None:
 
 
 def test_what_cannot_be_written_is_told_and_the_rest_is_fixed(lint, train, tmp_path, monkeypatch) -> None:
-    for name in ("a.py", "z.py"):
-        (tmp_path / name).write_text(TRAIN)
+    write(tmp_path, {"a.py": TRAIN, "z.py": TRAIN})
     replace = os.replace
 
     def refuse(source: str, target: Path) -> None:

@@ -54,20 +54,12 @@ def test_fix_changes_the_source_and_nothing_else(lint, tmp_path) -> None:
 
 def test_import_behind_the_last_line_of_a_cell(lint, tmp_path) -> None:
     file = tmp_path / "n.ipynb"
-    cells = [
-        {"cell_type": "code", "source": "import torch"},
-        {"cell_type": "code", "source": "torch.cuda.init()"},
-    ]
+    cells = [{"cell_type": "code", "source": text} for text in ("import torch", "torch.cuda.init()")]
     file.write_text(json.dumps({"cells": cells}))
     first = lint("--output-format=json").json()[0]
-    assert first["fix"]["edits"] == [
-        {
-            "content": "\nimport torch_npu",
-            "location": {"row": 1, "column": 13},
-            "end_location": {"row": 1, "column": 13},
-            "cell": 1,
-        }
-    ]
+    place = {"row": 1, "column": 13}
+    edit = {"content": "\nimport torch_npu", "location": place, "end_location": place, "cell": 1}
+    assert first["fix"]["edits"] == [edit]
     lint("--fix")
     sources = [cell["source"] for cell in json.loads(file.read_text())["cells"]]
     assert sources == ["import torch\nimport torch_npu", "torch.npu.init()"]
@@ -75,9 +67,8 @@ def test_import_behind_the_last_line_of_a_cell(lint, tmp_path) -> None:
 
 def test_noqa_in_cells(lint, tmp_path) -> None:
     file = tmp_path / "n.ipynb"
-    file.write_text(
-        json.dumps({"cells": [{"cell_type": "code", "source": "import torch\ntorch.cuda.init()"}]})
-    )
+    cell = {"cell_type": "code", "source": "import torch\ntorch.cuda.init()"}
+    file.write_text(json.dumps({"cells": [cell]}))
     lint("--add-noqa")
     source = json.loads(file.read_text())["cells"][0]["source"]
     assert source == "import torch  # noqa: NPU901\ntorch.cuda.init()  # noqa: NPU101"

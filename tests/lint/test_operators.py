@@ -6,6 +6,7 @@ import pytest
 
 from migrator.native import functions
 from tests.project.operators.projects import LAUNCHER
+from tests.reading import write
 
 BINDING = LAUNCHER + 'PYBIND11_MODULE(scale_ext, m) { m.def("scale", &scale_cuda); }\n'
 SETUP = """\
@@ -19,10 +20,7 @@ USE = "import scale_ext\n\n\ndef double(x):\n    return scale_ext.scale(x)\n"
 
 @pytest.fixture
 def scaled(tmp_path):
-    (tmp_path / "scale.cu").write_text(BINDING)
-    (tmp_path / "setup.py").write_text(SETUP)
-    (tmp_path / "use.py").write_text(USE)
-    return tmp_path
+    return write(tmp_path, {"scale.cu": BINDING, "setup.py": SETUP, "use.py": USE})
 
 
 def places(answer) -> list[tuple[str, int]]:
@@ -40,15 +38,14 @@ def test_operators_of_the_folder_are_known(lint, scaled) -> None:
 
 
 def test_operators_are_named_without_the_folder_of_a_release(lint, tmp_path) -> None:
-    package = tmp_path / "scaler-1.0" / "scaler"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "scale.cu").write_text(BINDING)
     sources = 'CUDAExtension("scaler.scale_ext", ["scaler/scale.cu"])'
-    (package.parent / "setup.py").write_text(
-        SETUP.replace('CUDAExtension("scale_ext", ["scale.cu"])', sources)
-    )
-    (package / "use.py").write_text(USE.replace("import scale_ext", "from . import scale_ext"))
+    files = {
+        "setup.py": SETUP.replace('CUDAExtension("scale_ext", ["scale.cu"])', sources),
+        "scaler/__init__.py": "",
+        "scaler/scale.cu": BINDING,
+        "scaler/use.py": USE.replace("import scale_ext", "from . import scale_ext"),
+    }
+    write(tmp_path / "scaler-1.0", files)
     out = lint("--select=NPU653", "--output-format=concise").out
     assert "NPU653 blocker: scaler.scale_ext is an extension built from CUDA sources" in out
     assert "NPU653 error: scaler.scale_ext.scale is a CUDA operator (scaler-1.0/scaler/scale.cu:" in out

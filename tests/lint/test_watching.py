@@ -8,6 +8,7 @@ import time
 import pytest
 
 from migrator.lint import run
+from tests.reading import write
 
 
 @pytest.fixture
@@ -56,8 +57,7 @@ def test_new_files_and_a_configuration_that_breaks_are_seen(lint, train, tmp_pat
 
 
 def test_what_else_decides_is_seen(lint, train, tmp_path, steps) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "new.py").write_text("import torch\ntorch.cuda.init()\n")
+    write(tmp_path, {"sub/new.py": "import torch\ntorch.cuda.init()\n"})
     known = tmp_path / "known.json"
     lint("--write-baseline", known)
     text = known.read_text()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.reading import tree, write
+
 if TYPE_CHECKING:
     from conftest import Agent
 
@@ -24,11 +26,6 @@ def npumigrate(folder: Path, *arguments: str) -> str:
     """What the command line prints in a folder."""
     command = [sys.executable, "-m", "migrator", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
-
-
-def state(folder: Path) -> dict[str, bytes]:
-    """All that lies in a folder."""
-    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 async def tools(client: Any) -> dict[str, Any]:
@@ -45,14 +42,12 @@ def test_what_is_offered_is_read_only(agent: Agent, tmp_path: Path) -> None:
 
 
 def test_answers_are_those_of_the_command_line(agent: Agent, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TRAIN)
-    (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
     # Neither fixes nor a cache: the project's own settings do not make the server write.
-    (tmp_path / "npumigrate.toml").write_text("fix = true\nunsafe-fixes = true\n")
     # A package of that name in the project is not npumigrate's.
-    (tmp_path / "migrator").mkdir()
-    (tmp_path / "migrator" / "__init__.py").write_text("open('imported', 'w')\n")
-    before = state(tmp_path)
+    settings = "fix = true\nunsafe-fixes = true\n"
+    files = {"npumigrate.toml": settings, "migrator/__init__.py": "open('imported', 'w')\n"}
+    write(tmp_path, {**files, "train.py": TRAIN, "requirements.txt": "torch==2.6.0\n"})
+    before = tree(tmp_path)
     api, lint, rule, preview, one = agent.ask_all(
         ("look_up_api", {"name": "torch.cuda.Event", "version": "2.6"}),
         ("lint", {}),
@@ -60,7 +55,7 @@ def test_answers_are_those_of_the_command_line(agent: Agent, tmp_path: Path) -> 
         ("preview_migration", {}),
         ("lint", {"path": "train.py", "select": ["NPU6"], "version": "2.1"}),
     )
-    assert state(tmp_path) == before
+    assert tree(tmp_path) == before
     says = npumigrate(Path.cwd(), "api", "torch.cuda.Event", "-v", "2.6", "--json")
     assert api.content == {**json.loads(says), "not_shown": 0}
     assert api.text.startswith("torch.cuda.Event  at torch 2.6.0")
@@ -128,11 +123,9 @@ def test_what_is_refused_is_said_in_a_line(agent: Agent, tmp_path: Path) -> None
     assert all(reply.failed for reply in replies)
     reasons = [reply.text.partition(": ")[2].partition("; ")[0] for reply in replies]
     assert reasons[0] == f"../x lies outside of the workspace {tmp_path}"
-    assert "lies outside" in reasons[1]
-    assert "lies outside" in reasons[2]
+    assert all("lies outside" in reasons[number] for number in (1, 2, 5))
     assert reasons[3] == "large.py has more than 1,000,000 bytes"
     assert reasons[4] == "no such file or folder in the workspace: pipe.py"
-    assert "lies outside" in reasons[5]
     assert reasons[6].startswith("torch '9.9' is not known")
     assert reasons[7] == "unknown rule 'NPU000'"
     assert reasons[8] == "there is no rule 'NPU000'"

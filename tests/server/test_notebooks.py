@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
+
+from migrator.cli.main import run
 
 if TYPE_CHECKING:
     from conftest import Editor
@@ -43,12 +43,12 @@ def test_each_cell_has_its_findings(editor: Editor, tmp_path: Path) -> None:
     assert editor.leave() == 0
 
 
-def test_they_are_those_of_lint(editor: Editor, tmp_path: Path) -> None:
+def test_they_are_those_of_lint(editor: Editor, tmp_path: Path, capsys) -> None:
     cells = [{"cell_type": "code", "source": text} for language, text in CELLS if language == "python"]
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
-    command = [sys.executable, "-m", "migrator", "lint", "-v", "2.6", "-n", "--output-format", "json"]
-    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    expected = [(item["cell"], item["code"], item["location"]["row"]) for item in json.loads(out)]
+    run(["lint", "-v2.6", "-n", "--output-format=json", str(tmp_path / "n.ipynb")])
+    found = json.loads(capsys.readouterr().out)
+    expected = [(item["cell"], item["code"], item["location"]["row"]) for item in found]
     open_cells(editor)
     names = ("n.ipynb#1", "n.ipynb#3", "n.ipynb#4")
     assert expected == [
