@@ -68,9 +68,8 @@ def read(printed: Printed, words: Sequence[str]) -> Optional[Listing]:
     """The lines that a command prints, given by its words; None where that is not known."""
     if not all(words):
         return None
-    file = ""
-    if len(words) > 2 and words[-2] == ">":
-        words, file = words[:-2], words[-1]
+    writes = len(words) > 2 and words[-2] == ">"
+    words, file = (words[:-2], words[-1]) if writes else (words, "")
     stages = [stage.strip() for stage in " ".join(words[1:]).split("|")]
     listing, used = None, len(stages)
     while used and listing is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Optional
 
 from migrator.api_support import env_vars
 from migrator.findings.finding import Edit
@@ -116,17 +116,16 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
 
 def _place(context: FileContext, node: ast.Constant) -> str | None:
     """``certain`` for an environment's key, ``likely`` for another exact text, None for prose."""
-    parent, called = context.index.parent(node), ""
-    others: list[ast.expr | None] = []
+    parent, others = context.index.parent(node), list[Optional[ast.expr]]()
     if isinstance(parent, ast.Expr):
         return None
     if isinstance(parent, ast.Subscript):
         return "certain" if _is_environment(context, parent.value) else "report"
     if isinstance(parent, ast.Call) and node in parent.args:
-        called = called_name(parent)
-        if called in ("get", "pop", "setdefault") and parent.args[0] is node:
+        called, is_first = called_name(parent), parent.args[0] is node
+        if called in ("get", "pop", "setdefault") and is_first:
             return "certain" if _is_environment(context, getattr(parent.func, "value", None)) else "report"
-        if called in _CALLS and parent.args[0] is node:
+        if called in _CALLS and is_first:
             return "certain"
         if called in ("print", "info", "warning", "error", "debug", "add_argument", "compile", "Exception"):
             return None
@@ -170,11 +169,8 @@ def _foreign_value(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
         return ""
     if variable.name not in env_vars.ALLOCATOR_VARIABLES:
         return "" if not variable.same_values or env_vars.carries_over(variable, text) else text
-    for item in text.split(","):
-        option = item.partition(":")[0].strip()
-        if option and option not in env_vars.ALLOCATOR_OPTIONS:
-            return item
-    return ""
+    known = {"", *env_vars.ALLOCATOR_OPTIONS}
+    return next((item for item in text.split(",") if item.partition(":")[0].strip() not in known), "")
 
 
 def _given(index: ModuleIndex, node: ast.AST) -> tuple[bool, ast.expr | None]:
