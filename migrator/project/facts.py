@@ -16,7 +16,7 @@ from migrator.names.conditions import flags
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
-from migrator.names.tree import FUNCTIONS, Function, bare_name, targets_of, walk
+from migrator.names.tree import FUNCTIONS, bare_name, targets_of, walk
 from migrator.names.written_names import imported_names
 from migrator.project import offers
 from migrator.project.extensions import Extension, may_build, scan_extensions
@@ -277,19 +277,15 @@ def _doubles(file: _File) -> Iterator[Offer]:
     if index is None:
         return
     for function in index.functions:
-        if isinstance(index.parent(function), ast.Module) and _gives_double(index, function):
+        values = returned_values(index, function) if isinstance(index.parent(function), ast.Module) else []
+        if any(isinstance(value, (ast.Tuple, ast.Dict, ast.List)) for value in values):
+            continue  # which part it is, is not followed
+        if any(_is_double(index, value) for value in values):
             yield Offer(offers.DOUBLE, function.name)
     for owner in index.classes:
         for name, values in index.stored_on_self(owner).items():
             if any(_is_double(index, value) for value in values):
                 yield Offer(offers.DOUBLE_ATTRIBUTE, name, detail=(owner.name,))
-
-
-def _gives_double(index: ModuleIndex, function: Function) -> bool:
-    values = returned_values(index, function)
-    if any(isinstance(value, (ast.Tuple, ast.Dict, ast.List)) for value in values):
-        return False  # which part it is, is not followed
-    return any(_is_double(index, value) for value in values)
 
 
 def _is_double(index: ModuleIndex, value: ast.expr) -> bool:
