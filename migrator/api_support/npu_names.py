@@ -43,9 +43,11 @@ def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
     name = entry(cuda_name)
     if not name:
         return None
-    # The rows of a name cover every known version, oldest first; tests hold them to it.
+    # The rows of a name cover every known version, oldest first; in other folders of tables they may not.
     rows = (row for row in tables.grouped("npu_names")[name] if tables.covers(row[1], row[2], version.tuple))
-    _name, _first, _last, kind, npu, unchanged, advice, source = next(rows)
+    if (row := next(rows, None)) is None:
+        return None
+    _name, _first, _last, kind, npu, unchanged, advice, source = row
     found = NpuName(npu, _said(advice), source, kind, unchanged)
     members = cuda_name[len(name) :]
     if not members:

@@ -54,6 +54,7 @@ def npu(name: str, version: str = "2.13") -> str:
         ("torch.profiler.profile", "2.6", "torch_npu.profiler.profile"),
         ("torch.profiler.ProfilerActivity.CUDA", "2.6", "torch_npu.profiler.ProfilerActivity.NPU"),
         ("torch.profiler.record_function", "2.6", ""),
+        ("torch.backends.cuda.cufft_plan_cache.size", "2.6", "torch.npu.backends.fft_plan_cache.size"),
         ("torch.distributed.ProcessGroupNCCL", "2.6", "torch_npu._C._distributed_c10d.ProcessGroupHCCL"),
     ],
 )
