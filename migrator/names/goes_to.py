@@ -34,6 +34,7 @@ _KINDS: dict[type, Kind] = {
     ast.JoinedStr: "text",
     ast.BinOp: "operand",
     ast.BoolOp: "choice",
+    ast.IfExp: "choice",
     ast.Compare: "compared",
     ast.Expr: "unused",
     ast.arg: "annotation",
@@ -66,8 +67,8 @@ def taken_by(index: ModuleIndex, node: ast.AST) -> Sink:
     if isinstance(holder, ast.Attribute):
         call = index.call_of(holder)
         return Sink("method" if call else "member", call or holder, node, holder.attr)
-    if isinstance(holder, ast.IfExp):
-        return Sink("test" if node is holder.test else "choice", holder, node)
+    if isinstance(holder, (ast.IfExp, ast.If, ast.While, ast.Assert)) and node is holder.test:
+        return Sink("test", holder, node)
     if isinstance(holder, ast.Dict):
         keys = keys_of(index, holder)
         return Sink("value" if node in keys else "key", holder, node, string_value(keys.get(node)) or "")
@@ -89,8 +90,6 @@ def taken_by(index: ModuleIndex, node: ast.AST) -> Sink:
     if isinstance(holder, ast.arguments):
         names = (each.arg for each, default in defaults(holder) if default is node)
         return Sink("default", holder, node, next(names, ""))
-    if isinstance(holder, (ast.If, ast.While, ast.Assert)):
-        return Sink("test" if node is holder.test else "other", holder, node)
     return Sink(_KINDS.get(holder.__class__, "other"), holder, node)
 
 
