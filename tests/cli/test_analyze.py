@@ -204,3 +204,15 @@ def test_third_party_takes_the_rules_and_what_is_ignored(project: Path) -> None:
     assert code == 0
     found = rows(reports, "full_unsupported_results")
     assert [(row["API"], row["OP"]) for row in found] == [("pkg.ops.g", "torch.hub.other")]
+
+
+def test_apis_are_judged_for_the_hardware(project: Path) -> None:
+    write(project, {"a.py": "import torch\nlayer = torch.nn.Linear(2, 2)\n"})
+
+    def apis(*options: str) -> list[str]:
+        code, reports = analyze(project, "-q", "-v", "2.7.1", "--overwrite", *options)
+        assert code == 0
+        return [row["OP"] for row in rows(reports, "unsupported_api") if row["File"] == "a.py"]
+
+    assert apis() == apis("--hw", "A2") == []
+    assert apis("--hw", "950DT") == ["torch.nn.Linear"]

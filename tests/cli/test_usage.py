@@ -90,6 +90,8 @@ def test_python_m_migrator() -> None:
         (["-i", "p", "-o", "q", "-v", "2.6", "--jobs", "many"], ["--jobs"]),
         (["-i", "p", "-o", "q", "-v", "2.6", "--quiet", "--verbose"], ["--quiet", "--verbose"]),
         (["-i", "p", "-o", "q", "-v", "0.1"], ["0.1", "2.6"]),
+        (["-i", "p", "-o", "q", "-v", "2.7.1", "--hw", "910"], ["'910': choose one of A1, A2, A3, 950DT"]),
+        (["analyze", "p", "-o", "q", "--hw", "910"], ["'910': choose one of A1, A2, A3, 950DT"]),
         (["conjure"], ["conjure"]),
         (["-i", "p", "stray", "-o", "q", "-v", "2.6"], ["stray"]),
     ],

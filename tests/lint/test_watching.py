@@ -1,4 +1,4 @@
-"""--watch."""
+"""--watch, and how far a run is, as its progress bar is told."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from migrator.cli.lint import command_line
 from migrator.lint import run
 from tests.reading import write
 
@@ -88,3 +89,15 @@ def test_fixes_do_not_start_another_run(lint, train, steps) -> None:
 def test_the_standard_input_cannot_be_watched(lint) -> None:
     answer = lint("--watch", "-", stdin="")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
+
+
+def test_each_stage_ends_so_that_its_bar_goes_away_before_something_is_printed(train, monkeypatch) -> None:
+    (train.parent / "other.py").write_text("import torch\n")
+    monkeypatch.chdir(train.parent)
+    steps: list[tuple[str, int, int]] = []
+    line = command_line(["--silent", "--jobs=1"])
+    for cached in (False, True):
+        assert run.lint_once(line, lambda *step: steps.append(step)) == run.FOUND
+        wanted = [("reading", number, 2) for number in range(3)]
+        assert steps == (wanted if cached else [*wanted, ("linting", 1, 2), ("linting", 2, 2)])
+        steps.clear()
