@@ -12,6 +12,8 @@ from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, device_c
 from migrator.names.device_strings import (
     context_of_backend,
     context_of_device,
+    context_of_tensor_type,
+    is_docstring,
     names_backend,
     names_device,
     names_tensor_type,
@@ -50,55 +52,114 @@ def verdict(text: str) -> str:
     return device_context(index, VOCABULARY, first).verdict
 
 
-# Places that the examples of the rules do not have.
-PLACES = {
-    CERTAIN: [
+@pytest.mark.parametrize(
+    "text",
+    [
+        'torch.device("cuda")',
+        'x.to("cuda:0")',
+        'x.to(device="cuda")',
+        'torch.zeros(3, device="cuda")',
+        'with torch.autocast("cuda"): pass',
+        'torch.load(path, map_location="cuda")',
+        'torch.load(path, map_location={"cuda:1": "cpu"})',
+        "torch.load(path, map_location=lambda storage, place: 'cuda:0')",
+        'dist.init_process_group("nccl")',
+        'torch.device("cuda" if ready else "cpu")',
+        'torch.device("cuda:{}".format(rank))',
+        'torch.device(("cuda"))',
+        'torch.device(str("cuda"))',
         'torch.cuda.synchronize("cuda:1")',
+        'if x.device.type == "cuda": pass',
+        'if args.device in ("cuda", "cpu"): pass',
+        'if device.startswith("cuda"): pass',
+        'if re.match(r"cuda:\\d", device): pass',
+        'where = "cuda"\nx.to(where)',
+        'name = "cuda" if torch.cuda.is_available() else "cpu"',
         'if torch.cuda.is_available():\n    name = "cuda"\nelse:\n    name = "cpu"',
         'print("cuda" if torch.cuda.is_available() else "cpu")',
         'self.assertEqual(x.device.type, "cuda")',
         'for kind in ("cpu",) + ("cuda",) * count: x.to(kind)',
         'kinds = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])',
     ],
-    LIKELY: [
+)
+def test_certain(text: str) -> None:
+    assert verdict(text) == CERTAIN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'device = "cuda"',
+        'self.device = "cuda"',
         'settings["device"] = "cuda"',
+        'make(device="cuda")',
+        'parser.add_argument("--device", default="cuda")',
         'parser.add_argument("--where", choices=["cpu", "cuda"])',
+        'def f(device="cuda"): pass',
         'def f(where="cuda"):\n    return x.to(where)',
         'def f(device: Literal["cuda"]): pass',
         'kind: Literal["cpu"] | None = "cuda"',
+        'config = {"device": "cuda"}',
+        'kind = ["cpu", "cuda"]',
         'for device in ["cuda"]: pass',
         'def default_device():\n    return "cuda"',
+        'device += "cuda"',
         'use("cuda")\ndef use(device): pass',
         'os.environ.get("DEVICE", "cuda")',
         'devices.append("cuda")',
         'pytest.mark.parametrize("device", ["cuda"])',
         'move = {"cuda": torch.cuda.synchronize}',
+        'names = {"cuda": 1}\nnames[x.device.type]',
+        'names = {"cuda": 1}\nnames.get(device)',
         'if x.type == "cuda": pass',
         'where = "cuda"\nx.to(where)\nshow(where)',
         'kinds = ["cpu"] + ["cuda"]',
         'devices = base + ["cuda"]',
     ],
-    UNCLEAR: [
+)
+def test_likely(text: str) -> None:
+    assert verdict(text) == LIKELY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'name = "cuda"',
+        'if name == "cuda": pass',
+        'show("cuda")',
+        'tf.device("cuda")',
+        'x = "cuda".join(names)',
         'length = "cuda".length',
         'title = f"on {x}" + "cuda"',
         'title = "on %s" % (x,) + "cuda"',
         'names = ["a"] + ["cuda"]',
         'parser.add_argument("--name", default="cuda")',
         'class A(B, kind="cuda"): pass',
+        'table = {1: "cuda"}',
+        'def f():\n    device = "cuda"\n    return tf.run(device)',  # a library with devices of its own
     ],
-    NO: [
-        'x = 1 if "cuda" else 2',
-        'device = {"cuda": 1, "npu": 2}[kind]',
-        'devices = ["cpu"] + (["cuda"] if ready else []) + (["npu"] if able else [])',
-    ],
-}
+)
+def test_unclear(text: str) -> None:
+    assert verdict(text) == UNCLEAR
 
 
 @pytest.mark.parametrize(
-    ("expected", "text"), [(word, text) for word, texts in PLACES.items() for text in texts]
+    "text",
+    [
+        'print("cuda")',
+        'raise ValueError("cuda")',
+        '"cuda"',
+        'settings["cuda"] = 1',
+        'x = 1 if "cuda" else 2',
+        'table = {"cuda": 1}',
+        'device = {"cuda": 1, "npu": 2}[kind]',
+        'devices = ["cuda", "npu"]',
+        'devices = ["cpu"] + (["cuda"] if ready else []) + (["npu"] if able else [])',
+        'class Device(Enum):\n    GPU = "cuda"\n    NPU = "npu"',
+    ],
 )
-def test_places(expected: str, text: str) -> None:
-    assert verdict(text) == expected
+def test_no(text: str) -> None:
+    assert verdict(text) == NO
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="match came with Python 3.10")
@@ -148,9 +209,11 @@ def test_what_looks_like_a_backend_or_a_tensor_type() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ('name = "cuda:0"', LIKELY),
         ('name = "cuda:" + str(i)', LIKELY),
         ('name = "cuda"', UNCLEAR),
         ('name: Annotated[str, option("cpu")] = "cuda"', UNCLEAR),
+        ('print("cuda:0")', NO),
     ],
 )
 def test_a_device_with_an_index_is_hardly_anything_else(text: str, expected: str) -> None:
@@ -161,6 +224,8 @@ def test_a_device_with_an_index_is_hardly_anything_else(text: str, expected: str
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ('name = "nccl"', LIKELY),
+        ('name = "NCCL"', UNCLEAR),
         ('if "nccl" in line: pass', UNCLEAR),
         ('name = "cpu:gloo,cuda:nccl"', CERTAIN),
     ],
@@ -171,16 +236,44 @@ def test_backends(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('x.type("torch.cuda.FloatTensor")', CERTAIN),
+        ('if x.type() in ["torch.cuda.FloatTensor"]: pass', CERTAIN),
+        ('print("torch.cuda.FloatTensor")', LIKELY),
+        ('"torch.cuda.FloatTensor"', NO),
+    ],
+)
+def test_tensor_types(text: str, expected: str) -> None:
+    index, [string] = strings(text)
+    assert context_of_tensor_type(index, VOCABULARY, string).verdict == expected
+
+
+def test_docstrings() -> None:
+    index, [first, second] = strings('"""cuda"""\nx = "cuda"')
+    assert (is_docstring(index, first), is_docstring(index, second)) == (True, False)
+
+
+@pytest.mark.parametrize(
     ("source", "expected"),
     [
+        ("device", True),
         ("x.device.type", True),
+        ("args.device", True),
         ("settings['device']", True),
+        ("str(device)", True),
         ("getattr(x, 'device')", True),
+        ("x.get('backend')", True),
+        ("x.type()", True),
+        ("dist.get_backend()", True),
+        ("device[0]", True),
         ("device[:4]", False),
         ("x or device", True),
         ("(device := x)", True),
+        ("name", False),
         ("x.name", False),
         ("x.type(y)", False),
+        ("1", False),
     ],
 )
 def test_names_that_say_device(source: str, expected: bool) -> None:

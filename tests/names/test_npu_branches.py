@@ -42,22 +42,53 @@ def test_texts_that_speak_of_npus(text: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text",
     [
-        ("if x:\n    torch.cuda.init()  # here\nelif y:\n    f()\nelif kind == 'npu':\n    g()", True),
-        ("def f():\n    if npu:\n        raise Error\n    torch.cuda.init()  # here", False),
-        ("a = kind == 'cuda'  # here\nb = sort == 'npu'", False),
+        "if npu:\n    f()\nelse:\n    torch.cuda.init()  # here",
+        "if npu:\n    f()\nelif x:\n    torch.cuda.init()  # here",
+        "if torch.cuda.is_available():  # here\n    f()\nelif is_npu():\n    g()",
+        "if x:\n    torch.cuda.init()  # here\nelif y:\n    f()\nelif kind == 'npu':\n    g()",
+        "x = torch.npu if npu else torch.cuda  # here",
+        "def f():\n    if npu:\n        return 1\n    torch.cuda.init()  # here",
+        "for x in y:\n    if npu:\n        continue\n    torch.cuda.init()  # here",
+        "if has_cuda:\n    torch.cuda.init()  # here\nif has_npu:\n    torch.npu.init()",
+        "a = kind == 'cuda'  # here\nb = kind == 'npu'",
+        "def f():\n    if npu:\n        return 1\n    if x:\n        f(torch.cuda)  # here",
     ],
 )
-def test_a_branch_for_npus(text: str, expected: bool) -> None:
-    assert has_npu_branch(*cuda(text)) is expected
+def test_a_branch_for_npus(text: str) -> None:
+    assert has_npu_branch(*cuda(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.cuda.init()  # here",
+        "if x:\n    torch.cuda.init()  # here\nelse:\n    f()",
+        "if npu:\n    torch.cuda.init()  # here",
+        "def f():\n    if npu:\n        raise Error\n    torch.cuda.init()  # here",
+        "def f():\n    torch.cuda.init()  # here\n    if npu:\n        return 1",
+        "if has_cuda:\n    torch.cuda.init()  # here\nif has_npu:\n    torch.npu.empty_cache()",
+        "x = torch.cuda if cuda else torch.npu  # here",
+        "a = kind == 'cuda'  # here\nb = sort == 'npu'",
+        "if npu:\n    def f(): return 1\nelse:\n    def f():\n        torch.cuda.init()  # here",
+    ],
+)
+def test_no_branch_for_npus(text: str) -> None:
+    assert not has_npu_branch(*cuda(text))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("x = ['cuda', 'npu']  # here", True),
+        ("x = ('cuda', 'NPU:0')  # here", True),
+        ("x = {'cuda': 1, 'npu': 2}  # here", True),
         ("x = {'cuda': 'cuda', 'npu': 2}  # here", True),
+        ("class A:\n    CUDA = 'cuda'  # here\n    NPU = 'npu'", True),
+        ("x = ['cuda', 'cpu']  # here", False),
         ("x = {'a': 'cuda', 'npu': 2}  # here", False),
+        ("CUDA = 'cuda'  # here\nNPU = 'npu'", False),
     ],
 )
 def test_beside_a_case_for_npus(text: str, expected: bool) -> None:
@@ -79,8 +110,10 @@ def test_patches(text: str, expected: bool) -> None:
     ("text", "expected"),
     [
         ("IS_NVIDIA = platform == 'cuda'  # here", True),
+        ("IS_NVIDIA = x and platform == 'cuda'  # here", True),
         ("def is_hopper():\n    return platform == 'cuda'  # here", True),
         ("IS_GPU = platform == 'cuda'  # here", False),
+        ("NVIDIA = 'cuda'  # here", False),
     ],
 )
 def test_flags_for_nvidia(text: str, expected: bool) -> None:

@@ -37,25 +37,41 @@ def index() -> ModuleIndex:
     return index
 
 
-def bound(index: ModuleIndex, owner: str) -> dict[str, str]:
-    """The names that a function, a class or the module binds, by the kinds of what binds them."""
+def bound(index: ModuleIndex, owner: str) -> dict[str, list[str]]:
+    """The names that a function, a class or the module binds, each with the kinds of what binds it."""
     scopes = {getattr(scope.node, "name", ""): scope for scope in index.scopes}
-    found: dict[str, str] = {}
-    for name, bindings in scopes[owner].bindings.items():
-        kinds = " ".join(each.kind for each in bindings)
-        found[kinds] = f"{found.get(kinds, '')} {name}".strip()
-    return found
+    return {name: [each.kind for each in found] for name, found in scopes[owner].bindings.items()}
 
 
-def test_what_a_scope_binds(index: ModuleIndex) -> None:
+def test_what_a_module_binds(index: ModuleIndex) -> None:
     assert bound(index, "") == {
-        "import": "nn os Part",
-        "assign": "size other first second rest error",
-        "def": "outer",
-        "class": "C",
+        "nn": ["import"],
+        "os": ["import"],
+        "Part": ["import"],
+        "size": ["assign"],
+        "other": ["assign"],
+        "first": ["assign"],
+        "second": ["assign"],
+        "rest": ["assign"],
+        "outer": ["def"],
+        "C": ["class"],
+        "error": ["assign"],
     }
-    assert bound(index, "outer") == {"param": "a b c args more", "assign": "made inner values file"}
-    assert bound(index, "C") == {"assign": "size", "def": "method"}
+
+
+def test_what_a_function_and_a_class_bind(index: ModuleIndex) -> None:
+    assert bound(index, "outer") == {
+        "a": ["param"],
+        "b": ["param"],
+        "c": ["param"],
+        "args": ["param"],
+        "more": ["param"],
+        "made": ["assign"],
+        "inner": ["assign"],
+        "values": ["assign"],
+        "file": ["assign"],
+    }
+    assert bound(index, "C") == {"size": ["assign"], "method": ["def"]}
 
 
 def test_values_of_bindings(index: ModuleIndex) -> None:

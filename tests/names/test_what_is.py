@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from migrator.names.index import ModuleIndex
-from migrator.names.what_is import CLASS, MAYBE, MODULE, OTHER, TENSOR, UNKNOWN, Value, what_is
+from migrator.names.what_is import CLASS, FOREIGN, MAYBE, MODULE, OTHER, TENSOR, UNKNOWN, Value, what_is
 
 FRAME = """
 import numpy as np
@@ -29,19 +29,48 @@ def value(expression: str, before: str = "") -> Value:
 @pytest.mark.parametrize(
     ("expression", "before", "answer"),
     [
+        ("torch.zeros(3)", "", TENSOR),
+        ("torch.device('cpu')", "", OTHER),
+        ("nn.functional.relu(thing)", "", TENSOR),
+        ("nn.Linear(1, 1)", "", MODULE),
+        ("nn.Sequential(thing)[0]", "", MODULE),
+        ("x", "x = torch.zeros(3)", TENSOR),
+        ("x", "x = torch.zeros(3)\nx += 1", TENSOR),
+        ("x", "x = torch.zeros(3)\nx = x * 2", TENSOR),
         ("x", "x = torch.zeros(3)\nif ready:\n    x = thing()", MAYBE),
         ("x", "x = torch.zeros(3)\nif ready:\n    x = 'a'", UNKNOWN),
+        ("x", "x = nn.ReLU()\nif ready:\n    x = nn.GELU()", MODULE),
         ("x", "x = nn.ReLU()\nif ready:\n    x = 'a'", OTHER),
+        ("x", "x = torch.zeros(3)\nx = thing()", UNKNOWN),
+        ("x", "x = torch.zeros(3)\nx = 'a'", OTHER),
+        ("x", "x = thing()\nx = torch.zeros(3)", TENSOR),
         ("x", "x = torch.zeros(3)\nx = thing(x)", MAYBE),
+        ("x", "x = torch.zeros(3)\nx = thing(x)[0]", UNKNOWN),
+        ("x", "x = torch.zeros(3)\nx = x.view(-1)", TENSOR),
         ("x", "x: Tensor = thing()", TENSOR),
         ("x", "x: nn.Module = thing()", MODULE),
+        ("x[0].T", "x = torch.zeros(3)", TENSOR),
         ("x.item()", "x = torch.zeros(3)", OTHER),
         ("x.shape", "x = torch.zeros(3)", OTHER),
+        ("x.cuda().float()", "x = torch.zeros(3)", TENSOR),
+        ("values", "values, places = torch.zeros(3).max(0)", TENSOR),
+        ("next(net.parameters())", "", TENSOR),
         ("next(iter(net.buffers(recurse=False)))", "", TENSOR),
+        ("next(rows)", "", UNKNOWN),
+        ("x", "for x in net.parameters():\n    pass", TENSOR),
+        ("x", "for x in rows:\n    pass", UNKNOWN),
+        ("make()", "def make():\n    return torch.zeros(3)", TENSOR),
         ("make()", "def make() -> Tensor: ...", TENSOR),
+        ("make()", "def make():\n    return 1", OTHER),
+        ("Net()", "class Net: ...", CLASS),
         ("Mine()", "class Mine(torch.Tensor): ...", TENSOR),
+        ("np.zeros(3)", "", OTHER),
+        ("np.pi", "", FOREIGN),
+        ("np", "", FOREIGN),
+        ("thing()", "", UNKNOWN),
         ("thing", "", UNKNOWN),
         ("args.x", "", OTHER),
+        ("[1]", "", OTHER),
     ],
 )
 def test_expressions(expression: str, before: str, answer: str) -> None:
@@ -86,7 +115,10 @@ def test_inside_a_module(expression: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "before", "name"),
     [
+        ("nn.Linear(1, 1)", "", "torch.nn.Linear"),
         ("x", "x = nn.ReLU()\nif ready:\n    x = nn.GELU()", ""),
+        ("Net()", "class Net: ...", "Net"),
+        ("np.pi", "", "numpy.pi"),
         ("thing()", "", "somewhere.thing"),
         ("x", "x: Batch = thing()", "somewhere.thing"),
     ],
@@ -98,8 +130,13 @@ def test_the_name_of_its_class_or_library(expression: str, before: str, name: st
 @pytest.mark.parametrize(
     ("expression", "before", "answer"),
     [
+        ("nn.Linear(1, 1)", "", True),
+        ("[1]", "", True),
         ("np", "", True),
         ("np.pi", "", True),
+        ("lib.thing", "import lib", False),
+        ("thing()", "", False),
+        ("torch.zeros(3)", "", False),
         ("x", "x = torch.zeros(3)\nif ready:\n    x = thing()", False),
     ],
 )
