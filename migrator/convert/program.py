@@ -48,6 +48,12 @@ def dotted(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def base_name(node: ast.AST) -> str:
+    """The object that a name belongs to: ``stopper`` of ``stopper.stop``, ``self.stopper`` likewise."""
+    parts = dotted(node).split(".")
+    return ".".join(parts[: 1 + (parts[0] == "self")])
+
+
 def last_name(call: ast.AST | None) -> str:
     """The last part of the dotted name that a call calls; empty for any other node."""
     return dotted(call.func).split(".")[-1] if isinstance(call, ast.Call) else ""

@@ -20,6 +20,7 @@ from migrator.convert.program import (
     LOOPS,
     Home,
     Program,
+    base_name,
     below,
     dotted,
     is_main_guard,
@@ -102,10 +103,7 @@ def _bases(program: Program, call: ast.Call) -> list[tuple[ast.expr, str]]:
             called = (site.func for site in program.call_sites(program.scope_of(node)))
             nodes += [func.value for func in called if isinstance(func, ast.Attribute)]
             nodes.remove(node)
-    found = []
-    for node in nodes:
-        parts = dotted(node).split(".")
-        found.append((node, ".".join(parts[:2] if parts[0] == "self" else parts[:1])))
+    found = [(node, base_name(node)) for node in nodes]
     return found if all(text and text != "self" for _, text in found) else []
 
 

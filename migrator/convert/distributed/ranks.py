@@ -13,6 +13,7 @@ from migrator.convert.program import (
     LOOPS,
     Loop,
     Program,
+    base_name,
     below,
     calls_in,
     constant,
@@ -166,7 +167,7 @@ def leave_together(draft: Draft, found: list[Training]) -> None:
         if training.epochs:
             changing = _changing(program, training.epochs.loop)
             every = _tests(program, training.epochs.loop)
-            tests = [test for test in every if changing & set(map(_base, ast.walk(test)))]
+            tests = [test for test in every if changing & set(map(base_name, ast.walk(test)))]
             _agree(draft, tests)
             lines = "\n".join(draft.of(loop).after.get(loop, [])).split("\n")
             reduced = {line.strip().partition(" = sum_over_ranks")[0] for line in lines}
@@ -214,18 +215,12 @@ def _changing(program: Program, loop: Loop) -> set[str]:
     found = set()
     for node in below(*loop.body):
         if isinstance(node, ast.Call):
-            found.add(_base(node.func))
+            found.add(base_name(node.func))
         elif is_stored(node) and node not in counters:
             up = program.parent(node)
             if not (isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) and up in loop.body):
-                found.add(_base(node))
+                found.add(base_name(node))
     return found - {""}
-
-
-def _base(node: ast.AST) -> str:
-    """The object that a name belongs to: ``stopper`` of ``stopper.stop``, ``self.stopper`` likewise."""
-    parts = dotted(node).split(".")
-    return ".".join(parts[:2]) if parts[0] == "self" else parts[0]
 
 
 # -- what may differ between the ranks and is nowhere placed: it is reported, with the lines to write --------
