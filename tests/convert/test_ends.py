@@ -55,9 +55,8 @@ def test_a_model_at_the_margin_is_freed(slow_gloo: RunSlowly, tmp_path: Path, ki
     if kind == "distributed":
         text = convert("train.py", {"train.py": FLAT}.get).files["train.py"].text
     else:
-        text = convert_horovod(["train.py"], ["train.py"], {"train.py": HOROVOD}.get, (2, 6, 0))[
-            "train.py"
-        ].text
+        result = convert_horovod(["train.py"], ["train.py"], {"train.py": HOROVOD}.get, (2, 6, 0))
+        text = result["train.py"].text
     assert text.endswith("\nmodel = model.module\nleave_distributed()\n")
     (tmp_path / "train.py").write_text(text)
     (tmp_path / "vision.py").write_text("import torch.distributed.nn.functional  # as torchvision does")

@@ -170,9 +170,7 @@ def test_each_of_several_models_is_wrapped_where_training_calls_it() -> None:
     lines = new_lines(converted(text.replace("model(x.cuda())", "other(model(x.cuda())) + other(0)")))
     assert "model = DistributedDataParallel(model)" in lines
     assert "other = DistributedDataParallel(other, broadcast_buffers=False)" in lines
-    together = BASE.replace(
-        "SGD(model.parameters()", "SGD(list(model.parameters()) + list(head.parameters())"
-    )
+    together = BASE.replace("(model.parameters()", "(list(model.parameters()) + list(head.parameters())")
     together = together.replace("optimizer =", "head = nn.Linear(2, 2).cuda()\noptimizer =", 1)
     lines = new_lines(converted(together.replace("model(x.cuda())", "head(model(x.cuda()))")))
     assert "model = DistributedDataParallel(model)" in lines
@@ -204,9 +202,8 @@ def test_a_model_that_a_trainer_moves() -> None:
     assert not result.reason
     assert "    torch.save(trainer.net.module.state_dict(), 'a.pt')" in new_lines(result)
     lines = result.files["train.py"].text.splitlines()
-    assert lines[lines.index("        self.net = model.to('cuda')") + 1] == (
-        "        self.net = DistributedDataParallel(self.net)"
-    )
+    at = lines.index("        self.net = DistributedDataParallel(self.net)")
+    assert lines[at - 1] == "        self.net = model.to('cuda')"
 
 
 def test_a_function_that_makes_both_loaders() -> None:

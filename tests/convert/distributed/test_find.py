@@ -52,12 +52,9 @@ def test_what_is_drawn_beside_the_batches_is_not_shared() -> None:
     val = "val_loader = DataLoader(others, batch_size=4)\n"
     look = "    for x in elsewhere:\n" + indented(STEP, 8) + "    look(next(iter(val_loader)))\n"
     assert converted(HEAD + val + "for epoch in range(3):\n" + look).reason == NO_LOADER
-    drawn = (
-        "for step in range(9):\n    x = next(batches)\n    if step % 3 == 0:\n        look(next(others))\n"
-    )
-    result = converted(
-        HEAD + val + "batches = iter(loader)\nmore = iter(val_loader)\n" + drawn + indented(STEP, 4)
-    )
+    drawn = "batches = iter(loader)\nmore = iter(val_loader)\nfor step in range(9):\n    x = next(batches)\n"
+    drawn += "    if step % 3 == 0:\n        look(next(others))\n" + indented(STEP, 4)
+    result = converted(HEAD + val + drawn)
     assert LOADER in new_lines(result)
     assert val in result.files["train.py"].text
 
@@ -134,9 +131,8 @@ def test_a_closure() -> None:
     reduced = "loss = sum_over_ranks(loss) / dist.get_world_size()\n            return loss\n"
     assert reduced in lines
     assert converted(text.format("loss.item()")).reason == "L-BFGS needs the same loss on every rank"
-    assert (
-        "sum_over_ranks" not in converted(text.format("loss").replace("LBFGS", "SGD")).files["train.py"].text
-    )
+    plain = converted(text.format("loss").replace("LBFGS", "SGD"))
+    assert "sum_over_ranks" not in plain.files["train.py"].text
 
 
 def test_what_is_called_without_gradients_may_be_another_method() -> None:
@@ -273,10 +269,9 @@ def test_a_trainer_that_inherits(tmp_path: Path) -> None:
     base += "        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)\n\n"
     base += "    def fit(self):\n        for epoch in range(3):\n            self.one_epoch()\n"
     trainer = "from base import Base\n\n\nclass Trainer(Base):\n    def __init__(self, net, loader, name):\n"
-    trainer += (
-        "        super().__init__(net, loader)\n\n    def one_epoch(self):\n        for x in self.loader:\n"
-    )
-    trainer += "            self.net(x.cuda()).sum().backward()\n            self.optimizer.step()\n\n"
+    trainer += "        super().__init__(net, loader)\n\n    def one_epoch(self):\n"
+    trainer += "        for x in self.loader:\n            self.net(x.cuda()).sum().backward()\n"
+    trainer += "            self.optimizer.step()\n\n"
     trainer += "    def save(self):\n        torch.save(self.net.state_dict(), 'a.pt')\n"
     head = BASE[: BASE.index("model.cuda()")]
     files = {
@@ -288,9 +283,7 @@ def test_a_trainer_that_inherits(tmp_path: Path) -> None:
     assert not result.reason
     wrap = "            self.net = DistributedDataParallel(self.net)"
     assert wrap in new_lines(result, "base.py")
-    assert "            self.loader.sampler.set_epoch(epoch)" in [
-        line.removeprefix("    ") for line in new_lines(result, "base.py")
-    ]
+    assert f"{' ' * 16}self.loader.sampler.set_epoch(epoch)" in new_lines(result, "base.py")
     assert any('getattr(self.net, "module", self.net)' in line for line in new_lines(result, "trainer.py"))
 
 
@@ -325,28 +318,24 @@ def test_an_optimizer_that_the_model_makes() -> None:
 
 
 def test_a_model_that_a_trainer_keeps_and_hands_over_in_a_tuple() -> None:
-    loop = (
-        BASE[BASE.index("for epoch") :]
-        .replace("model(", "self.model(")
-        .replace("optimizer", "self.optimizer")
-    )
+    head, middle, loop = BASE.partition("for epoch")
+    loop = middle + loop.replace("model(", "self.model(").replace("optimizer", "self.optimizer")
     body = "class Trainer:\n    def __init__(self):\n        model = nn.Linear(2, 2)\n"
     body += "        optimizer = torch.optim.SGD([{'params': model.get_params()}], lr=0.1)\n"
+    body += "        self.model, self.optimizer = model, optimizer\n"
     body += (
-        "        self.model, self.optimizer = model, optimizer\n        self.model = self.model.cuda()\n\n"
+        "        self.model = self.model.cuda()\n\n    def fit(self):\n"
+        + indented(loop, 8)
+        + "\n\nTrainer().fit()\n"
     )
-    body += "    def fit(self):\n" + indented(loop, 8) + "\n\nTrainer().fit()\n"
-    head = BASE[: BASE.index("model =")]
+    head = head[: head.index("model =")]
     assert "        self.model = DistributedDataParallel(self.model)" in new_lines(converted(head + body))
 
 
 def test_each_fold_has_a_model_of_its_own() -> None:
     head, loader, rest = BASE.partition("loader =")
-    folds = (
-        "for fold in range(3):\n"
-        + indented(loader + rest, 4)
-        + "    torch.save(model.state_dict(), 'a.pt')\n"
-    )
+    save = "    torch.save(model.state_dict(), 'a.pt')\n"
+    folds = f"for fold in range(3):\n{indented(loader + rest, 4)}{save}"
     lines = new_lines(converted(head + folds + "print(model(data))\n"))
     assert f"    {WRAPPED}" in lines
     assert "        torch.save(model.module.state_dict(), 'a.pt')" in lines
@@ -361,10 +350,10 @@ def test_losses_of_the_whole_batch_are_reported() -> None:
     text = BASE.replace("model(x.cuda()).sum()", "nce(model(x.cuda()))")
     head = "def nce(z):\n    return torch.matmul(z, z.T).mean()\n\n\n"
     assert compared in reported(converted(head + text))
-    text = (
+    head = (
         "class NTXentLoss(nn.Module):\n    def forward(self, a, b):\n        return (a @ b.t()).mean()\n\n\n"
-        + BASE
     )
+    text = head + BASE
     assert compared in reported(converted(text))
     assert compared not in reported(converted(text.replace("NTXentLoss", "Attention")))
 

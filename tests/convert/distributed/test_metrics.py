@@ -96,9 +96,7 @@ def test_a_sum_that_is_shown_every_few_batches() -> None:
     result = converted(plain.replace("    for i", "    total = 0.0\n    for i") + lines)
     text = result.files["train.py"].text
     assert f"        if i % 10 == 9:\n            total = {MEAN}\n            print(total / 10)\n" in text
-    drawn = trained(
-        window.format("int(loss)"), "pass"
-    )  # not the same on every rank: they would wait for ever
+    drawn = trained(window.format("int(loss)"), "pass")  # not the same on each rank: they would wait for ever
     assert reductions(drawn) == []
     assert SHARE in reported(drawn)
 

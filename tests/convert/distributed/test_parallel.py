@@ -65,10 +65,8 @@ def test_training_that_goes_past_the_wrapper() -> None:
 
 def test_methods_that_compute_nothing() -> None:
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.n = 3\n"
-    net += (
-        "        self.head = nn.Linear(2, 2)\n\n    def start(self):\n        return torch.zeros(self.n)\n\n"
-    )
-    net += "    def top(self, x):\n        return self.head(x)\n\n\n"
+    net += "        self.head = nn.Linear(2, 2)\n\n    def start(self):\n"
+    net += "        return torch.zeros(self.n)\n\n    def top(self, x):\n        return self.head(x)\n\n\n"
     text = BASE.replace("data =", net + "data =", 1).replace("nn.Linear(2, 2)\nmodel", "Net()\nmodel")
     lines = new_lines(converted(text.replace("model(x.cuda())", "model(x.cuda() + model.start())")))
     assert "        loss = model(x.cuda() + model.module.start()).sum()" in lines

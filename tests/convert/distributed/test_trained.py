@@ -19,36 +19,14 @@ HERE = Path(__file__).parent
 SAMPLES = HERE.parents[2] / "samples"
 BATCH = re.compile(r"(\bbatch[-_]size\b(?:: int)?\W+(?:type=int, )?(?:default=)?)(16|8|4)\b")
 STYLES = (
-    "flat",
-    "with_main",
-    "trainer_class",
-    "other_files",
-    "data_parallel",
-    "accumulation",
-    "keywords",
-    "amp",
-    "language_model",
-    "gan",
-    "resume",
-    "siamese",
-    "phases",
-    "closure",
-    "wrappers",
-    "random_batches",
-    "own_batches",
-    "shared_loader",
-    "stop_early",
-    "folds",
-    "parallel_keys",
-)
+    "flat with_main trainer_class other_files data_parallel accumulation keywords amp language_model gan"
+    " resume siamese phases closure wrappers random_batches own_batches shared_loader stop_early folds parallel_keys"
+).split()
 # Where the batch size stands, if not in the script.
 BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
 # What stands in for packages that are not installed.
-PACKAGES = {
-    "PYTHONPATH": os.pathsep.join(
-        [str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    )
-}
+PATHS = [str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+PACKAGES = {"PYTHONPATH": os.pathsep.join(PATHS)}
 USUAL = {("resume", 2), ("siamese", 4), ("own_batches", 2), ("parallel_keys", 2)}  # the rest is thorough
 
 

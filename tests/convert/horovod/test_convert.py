@@ -558,9 +558,7 @@ torch.save(solver.model.state_dict(), "x")
 def test_a_class() -> None:
     result = lines(CLASS)
     at = result.index("        self.optimizer = optimizer")
-    assert (
-        result[at + 1] == "        self.model = DistributedDataParallel(self.model, broadcast_buffers=False)"
-    )
+    assert result[at + 1] == f"        {WRAPPED.replace('model', 'self.model')}"
     assert "            self.optimizer.step()" in result
     assert 'torch.save(getattr(solver.model, "module", solver.model).state_dict(), "x")' in result
     handed_out = "        self.model.cuda()\n        return self.model\n"
