@@ -20,7 +20,8 @@ SAMPLES = HERE.parents[2] / "samples"
 BATCH = re.compile(r"(\bbatch[-_]size\b(?:: int)?\W+(?:type=int, )?(?:default=)?)(16|8|4)\b")
 STYLES = (
     "flat with_main trainer_class other_files data_parallel accumulation keywords amp language_model gan"
-    " resume siamese phases closure wrappers random_batches own_batches shared_loader stop_early folds parallel_keys"
+    " resume siamese phases closure wrappers random_batches own_batches shared_loader stop_early folds"
+    " parallel_keys"
 ).split()
 # Where the batch size stands, if not in the script.
 BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
