@@ -127,10 +127,10 @@ def _plan_call(call: ast.Call, name: str, plan: Plan) -> None:
         plan.replace(call, plain[name], _("{name} of Horovod is {code}", name=name, code=plain[name]))
 
 
-def is_default(program: Program, name: str, value: ast.expr) -> bool:
-    """Whether an argument says what is so without it."""
+def is_default(program: Program, name: str, value: ast.expr | None) -> bool:
+    """Whether an argument is not given, or says what is so without it."""
     allowed = [*table("only_default").get(name, ()), "None"]
-    return program.segment(value) in allowed or program.name(value) in allowed
+    return value is None or program.segment(value) in allowed or program.name(value) in allowed
 
 
 def _plan_collective(call: ast.Call, name: str, plan: Plan) -> None:

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Optional
 
 from migrator.convert.draft import UncertainError
 from migrator.convert.horovod.calls import PACKAGE, Plan, is_default, table
@@ -66,7 +65,7 @@ def plan_optimizer(call: ast.Call, plan: Plan) -> None:
     sparse = arguments.get("sparse_as_dense")
     if sparse is not None and not (isinstance(sparse, ast.Constant) and not sparse.value):
         raise UncertainError("sparse_gradients", sparse)
-    if not _is_default(program, arguments, "process_set"):
+    if not is_default(program, "process_set", arguments.get("process_set")):
         raise UncertainError("process_set", arguments["process_set"])
     _check_passes(arguments.get("backward_passes_per_step"), wrapped, plan)
     if dotted(target) and dotted(target) == dotted(arguments["optimizer"]):
@@ -101,7 +100,7 @@ def _model_of(program: Program, arguments: Arguments, call: ast.Call) -> Home:
     return home
 
 
-def _op(op: Optional[ast.expr], model: str, plan: Plan, arguments: Arguments) -> list[str]:
+def _op(op: ast.expr | None, model: str, plan: Plan, arguments: Arguments) -> list[str]:
     """Lines before the wrapping, for the ``op`` of the optimizer. Raises UncertainError for Adasum."""
     branches = [op.body, op.orelse] if isinstance(op, ast.IfExp) else [op] if op is not None else []
     names = [plan.program.name(branch).rpartition(".")[2] for branch in branches]
@@ -113,16 +112,12 @@ def _op(op: Optional[ast.expr], model: str, plan: Plan, arguments: Arguments) ->
         plan.report("adasum", op)
         return [f'if {condition}:\n    raise NotImplementedError("torch.distributed has no Adasum")']
     if names == ["Sum"]:
-        if not _is_default(plan.program, arguments, "compression"):
+        if not is_default(plan.program, "compression", arguments.get("compression")):
             raise UncertainError("compressed_and_summed", op, model=model)
         if not _is_one(arguments.get("backward_passes_per_step")):
             raise UncertainError("several_passes_summed", op, model=model)
         return []
     raise UncertainError("op_not_plain", op)
-
-
-def _is_default(program: Program, arguments: Arguments, name: str) -> bool:
-    return name not in arguments or is_default(program, name, arguments[name])
 
 
 def _hooks(arguments: Arguments, model: str, plan: Plan) -> list[str]:
@@ -132,7 +127,7 @@ def _hooks(arguments: Arguments, model: str, plan: Plan) -> list[str]:
         if plan.version < _HOOKS:
             raise UncertainError("hook_in_old_torch", op, model=model)
         return [f"{model}.register_comm_hook(None, hvd_sum_hook)"]
-    if _is_default(plan.program, arguments, "compression"):
+    if is_default(plan.program, "compression", arguments.get("compression")):
         return []
     value = arguments["compression"]
     if not _is_compression(plan.program, value):
