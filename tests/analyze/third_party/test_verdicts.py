@@ -262,6 +262,127 @@ def function(body: str) -> tuple[object, ...]:
     return read_steps(ModuleIndex(text + textwrap.indent(textwrap.dedent(body), "    "), ()), [])["f"]
 
 
+def test_through_files_and_reexports() -> None:
+    found = verdicts(
+        {
+            "lib/__init__.py": "from .ops import *\nfrom .ops.scale import scale as zoom\n",
+            "lib/ops/__init__.py": "from .scale import scale\n__all__ = ['scale']\n",
+            "lib/ops/scale.py": """
+                from lib import _ext
+
+                def scale(x):
+                    return _ext.scale(x)
+
+                def plain(x):
+                    return x
+            """,
+            "lib/use.py": """
+                import lib
+                from . import zoom
+                from lib import ops as o
+
+                def a(x):
+                    return zoom(x)
+
+                def b(x):
+                    return lib.scale(x) + 1
+
+                def c(x):
+                    return o.scale(x)
+
+                def d(x):
+                    return o.plain(x)
+            """,
+        }
+    )
+    assert {name for name, verdict in found.items() if verdict.word == "unsupported"} == {
+        "lib.ops.scale",  # the module: its import of the extension
+        "lib.ops.scale.scale",
+        "lib.use.a",
+        "lib.use.b",
+        "lib.use.c",
+    }
+    chain = found["lib.use.a"].chain
+    assert [(link.key, link.line) for link in chain] == [
+        (("lib.use", "a"), 7),
+        (("lib.ops.scale", "scale"), 5),
+    ]
+    assert found["lib.use.a"].reason.api == "lib._ext.scale"
+
+
+CLASSES = """
+    import torch
+    from torch import nn
+    from torch.autograd import Function
+    from lib import _ext
+
+    class ScaleFunction(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return _ext.scale(x)
+
+        @staticmethod
+        def backward(ctx, x):
+            return x
+
+    scale = ScaleFunction.apply
+
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+
+        def forward(self, x):
+            return scale(x)
+
+    class Child(Scale):
+        def forward(self, x):
+            return super().forward(x)
+
+        def plain(self, x):
+            return x
+
+    class Net(nn.Module):
+        def __init__(self, wide):
+            super().__init__()
+            self.first = Scale()
+            self.maybe = Scale() if wide else nn.Identity()
+            self.layers = nn.ModuleList([Child() for _ in range(3)])
+            self.plain = nn.Linear(1, 1)
+
+        def forward(self, x):
+            return self.helper(x)
+
+        def helper(self, x):
+            return self.first(x)
+
+        def looped(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+        def maybe_scaled(self, x):
+            return self.maybe(x)
+
+        def unharmed(self, x):
+            return self.plain(x)
+
+    def build():
+        return Net(True)
+
+    def run(x):
+        net = Net(True)
+        return net(x)
+
+    def direct(x):
+        return Scale()(x)
+
+    class Sum:
+        @property
+        def value(self):
+            return Child().plain(1)
+"""
+
+
 NO_WAY_AROUND = [
     "bad()",
     "return bad() + 1",
