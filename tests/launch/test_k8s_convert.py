@@ -38,6 +38,7 @@ def one_pod(container: str, pod: str = "", job: str = "") -> str:
 
 
 GPU = "resources: {limits: {nvidia.com/gpu: 8}}\n"
+VOLCANO = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\n"
 
 
 def converted(text: str, **wishes: str) -> tuple[Any, str]:
@@ -393,44 +394,29 @@ def test_a_job_without_gpus_stays():
         ("kind: Service\n", "m.yaml: it holds neither a PyTorchJob nor a Volcano Job"),
         ("", "m.yaml: it holds neither"),
         (
-            "kind: Deployment\nspec:\n  resources:\n    nvidia.com/gpu: 1\n",
+            "kind: Deployment\nspec:\n  a:\n    nvidia.com/gpu: 1\n",
             "m.yaml:4: this Deployment asks for GPUs: only",
         ),
-        (
-            one_pod(GPU).replace("kubeflow.org/v1", "kubeflow.org/v1beta2"),
-            "m.yaml:1: kubeflow.org/v1beta2 is not",
-        ),
+        (one_pod(GPU).replace("org/v1", "org/v1beta2"), "m.yaml:1: kubeflow.org/v1beta2 is not"),
         (one_pod(GPU).replace("Master", "Chief"), "m.yaml:7: Chief is neither Master nor Worker"),
         (one_pod(GPU).replace("replicas: 1", "replicas: 2"), "m.yaml:8: a PyTorchJob has one Master, not 2"),
         (one_pod(GPU).replace("replicas: 1", "replicas: $N"), "m.yaml:8: replicas: $N must be filled in"),
-        (
-            one_pod("resources: {limits: {nvidia.com/gpu: $N}}"),
-            "m.yaml:14: nvidia.com/gpu: $N must be filled in",
-        ),
-        (
-            one_pod("resources: {limits: {nvidia.com/gpu: 1.5}}"),
-            "m.yaml:14: nvidia.com/gpu: 1.5 is not a number",
-        ),
+        (one_pod(GPU.replace("8", "$N")), "m.yaml:14: nvidia.com/gpu: $N must be filled in"),
+        (one_pod(GPU.replace("8", "1.5")), "m.yaml:14: nvidia.com/gpu: 1.5 is not a number"),
         (
             one_pod("resources:\n  limits:\n    nvidia.com/gpu: 2\n  requests:\n    nvidia.com/gpu: 1\n"),
             "m.yaml:14: devices cannot have different limits and requests: limits 2 and requests 1",
         ),
         (
-            one_pod("resources: {limits: {nvidia.com/gpu: 2, huawei.com/Ascend910: 1}}"),
+            one_pod(GPU.replace("8", "2, huawei.com/Ascend910: 1")),
             "m.yaml:14: nvidia.com/gpu and huawei.com/Ascend910 in one container",
         ),
         (one_pod("volumeMounts: [{name: []}]\nenv: 1\n" + GPU), "m.yaml:15: env is not a list"),
         (one_pod("env: {A: B}\n" + GPU), "m.yaml:14: env is not a list"),
         (one_pod("env: [A]\n" + GPU), "m.yaml:14: env[0] is not a mapping"),
         (one_pod("image: again\n" + GPU), "m.yaml:14: the key image is given twice"),
-        (
-            one_pod(GPU).replace("        spec:\n", "        spec:\n          volumes: none\n"),
-            "volumes is not a list",
-        ),
-        (
-            "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec:\n  tasks: 3\n",
-            "m.yaml:4: tasks is not a list",
-        ),
+        (one_pod(GPU, "volumes: none"), "volumes is not a list"),
+        (f"{VOLCANO}spec:\n  tasks: 3\n", "m.yaml:4: tasks is not a list"),
         ("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec: 1\n", "m.yaml:3: spec is not a mapping"),
     ],
 )
