@@ -258,6 +258,6 @@ def _imports_gone(context: FileContext, rule: EquivalentRule, fixed: list[_Use])
             if kept and "#" in index.segment(node):
                 continue
             start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
-            edit = instead_of(index, node, f"{start} {', '.join(kept)}")
-            edit = edit if kept else without_statement(index, node)
-            yield found(*(context, rule, node), api=library, edits=[edit], message=_("no longer used"))
+            text = f"{start} {', '.join(kept)}"
+            edits = [instead_of(index, node, text) if kept else without_statement(index, node)]
+            yield found(context, rule, node, api=library, edits=edits, message=_("no longer used"))
