@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from migrator.core.check import _NUL, Converted, _Check, _check_compiles, _unparsed, check, every_fix, no_fix
+from migrator.core.check import _NUL, Converted, _Check, _check_compiles, unparsed, check, every_fix, no_fix
 from migrator.core.rules import Rules
 from migrator.files.source import Source
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble
@@ -93,7 +93,7 @@ def test_a_file_with_a_null_byte_is_named() -> None:
 
 
 def test_an_error_without_a_line_names_none() -> None:
-    result = _unparsed("a.py", "torch", SyntaxError("odd"))
+    result = unparsed("a.py", "torch", SyntaxError("odd"))
     assert result.skipped == f"not valid Python {RUNNING} (odd)"
     assert result.syntax == (SyntaxTrouble(0, result.skipped),)
 
@@ -112,7 +112,7 @@ def test_an_error_without_a_line_names_none() -> None:
     ],
 )
 def test_what_a_text_looks_like(text: str, message: str, hint: str) -> None:
-    skipped = _unparsed("a.py", text, SyntaxError(message, ("a.py", 7, 1, text))).skipped
+    skipped = unparsed("a.py", text, SyntaxError(message, ("a.py", 7, 1, text))).skipped
     assert skipped.startswith(f"line 7: not valid Python {RUNNING} ({message})")
     assert ("; " in skipped) == bool(hint)
     assert hint in skipped
@@ -139,7 +139,7 @@ def test_what_is_found_without_fixes_leaves_the_text() -> None:
 @pytest.mark.parametrize("text", ["x = 1\n", "print 'x'\n", "import torch\nx = torch.cuda" + ".a" * 100_000])
 def test_what_comes_of_a_file_has_its_name(text: str) -> None:
     assert check(document("a.py", text), engine("2.6"), Project()).name == "a.py"
-    assert _unparsed("a.py", text, SyntaxError("odd")).name == "a.py"
+    assert unparsed("a.py", text, SyntaxError("odd")).name == "a.py"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 import yaml
 
-from migrator.launch import hosts, rank_table
+from migrator.launch import rank_table
 from migrator.launch.k8s.cluster import ManifestError, cluster
 from migrator.launch.k8s.convert import convert
 from migrator.launch.k8s.jobs import read_job
@@ -148,7 +148,7 @@ def _job(file: Path) -> str:
 
 
 def _hosts(file: Path) -> str:
-    hosts.parse_hostfile(file.read_text("utf-8", "replace"), file.name)
+    rank_table.parse_hostfile(file.read_text("utf-8", "replace"), file.name)
     return ""
 
 
