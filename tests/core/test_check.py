@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from migrator.core.check import _NUL, Converted, _Check, _check_compiles, unparsed, check, every_fix, no_fix
+from migrator.core.check import _NUL, Converted, _Check, _check_compiles, check, every_fix, no_fix, unparsed
 from migrator.core.rules import Rules
 from migrator.files.source import Source
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble
