@@ -61,7 +61,7 @@ _WAITS = re.compile(
 )
 # What chooses the current device: calls, and the context of ``with torch.cuda.device(rank):``.
 _CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
-_DOUBLE = re.compile(r"\btorch\.(?:double|float64)\b|\.double\(\)")
+_DOUBLE = ("torch.double", "torch.float64", ".double()")
 _SCALER = re.compile(r"\b(?:cuda|npu|apex)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)()")
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.()"
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
@@ -273,7 +273,7 @@ def _device_keys(file: _File) -> Iterator[Offer]:
 
 def _doubles(file: _File) -> Iterator[Offer]:
     """The functions that give a tensor of float64, and the attributes of classes that hold one."""
-    index = file.index if _DOUBLE.search(file.text) else None
+    index = file.index if _has(file.text, _DOUBLE) else None
     if index is None:
         return
     for function in index.functions:
