@@ -131,6 +131,15 @@ def test_lint_in_chinese_and_json_for_programs(program) -> None:
     assert "use .npu() instead of .cuda()" in [item["message"] for item in json.loads(machine.stdout)]
 
 
+def test_advice_on_all_gpus_of_a_service_is_in_chinese(tmp_path) -> None:
+    asked = "devices: [{driver: nvidia, count: all, capabilities: [gpu]}]"
+    compose = f"services:\n  a:\n    image: x\n    deploy: {{resources: {{reservations: {{{asked}}}}}}}\n"
+    (tmp_path / "compose.yaml").write_text(compose)
+    found = _run("lint", "--lang", "zh", "--hw", "A2", "--no-cache", ".", folder=tmp_path).stdout
+    assert "/dev/davinci0" in found
+    assert "All GPUs" not in found
+
+
 def test_what_is_changed_is_the_same_in_each_language(tmp_path) -> None:
     text = "import torch\n\n\ndef save(model, path):\n    torch.save(model, path)\n"
     text += "\n\ndef load(path):\n    model = torch.load(path, 'cpu')\n    return model\n"

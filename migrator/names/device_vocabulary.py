@@ -176,7 +176,8 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
     names: dict[str, str] = {}
     for statement in index.imports:
         module = statement.module if isinstance(statement, ast.ImportFrom) else None
-        for alias in statement.names:
+        own = isinstance(statement, ast.ImportFrom) and statement.level  # from .onnxruntime import …
+        for alias in statement.names if not own else ():
             package = (module or alias.name).partition(".")[0]
             if package in vocabulary.foreign:
                 names[(alias.asname or alias.name).partition(".")[0]] = package

@@ -279,3 +279,9 @@ def test_docstrings() -> None:
 def test_names_that_say_device(source: str, expected: bool) -> None:
     node = ast.parse(source, mode="eval").body
     assert VOCABULARY.says_device(node) is expected
+
+
+@pytest.mark.parametrize(("library", "expected"), [("onnxruntime", UNCLEAR), (".onnxruntime", LIKELY)])
+def test_a_module_of_the_project_is_no_library_of_its_name(library: str, expected: str) -> None:
+    text = f'from {library} import session\ndef f():\n    device = "cuda"\n    return session.run(device)'
+    assert verdict(text) == expected

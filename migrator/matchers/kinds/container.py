@@ -51,7 +51,7 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
     if service.text is None:
         about["advice"] = f"{service.reason}. {_(_LINES)}{' '.join(run_options([0]))}."
     else:
-        about["advice"] = _EVERY if service.every else ""
+        about["advice"] = _(_EVERY) if service.every else ""
         about["edits"] = line_edits(lines.data, service.text.encode("utf-8"))
     return found_in_text(context, rule, (place, lines.content_end(service.line)), **about)
 
