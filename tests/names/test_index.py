@@ -87,3 +87,7 @@ def test_the_module_itself_belongs_to_no_function_or_class() -> None:
 def test_what_leaves(text: str, expected: tuple[bool, bool, bool]) -> None:
     (statement,) = ast.parse(text).body
     assert (leaves(statement), ends_run(statement), stops(statement)) == expected
+
+
+def test_nothing_leaves_nothing() -> None:
+    assert not leaves(None)
