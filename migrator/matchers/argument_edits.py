@@ -5,17 +5,69 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Union
 
 from migrator.findings.finding import Edit
+from migrator.matchers.options import Scalar
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import arguments_of
+from migrator.names.tree import arguments_of, hands_on, is_cpu
 
 Argument = Union[ast.expr, ast.keyword]
 Span = tuple[int, int]
 _EQUALS = re.compile(rb"\s*=\s*")
 # What stands behind a call's last argument: comments, parentheses around the argument, a trailing comma.
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """How the arguments of a call become those of what takes the place of the callable.
+
+    ``parameters`` are the same on both sides, by place too, ``keeps`` by keyword; without any all are. Of
+    other keywords ``renames`` have another name (False goes), ``drops`` go, with their places (-1: by keyword
+    only), and ``usual`` go where they have this value. One of ``chooses`` goes as well, and False chooses
+    another name. ``adds`` gives what is the default of the one and not of the other.
+    """
+
+    parameters: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+    renames: dict[str, str] = field(default_factory=dict)
+    drops: dict[str, int] = field(default_factory=dict)
+    usual: dict[str, Scalar] = field(default_factory=dict)
+    chooses: dict[str, str] = field(default_factory=dict)
+    adds: dict[str, str] = field(default_factory=dict)
+
+    def edits(self, index: ModuleIndex, call: ast.Call) -> list[Edit] | None:
+        """The edits of a call's arguments; None where one does not fit, or cannot be taken out."""
+        own, hands_on_some = self.parameters, any(isinstance(each, ast.Starred) for each in call.args)
+        if hands_on_some or (own and (hands_on(call) or len(call.args) > len(own))):
+            return None
+        gone: list[Argument] = [call.args[at] for at in self.drops.values() if 0 <= at < len(call.args)]
+        edits: list[Edit] = []
+        for keyword in call.keywords:
+            name, value = keyword.arg or "", getattr(keyword.value, "value", keyword)
+            chooses = name in self.chooses and value in (True, False)
+            if name in self.renames and value is not False:
+                start = index.start(keyword)
+                edits.append(Edit(start, start + len(name), self.renames[name]))
+            elif chooses or name in {**self.renames, **self.drops} or (name, value) in self.usual.items():
+                gone.append(keyword)
+            elif own and name not in (*own, *self.keeps):
+                return None
+        for_cpu = (is_cpu(each.value if isinstance(each, ast.keyword) else each) for each in gone)
+        removed = None if any(for_cpu) else without_arguments(index, call, gone) if gone else []
+        if removed is None:
+            return None
+        given = {*self.parameters[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
+        for name, source in self.adds.items():
+            edits += added_argument(index, call, name, source) if name not in given else ()
+        return [*removed, *edits]
+
+    def chosen(self, call: ast.Call) -> str:
+        """The other name that an argument of a call chooses; empty where none does."""
+        off = (each.arg or "" for each in call.keywords if not getattr(each.value, "value", True))
+        return next((self.chooses[name] for name in off if name in self.chooses), "")
 
 
 def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argument]) -> list[Edit] | None:

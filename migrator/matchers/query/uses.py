@@ -188,9 +188,14 @@ _SORTS = {
 }
 
 
+def is_tried(context: FileContext, node: ast.expr, name: str) -> bool:
+    """Whether a program goes on where a use of a library fails, or brings the library along."""
+    return context.project.owns(name, context.name) or is_caught(context.index, node, IMPORT_ERRORS)
+
+
 def is_replaced(context: FileContext, rule: Rule, node: ast.expr, name: str) -> bool:
     """Whether a name stands for something else where the library is missing: ``except`` binds it again."""
-    if context.project.owns(name, context.name) or is_caught(context.index, node, IMPORT_ERRORS):
+    if is_tried(context, node, name):
         return True
     used = root(node.func if isinstance(node, ast.Call) else node)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []

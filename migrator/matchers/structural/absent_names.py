@@ -13,7 +13,7 @@ from migrator.api_support.own_names import absence, instead, spelled
 from migrator.api_support.torch_names import of_version
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.argument_edits import without_arguments, without_statement
+from migrator.matchers.argument_edits import Arguments, without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import can_bind, import_form, move_names, statement_separator, torch_module
 from migrator.matchers.options import SAID
@@ -21,26 +21,23 @@ from migrator.matchers.packs import Options, Rule, fitting
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
 from migrator.names.conditions import is_asked_for, is_conditional, is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, attributes, hands_on, imported, is_cpu, root
+from migrator.names.tree import Import, attributes, imported, root
 
 
 @dataclass(frozen=True)
-class Equivalent:
+class Equivalent(Arguments):
     """What to write in place of a name.
 
-    ``name`` takes the same arguments but for ``drops``, keywords with their places (-1: by keyword only), or
-    just the parameters that it ``takes``, in this order; a CUDA name stands for the NPU's, and a ``*`` at its
-    end for what the one of the old name stands for. ``value`` is written for the name itself, and bound in
-    place of an import. ``bare``: the name alone is written for a call. ``expression`` stands for a call; in
-    it ``{torch}`` is the module and ``{source}`` the call. ``module``: the name is a module's. ``remove``: a
+    ``name`` is what takes the arguments; a CUDA name stands for the NPU's, and a ``*`` at its end for what
+    the one of the old name stands for. ``value`` is written for the name itself, and bound in place of an
+    import. ``bare``: the name alone is written for a call. ``expression`` stands for a call; in it
+    ``{torch}`` is the module and ``{source}`` the call. ``module``: the name is a module's. ``remove``: a
     program does the same without the statement. ``other_device``: nothing is said of uses under a condition.
     ``since`` is the first torch for which a name is deprecated.
     """
 
     name: str = ""
     value: str = ""
-    drops: dict[str, int] = field(default_factory=dict)
-    takes: tuple[str, ...] = ()
     bare: bool = False
     expression: str = ""
     module: bool = False
@@ -203,18 +200,10 @@ def _dropped(index: ModuleIndex, known: Equivalent, node: ast.expr) -> list[Edit
     """The edits that take out of a call what the equivalent does not take; None where that cannot be done."""
     call = index.call_of(node)
     if call is None:
-        return None if known.drops or known.takes else []
+        return None if known.drops or known.parameters else []
     if known.bare:
         return [Edit(index.end(node), index.end(call), "")]
-    if known.takes:
-        fits = len(call.args) <= len(known.takes) and {each.arg for each in call.keywords} <= {*known.takes}
-        return [] if fits and not hands_on(call) else None
-    gone: list[ast.expr | ast.keyword] = [each for each in call.keywords if each.arg in known.drops]
-    gone += [call.args[place] for place in known.drops.values() if 0 <= place < len(call.args)]
-    for_cpu = (is_cpu(each.value if isinstance(each, ast.keyword) else each) for each in gone)
-    if any(isinstance(each, ast.Starred) for each in call.args) or any(for_cpu):
-        return None
-    return without_arguments(index, call, gone) if gone else []
+    return known.edits(index, call)
 
 
 def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use]) -> Iterator[Match]:
@@ -231,8 +220,8 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
             continue
         target = _target(context, known)
         reads = index.uses(alias.asname or alias.name, index.scope_of(node))
-        called = [read for read in reads if known.takes or index.call_of(read)]
-        changed = known.drops or known.bare or known.takes
+        called = [read for read in reads if known.parameters or index.call_of(read)]
+        changed = known.drops or known.bare or known.parameters
         dropped = [(read, _dropped(index, known, read)) for read in called if changed]
         if not target or any(edits is None for _, edits in dropped):
             yield from _name(context, rule, use)

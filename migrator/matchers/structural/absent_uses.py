@@ -114,25 +114,21 @@ def _release(context: FileContext, name: str) -> str:
 def _names(context: FileContext) -> Iterator[Use]:
     index, version = context.index, context.version
     refs = [(ref, index.qualified_name(ref)) for ref in index.refs]
-    # What the file itself puts there, or brings by an import that is reported, or guarded.
+    # What the file itself puts there, or brings by an import that is guarded.
     settled = {name for ref, name in refs if isinstance(ref, ast.Attribute) and not _is_read(ref)}
-    bound: set[str] = set()
     for node in index.imports:
         for name in imported(node):
             absent = _absent(name, version) if name.startswith(_PACKAGES) else ""
             if absent and _is_guarded(context, node, absent):
                 settled.add(absent)
             elif absent:
-                bound.add(absent)
                 yield Use(node, name, absent)
     calls = [(call, index.qualified_name(call)) for call in index.calls if bare_name(call.func) == "getattr"]
     for ref, name in (*refs, *calls):
         if not _is_read(ref):
             continue
         use = _named(ref, name, version) if name.startswith(_PACKAGES) else _member(context, ref)
-        if use is None or use.name in settled or _is_guarded(context, use.node, use.name):
-            continue
-        if use.name not in bound or not isinstance(use.node, ast.Name):
+        if use is not None and use.name not in settled and not _is_guarded(context, use.node, use.name):
             yield use
 
 

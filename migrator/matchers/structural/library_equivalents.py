@@ -14,38 +14,27 @@ from typing import NamedTuple
 from migrator.api_support.versions import in_range
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
-from migrator.matchers.argument_edits import added_argument, without_arguments, without_statement
+from migrator.matchers.argument_edits import Arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import move_names, torch_module
-from migrator.matchers.options import Scalar
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.query.uses import is_replaced
+from migrator.matchers.query.uses import is_replaced, is_tried
 from migrator.names.conditions import IMPORT_ERRORS, annotated, catching, is_asked_first, is_caught
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import Import, called_name, hands_on, imported, root
+from migrator.names.tree import Import, called_name, imported, root
 
 
 @dataclass(frozen=True)
-class Equivalent:
-    """What stands for a name of the library, and for the arguments that its calls give.
+class Equivalent(Arguments):
+    """What stands for a name of the library.
 
-    ``name`` is torch's, ``member`` one of it that is called. ``parameters`` are the same on both sides, by
-    place too, ``keeps`` by keyword. Of other keywords ``renames`` have another name, ``drops`` go, and
-    ``usual`` go where they have this value. One of ``chooses`` goes as well, and False chooses another name
-    of torch. ``adds`` gives what the library has as the default and torch has not. ``since`` is the first
-    torch with the name. ``as_value``: it may be handed on to what calls it, as the defaults are the same.
+    ``name`` is torch's, ``member`` one of it that is called. ``since`` is the first torch with the name.
+    ``as_value``: it may be handed on to what calls it, as the defaults are the same.
     """
 
     name: str = field(default="", metadata={"required": True})
     member: str = ""
-    parameters: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
-    renames: dict[str, str] = field(default_factory=dict)
-    drops: tuple[str, ...] = ()
-    usual: dict[str, Scalar] = field(default_factory=dict)
-    chooses: dict[str, str] = field(default_factory=dict)
-    adds: dict[str, str] = field(default_factory=dict)
     since: str = ""
     as_value: bool = False
 
@@ -110,7 +99,7 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     yield from (each for each in every_import(context, [rule]) if each.finding.span in stays)
     for use in (use for use in [*left, *members] if use not in fixed):
         call = index.call_of(use.node)
-        if call is None or _is_tried(context, use):
+        if call is None or is_tried(context, use.node, use.name):
             continue
         if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call, use.name):
             words = N_("Write {use} with its arguments, or skip the call without the library.")
@@ -130,7 +119,7 @@ def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: 
         ways = (
             each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
         )
-        if _is_tried(context, nothing) or any(ways):
+        if is_tried(context, node, name) or any(ways):
             return nothing
     if call is not None:
         return _called(index, call, nothing)
@@ -148,37 +137,9 @@ def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: 
 
 def _called(index: ModuleIndex, call: ast.Call, use: _Use) -> _Use:
     """A use that is called, with the edits of its arguments; without a target where one does not fit."""
-    own, target = use.equivalent, use.equivalent.name
-    if hands_on(call) or len(call.args) > len(own.parameters):
-        return use
-    gone: list[ast.keyword] = []
-    edits: list[Edit] = []
-    for keyword in call.keywords:
-        name, value = keyword.arg or "", getattr(keyword.value, "value", keyword)
-        if name in own.parameters or name in own.keeps:
-            continue
-        if name in own.renames and value is not False:
-            start = index.start(keyword)
-            edits.append(Edit(start, start + len(name), own.renames[name]))
-        elif name in own.renames or name in own.drops or (name in own.usual and value == own.usual[name]):
-            gone.append(keyword)
-        elif name in own.chooses and value in (True, False):
-            gone.append(keyword)
-            target = target if value else own.chooses[name]
-        else:
-            return use
-    removed = without_arguments(index, call, gone)
-    if removed is None:
-        return use
-    given = {*own.parameters[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
-    for name, source in own.adds.items():
-        edits += added_argument(index, call, name, source) if name not in given else ()
-    return use._replace(target=target, edits=(*removed, *edits))
-
-
-def _is_tried(context: FileContext, use: _Use) -> bool:
-    """Whether a program goes on where a use fails, or brings the library along."""
-    return context.project.owns(use.name, context.name) or is_caught(context.index, use.node, IMPORT_ERRORS)
+    own = use.equivalent
+    edits = own.edits(index, call)
+    return use if edits is None else use._replace(target=own.chosen(call) or own.name, edits=tuple(edits))
 
 
 def _can_move(context: FileContext, node: ast.ImportFrom, alias: ast.alias, uses: list[_Use]) -> bool:
