@@ -397,6 +397,11 @@ class ModuleIndex:
         """The full dotted name that an expression stands for; empty where that cannot be told."""
         return self.ask("name", node, lambda: full_name(self, node), "")
 
+    def references(self) -> list[tuple[ast.expr, str]]:
+        """The outermost dotted names, and calls of ``getattr``, with the full names that they stand for."""
+        calls = (call for call in self.calls if bare_name(call.func) == "getattr")
+        return [(each, self.qualified_name(each)) for each in (*self.refs, *calls)]
+
     def ask(self, question: object, node: ast.AST, find: Callable[[], Answer], unknown: Answer) -> Answer:
         """The answer to a question about a node, which may ask others: each is found once.
 

@@ -98,6 +98,11 @@ def string_value(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
+def is_read(node: ast.AST) -> bool:
+    """Whether an expression is read, neither bound nor deleted."""
+    return isinstance(getattr(node, "ctx", None), (ast.Load, type(None)))  # a call has none
+
+
 def is_cpu(node: ast.AST | None) -> bool:
     """Whether an expression is the string ``"cpu"``."""
     return string_value(node) == "cpu"

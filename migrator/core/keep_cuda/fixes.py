@@ -35,7 +35,7 @@ from migrator.matchers.packs import Rule
 from migrator.names.device_strings import written
 from migrator.names.goes_to import behind_lists
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, called_name, hands_on, parse, root, walk
+from migrator.names.tree import argument_of, called_name, hands_on, is_read, parse, root, walk
 from migrator.names.what_is import is_class_of_torch
 from migrator.project.frameworks import TORCH
 
@@ -358,7 +358,7 @@ def _may_be_conditional(index: ModuleIndex, node: ast.expr) -> bool:
         return False
     if index.call_of(node) and not isinstance(root(node), ast.Name):
         return False  # the method of a value goes with its call
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if not is_read(node):
         return False
     parent = index.parent(node)
     return not isinstance(parent, ast.JoinedStr) and not _is_pattern(parent)

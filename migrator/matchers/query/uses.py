@@ -20,6 +20,7 @@ from migrator.names.tree import (
     attributes,
     called_name,
     holder_of,
+    is_read,
     only_target,
     root,
     string_value,
@@ -87,7 +88,6 @@ Argument = NewType("Argument", str)  # one of the rule's args
 Regex = NewType("Regex", str)
 Shape = NewType("Shape", str)
 Template = NewType("Template", str)
-_LOAD = ast.Load()
 FIELD = re.compile(r"\{(\w+)\}")
 Literal = Union[str, int, float, bool, None]
 
@@ -143,7 +143,7 @@ def _names(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
 def _members(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for node in (each for ref in context.index.refs for each in attributes(ref)):
         for rule in rules:
-            if f".{node.attr}" in rule.match and isinstance(node.ctx, ast.Load):
+            if f".{node.attr}" in rule.match and is_read(node):
                 yield Use(context, rule, "member", node, f".{node.attr}")
 
 
@@ -169,7 +169,7 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             if node in seen:
                 break
             seen.add(node)
-            if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", _LOAD), ast.Load):
+            if not isinstance(node, ast.expr) or not is_read(node):
                 continue
             for rule in rules:
                 letters: dict[str, ast.expr] = {}

@@ -17,7 +17,7 @@ from migrator.api_support.versions import TorchVersion
 from migrator.language import _
 from migrator.matchers.context import FileContext
 from migrator.names.conditions import MISSING, is_guarded
-from migrator.names.tree import Import, attributes, bare_name, imported
+from migrator.names.tree import Import, attributes, imported, is_read
 from migrator.names.what_is import CLASS, MODULE, TENSOR, UNKNOWN
 from migrator.names.written_names import Written, may_give, names_in
 
@@ -113,9 +113,9 @@ def _release(context: FileContext, name: str) -> str:
 
 def _names(context: FileContext) -> Iterator[Use]:
     index, version = context.index, context.version
-    refs = [(ref, index.qualified_name(ref)) for ref in index.refs]
+    refs = index.references()
     # What the file itself puts there, or brings by an import that is guarded.
-    settled = {name for ref, name in refs if isinstance(ref, ast.Attribute) and not _is_read(ref)}
+    settled = {name for ref, name in refs if isinstance(ref, ast.Attribute) and not is_read(ref)}
     for node in index.imports:
         for name in imported(node):
             absent = _absent(name, version) if name.startswith(_PACKAGES) else ""
@@ -123,17 +123,10 @@ def _names(context: FileContext) -> Iterator[Use]:
                 settled.add(absent)
             elif absent:
                 yield Use(node, name, absent)
-    calls = [(call, index.qualified_name(call)) for call in index.calls if bare_name(call.func) == "getattr"]
-    for ref, name in (*refs, *calls):
-        if not _is_read(ref):
-            continue
+    for ref, name in (each for each in refs if is_read(each[0])):
         use = _named(ref, name, version) if name.startswith(_PACKAGES) else _member(context, ref)
         if use is not None and use.name not in settled and not _is_guarded(context, use.node, use.name):
             yield use
-
-
-def _is_read(ref: ast.expr) -> bool:
-    return isinstance(getattr(ref, "ctx", None), (ast.Load, type(None)))  # a call's root has none
 
 
 def _named(ref: ast.expr, name: str, version: TorchVersion) -> Use | None:

@@ -22,7 +22,7 @@ from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.conditions import annotated, is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, attributes, bare_name, hands_on, root
+from migrator.names.tree import argument_of, attributes, bare_name, hands_on, is_read, root
 from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
 from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.facts import is_reducing
@@ -172,9 +172,6 @@ def _is_plain(use: Use) -> bool:
     return not use.note or use.note.startswith(_(_PARAMETER))
 
 
-_LOAD = ast.Load()
-
-
 def uses_of(context: FileContext) -> list[Use]:
     """All uses in a file: there is one rule for each status, and one walk for all of them."""
     return context.index.once(("verdicts",), lambda: [*_walk(context)])
@@ -183,24 +180,19 @@ def uses_of(context: FileContext) -> list[Use]:
 def _walk(context: FileContext) -> Iterator[Use]:
     named: set[str] = set()
     methods = tensor_methods()
-    for ref in context.index.refs:
-        name = context.index.qualified_name(ref)
+    for ref, name in context.index.references():
         if name:
-            if isinstance(getattr(root(ref), "ctx", _LOAD), ast.Load):  # a call's root has none
-                use = _named(context, ref, name)
-                if use:
-                    named.add(use.verdict.api)
-                    yield use
+            use = _named(context, ref, name) if is_read(root(ref)) else None
+            if use:
+                named.add(use.verdict.api)
+                yield use
             # What is imported from another file may be a tensor, if somebody looks there.
             if name.startswith("torch.") or context.elsewhere is None:
                 continue
         for node in attributes(ref):
-            use = _member(context, node) if node.attr in methods and isinstance(node.ctx, ast.Load) else None
+            use = _member(context, node) if node.attr in methods and is_read(node) else None
             if use:
                 yield use
-    by_text = (call for call in context.index.calls if bare_name(call.func) == "getattr")
-    named_so = (_named(context, call, context.index.qualified_name(call)) for call in by_text)
-    yield from filter(None, named_so)
     yield from _imported(context, named)
 
 
