@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Optional
@@ -15,8 +15,8 @@ from migrator.files.errors import shown
 from migrator.files.notebook import Notebook, other_lines
 from migrator.findings.finding import Finding, Result, Severity
 from migrator.language import N_, _
-from migrator.native.inventory import Use, inventory
-from migrator.native.model import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES
+from migrator.native.inventory import inventory
+from migrator.native.model import CUDA_SUFFIXES, MAX_BYTES, NATIVE_SUFFIXES, Use
 from migrator.project.operators import Catalog, Operator
 
 # Others have a type: files/document.py.
@@ -64,7 +64,9 @@ def is_candidate(name: str) -> bool:
     return path.suffix.lower() in NATIVE_SUFFIXES | _TEXTS | _DOCUMENTS or bool(_NAMES.fullmatch(path.name))
 
 
-def look_at(entry: Entry, operators: Catalog, foreign: Foreign = ()) -> Result | None:
+def look_at(
+    entry: Entry, operators: Catalog, foreign: Foreign = (), known: Iterable[Use] | None = None
+) -> Result | None:
     """What ``examine`` says of a file, without its name's odd characters.
 
     None also where it is larger than MAX_BYTES or cannot be read.
@@ -72,16 +74,23 @@ def look_at(entry: Entry, operators: Catalog, foreign: Foreign = ()) -> Result |
     try:
         if entry.path.stat().st_size > MAX_BYTES:
             return None
-        result = examine(entry.name, entry.path.read_bytes(), operators, foreign)
+        result = examine(entry.name, entry.path.read_bytes(), operators, foreign, known)
     except OSError:
         return None
     return replace(result, name=shown(entry.name)) if result else None
 
 
-def examine(name: str, data: bytes, operators: Catalog, foreign: Foreign = ()) -> Result | None:
+def examine(
+    name: str,
+    data: bytes,
+    operators: Catalog,
+    foreign: Foreign = (),
+    known: Iterable[Use] | None = None,
+) -> Result | None:
     """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
 
-    C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define;
+    C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define, and of
+    what they take from CUDA, where that is not ``known`` already;
     other texts with the first place that mentions CUDA, and scripts and configurations with each line that
     names a variable, a device or a backend.
     """
@@ -90,7 +99,7 @@ def examine(name: str, data: bytes, operators: Catalog, foreign: Foreign = ()) -
         defined = operators.in_file.get(name, ())
         if suffix not in CUDA_SUFFIXES and not defined and not _CUDA_CODE.search(data):
             return None
-        uses = map(_use, inventory(data.decode("utf-8", "replace")))
+        uses = map(_use, inventory(data.decode("utf-8", "replace")) if known is None else known)
         findings = tuple(sorted((*map(_finding, defined), *uses), key=lambda item: item.line))
         return Result(name, findings=findings, left=_("CUDA source: not migrated; see cuda_op_list.csv"))
     text = data.decode("utf-8", "replace")

@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
+from migrator.native.inventory import uses_in
 from migrator.native.model import Binding, NativeFile, NativeFunction
+from migrator.native.tokens import DEFINE, Token, is_word, launched, line_starts, tokens
 
 # Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
 # of the build, and is_cuda() only asks: neither needs a card.
@@ -42,7 +43,6 @@ _KEYWORDS = frozenset(
     " throw static_cast reinterpret_cast".split()
 )
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]{2,}")
-DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b")
 _WORTH = re.compile(
     r"__global__|<<<|\bcuda|CUDA|cu(?:blas|dnn)|PYBIND11_MODULE|TORCH_LIBRARY|RegisterOperators"
@@ -51,77 +51,6 @@ _MEMBER_SIGNS = frozenset({".", "->"})
 _SIGNS = frozenset("{ } ( ) [ ] ; , < > & = ~ . : * >>> :: -> == != <= >=".split())
 # Words that say it only where something stands beside them.
 _CUDA_SCOPES = frozenset({"cuda", "kCUDA"})
-
-
-# C++ and CUDA text as tokens: enough to see functions and what they mention, and no more. A regular
-# expression of our own and not tree-sitter: its CUDA grammar is a compiled package of its own for each Python
-# version, takes in no unexpanded macros (``AT_DISPATCH_…``, ``REGISTER_…``) around definitions without error
-# nodes, and what is asked here needs no syntax tree.
-# What there is most of comes first, blanks are taken as a run, repeated choices are avoided: twice as fast.
-_TOKEN = re.compile(
-    r"""
-      (?P<word>[A-Za-z_]\w*(?![\w"]))        # R"…" and L"…" are no words
-    | (?P<directive>^[ \t]*\#[^\n\\/]*(?:(?:\\.|/(?![/*])|/\*.*?\*/)[^\n\\/]*)*)
-    | [ \t\r]*\n+|[ \t\r]+
-    | //[^\n\\]*(?:\\.[^\n\\]*)*           # a comment; a backslash carries it on to the next line
-    | /\*.*?(?:\*/|\Z)
-    | (?P<sign><<<|>>>|::|->|==|!=|<=|>=|[{}()\[\];,<>&=~.:*])
-    | (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\s\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z))
-    | (?P<string>(?:u8|[uUL])?"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|$))
-    | '(?:[^'\\\n]|\\.){1,8}'
-    | (?P<macro>[A-Za-z_]\w*)               # a word right before a string
-    | \d[\w.']*                            # a number: 1'000'000 holds no character literals
-    """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-_new = tuple.__new__
-
-
-class Token(NamedTuple):
-    """A word, a sign, a string (with its quotes) or a preprocessor directive, and where it begins."""
-
-    text: str
-    offset: int
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it is an identifier or a keyword."""
-        return is_word(self.text)
-
-    @property
-    def literal(self) -> str | None:
-        """What a string literal holds, as it is written; None for another token."""
-        return self.text[1:-1] if self.text[0] == '"' else None
-
-
-def is_word(text: str) -> bool:
-    """Whether a token's text is an identifier or a keyword."""
-    return text[0].isalpha() or text[0] == "_"
-
-
-def tokens(text: str, start: int = 0) -> tuple[list[Token], list[int]]:
-    """The tokens of a text, without comments, characters and numbers; offsets are counted from ``start``.
-
-    With them, the places in the list at which directives stand.
-    """
-    found: list[Token] = []
-    directives: list[int] = []
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind is None:
-            continue
-        token = match.group()
-        if kind == "word" or kind == "sign":  # most are
-            pass
-        elif kind == "mark" or kind == "raw":
-            token = f'"{token[token.index("(") + 1 : -2 - len(match.group("mark"))]}"'
-        elif kind == "string":
-            token = token[token.index('"') :]
-        elif kind == "directive":
-            directives.append(len(found))
-        # A project has millions of them; calling Token itself takes twice as long.
-        found.append(_new(Token, (token, start + match.start())))
-    return found, directives
 
 
 @cache
@@ -145,7 +74,11 @@ def scan_native(name: str, text: str) -> NativeFile:
     found = _Scanner(text)
     bindings, registered = tuple(found.bindings), tuple(found.registered)
     cuda = any(function.cuda or function.kernel for function in found.functions)
-    return NativeFile(name, tuple(found.functions), bindings, frozenset(found.declared), registered, cuda)
+    # Texts with other letters are not read here as they are written: see texts_to_scan.
+    uses = tuple(uses_in(found.every, found.starts)) if text.isascii() else None
+    return NativeFile(
+        name, tuple(found.functions), bindings, frozenset(found.declared), registered, cuda, uses
+    )
 
 
 class _Scanner:
@@ -154,7 +87,8 @@ class _Scanner:
         self.bindings: list[Binding] = []
         self.declared: set[str] = set()
         self.registered: list[tuple[str, frozenset[str]]] = []
-        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.starts = line_starts(text)
+        self.every: list[Token] = []  # with the directives, and behind each what it defines
         self.tokens = self._defined(*tokens(text))
         self._scopes()
 
@@ -164,13 +98,16 @@ class _Scanner:
         begin = 0
         for place in directives:
             code += found[begin:place]
+            self.every += found[begin : place + 1]
             begin = place + 1
             text, offset = found[place]
             if match := DEFINE.match(text):
                 body, _ = tokens(text[match.end() :], offset + match.end())
+                self.every += body
                 self.functions.append(self._function(match.group(1), offset, _plain(body)))
             elif condition := _CONDITION.match(text):
                 code.append(Token("#" + condition.group(1)[:2], offset))
+        self.every += found[begin:]
         return code + found[begin:]
 
     def _line(self, offset: int) -> int:
@@ -320,19 +257,6 @@ def _is_cuda_scope(body: Sequence[Token], place: int) -> bool:
     while start and body[start - 1].text in ("::", "torch", "at", "c10", "DeviceType"):
         start -= 1
     return after not in ("==", "!=") and (not start or body[start - 1].text not in ("==", "!=", "case"))
-
-
-def launched(body: Sequence[Token], place: int) -> str:
-    """The kernel's name before ``<<<``, with its template arguments left out."""
-    depth = 0
-    for token in reversed(body[max(0, place - 60) : place]):
-        if token.text in (">", ">>>", ")"):
-            depth += 3 if token.text == ">>>" else 1
-        elif token.text in ("<", "("):
-            depth -= 1
-        elif depth <= 0 and token.is_word:
-            return token.text
-    return ""
 
 
 def _matching(found: Sequence[Token], position: int) -> int:

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from migrator.data_folders import reports_yaml
-from migrator.native.functions import DEFINE, Token, launched, tokens
+from migrator.native.model import Use
+from migrator.native.tokens import DEFINE, Token, launched, line_starts, tokens
 
 _INCLUDED = re.compile(r"[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]{1,200})[>\"]")
 
 
-@dataclass(frozen=True)
-class Use:
-    """A kernel that is started, or a library: its first line, and how often it is used in the file.
-
-    ``route`` is what stands for a library on NPUs; it is empty for a kernel.
-    """
-
-    name: str
-    line: int
-    count: int
-    route: str = ""
-
-
 def inventory(text: str) -> list[Use]:
     """The launches and the libraries of a file, each once, by their first lines."""
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    code: list[Token] = []
+    for token in tokens(text)[0]:
+        code.append(token)
+        if macro := DEFINE.match(token.text):
+            code += tokens(token.text[macro.end() :], token.offset + macro.end())[0]
+    return uses_in(code, line_starts(text))
+
+
+def uses_in(code: Sequence[Token], starts: Sequence[int]) -> list[Use]:
+    """What ``inventory`` gives, from the tokens, with those of macros, and where the lines begin."""
     places: dict[tuple[str, str], list[int]] = {}
-    code = [*_with_macros(text)]
-    for place, (word, at) in enumerate(code):
+    wanted = {*filter(_may_show, {token[0] for token in code})}  # one in a hundred
+    for place in [place for place, token in enumerate(code) if token[0] in wanted]:
+        word, at = code[place]
         known: tuple[str, str] | None = None
         if word == "<<<":
             known = (name, "") if (name := launched(code, place)) else None
@@ -49,12 +46,14 @@ def inventory(text: str) -> list[Use]:
     return sorted(found, key=lambda use: (use.line, use.name))
 
 
-def _with_macros(text: str) -> Iterator[Token]:
-    """The tokens of a text, and behind a directive those of what it defines."""
-    for token in tokens(text)[0]:
-        yield token
-        if macro := DEFINE.match(token.text):
-            yield from tokens(token.text[macro.end() :], token.offset + macro.end())[0]
+def _may_show(word: str) -> bool:
+    """Whether a token may be a launch or show a library, by itself or with what follows."""
+    return word == "<<<" or word.startswith(_beginnings()) or "/" in word or "#" in word
+
+
+@cache
+def _beginnings() -> tuple[str, ...]:
+    return tuple(known.partition("::")[0] for known in _libraries())
 
 
 @cache

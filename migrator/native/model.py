@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -66,8 +67,24 @@ class Binding(NamedTuple):
     target: NativeFunction
 
 
+@dataclass(frozen=True)
+class Use:
+    """A kernel that is started, or a library: its first line, and how often it is used in the file.
+
+    ``route`` is what stands for a library on NPUs; it is empty for a kernel.
+    """
+
+    name: str
+    line: int
+    count: int
+    route: str = ""
+
+
 class NativeFile(NamedTuple):
-    """One file: ``functions`` in their order, ``registered`` the words that a macro ties to a word."""
+    """One file: ``functions`` in their order, ``registered`` the words that a macro ties to a word.
+
+    ``uses`` are what it takes from CUDA; None where that was not looked for.
+    """
 
     name: str
     functions: tuple[NativeFunction, ...] = ()
@@ -75,6 +92,7 @@ class NativeFile(NamedTuple):
     declared: frozenset[str] = frozenset()
     registered: tuple[tuple[str, frozenset[str]], ...] = ()
     cuda: bool = False
+    uses: Optional[tuple[Use, ...]] = None
 
     @property
     def kernels(self) -> list[NativeFunction]:

@@ -37,7 +37,7 @@ from migrator.project.operators import Catalog, catalog
 
 if TYPE_CHECKING:
     from migrator.findings.finding import Result
-    from migrator.native.model import NativeFile
+    from migrator.native.model import NativeFile, Use
     from migrator.project.added_package import Place
     from migrator.project.definitions import Definitions
     from migrator.project.entry import StartFacts
@@ -69,7 +69,8 @@ class Project:
     looks there. ``added``: what the result gets (the package of equivalents, the module by which Lightning
     finds NPUs), and its name there; ``places``: where such things lie for each file. ``frameworks``: how many
     of its files are of which, as far as they show it, and ``files`` how many Python files it has; none where
-    only a part of them was read.
+    only a part of them was read. ``uses``: what C++ and CUDA files take from CUDA, by
+    name, where it is known.
     """
 
     classes: tuple[ClassFacts, ...] = ()
@@ -87,6 +88,7 @@ class Project:
     places: Mapping[str, Place] = field(default_factory=dict)
     frameworks: Mapping[str, int] = field(default_factory=dict)
     files: int = 0
+    uses: Mapping[str, tuple[Use, ...]] = field(default_factory=dict)
 
     def import_of(self, what: str, file: str) -> str:
         """The statement with which a file imports what the result gets; empty where it gets it not."""
@@ -189,10 +191,10 @@ def merge_facts(
 
     ``files`` are the names of the Python files.
     """
-    known = list(parts)
+    known, sources = list(parts), list(native)
     extensions = [extension for part in known for extension in part.extensions]
     try:
-        operators = catalog(list(native), extensions)
+        operators = catalog(sources, extensions)
     except Exception:  # a mistake of ours: the files are checked without what the others define
         import logging
 
@@ -208,6 +210,7 @@ def merge_facts(
         offers=offers,
         frameworks=Counter("".join(each.detail) for each in offers.of(FOREIGN)),
         files=sum(name.endswith((".py", ".ipynb")) for name in names),
+        uses={source.name: source.uses for source in sources if source.uses is not None},
     )
 
 

@@ -95,7 +95,8 @@ def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool
 def _look_at(entry: Entry, project: Project) -> Optional[Result]:
     """What there is to say of a file that holds no Python; None without."""
     try:
-        return project.failed.get(entry.name) or look_at(entry, project.operators, _foreign(project))
+        known = project.failed.get(entry.name)
+        return known or look_at(entry, project.operators, _foreign(project), project.uses.get(entry.name))
     except Exception as error:
         return internal_error(shown(entry.name), error)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrator.native.functions import scan_native, tokens
+from migrator.native.functions import scan_native
+from migrator.native.tokens import tokens
 
 
 def kernels(text: str) -> list[tuple[str, int]]:
