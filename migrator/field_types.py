@@ -1,13 +1,15 @@
-"""The types of a record's fields."""
+"""The types of a record's fields, and records in a form that JSON can hold."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Callable, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 Made = TypeVar("Made")
+_PLAIN, _LISTS = (str, int, bool), (list, tuple)
 
 
 @cache
@@ -27,23 +29,6 @@ def field_types(record: Any) -> dict[str, Any]:
     return found
 
 
-def built(record: type[Made], content: Any) -> Made:
-    """A dataclass of dataclasses, tuples and mappings, from what JSON has of it; other keys are left out."""
-    types = field_types(record)  # type: ignore[arg-type]  # a class can be hashed
-    return record(**{name: _value(types[name], each) for name, each in content.items() if name in types})
-
-
-def _value(wanted: Any, content: Any) -> Any:
-    origin, parts = get_origin(wanted), get_args(wanted)
-    if is_dataclass(wanted):
-        return built(wanted, content)  # type: ignore[arg-type]  # it is a class
-    if origin is tuple:
-        return tuple(_value(parts[0], each) for each in content)
-    if origin is dict:
-        return {key: _value(parts[1], each) for key, each in content.items()}
-    return _value(parts[0], content) if origin is Union and content is not None else content
-
-
 def _annotations(base: type) -> dict[str, Any]:
     """A class's own annotations; before Python 3.10 the attribute is inherited, too."""
     own: dict[str, Any] = (
@@ -52,3 +37,112 @@ def _annotations(base: type) -> dict[str, Any]:
         else vars(base).get("__annotations__", {})
     )
     return own
+
+
+def to_json(value: Any) -> Any:
+    """A record as a list of its values, a set in order, a mapping as pairs where its keys are no text."""
+    if is_dataclass(value):
+        return [to_json(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: to_json(item) for key, item in value.items()}
+        return [[to_json(key), to_json(item)] for key, item in value.items()]
+    if isinstance(value, frozenset):
+        return [to_json(item) for item in sorted(value)]
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(kind: type[Made], data: Any) -> Optional[Made]:
+    """What ``to_json`` was given, by the types of the records' fields; None for data of another form.
+
+    They are read while the program runs: their modules import them, and Python 3.9 asks for Optional.
+    """
+    try:
+        return built(kind, data)
+    except _OtherFormError:
+        return None
+
+
+def built(record: type[Made], content: Any) -> Made:
+    """A record from what JSON has of it by the names of its fields; other keys are left out."""
+    wanted: Any = record  # to functools no type is hashable
+    made: Made = _reader(wanted)(content)
+    return made
+
+
+class _OtherFormError(Exception):
+    """Data that ``to_json`` has not given for a type."""
+
+
+def _of(kinds: tuple[type, ...], data: Any) -> Any:
+    """Data of one of some types; a bool is no int."""
+    if type(data) not in kinds:
+        raise _OtherFormError
+    return data
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
+        types = field_types(kind)
+        kinds = [*types.values()]
+        readers = {name: _reader(each) for name, each in types.items() if each not in (*_PLAIN, Any)}
+        # Most fields are plain: to look at their types here takes half the time of a call for each.
+        plain = [place for place, each in enumerate(kinds) if each in _PLAIN]
+        wanted = [kinds[place] for place in plain]
+        others = [(place, readers[name]) for place, name in enumerate(types) if name in readers]
+
+        def made(data: Any) -> Any:
+            if type(data) is dict:
+                given = {name: each for name, each in data.items() if name in types}
+                return kind(**given | {name: readers[name](given[name]) for name in readers if name in given})
+            values = [*_of(_LISTS, data)]
+            if len(values) != len(kinds) or [type(values[place]) for place in plain] != wanted:
+                raise _OtherFormError
+            for place, read in others:
+                values[place] = read(values[place])
+            return kind(*values)
+
+        return made
+    if origin is Union:  # Optional
+        some = _reader(inner[0])
+        return lambda data: None if data is None else some(data)
+    if origin is tuple and inner[-1] is not ...:
+        return _row([_reader(item) for item in inner])
+    if (origin is tuple or origin is frozenset) and inner[0] in _PLAIN:
+        only = frozenset({inner[0]})
+
+        def plain_items(data: Any) -> Any:
+            if type(data) not in _LISTS or not only.issuperset(map(type, data)):
+                raise _OtherFormError
+            return origin(data)
+
+        return plain_items
+    if origin is tuple or origin is frozenset:
+        each = _reader(inner[0])
+        return lambda data: origin(map(each, _of(_LISTS, data)))
+    if origin in (Mapping, dict):
+        of_pair = _row([_reader(item) for item in inner])
+
+        def mapping(data: Any) -> Any:
+            pairs = data.items() if isinstance(data, dict) else _of((list,), data)
+            return dict(map(of_pair, pairs))
+
+        return mapping
+    if origin is Literal:
+        return lambda data: data if data in inner else _of((), data)
+    return (lambda data: _of((kind,), data)) if kind in _PLAIN else (lambda data: data)
+
+
+def _row(readers: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """A reader of a list with just these items."""
+
+    def read_row(data: Any) -> Any:
+        if len(_of(_LISTS, data)) != len(readers):
+            raise _OtherFormError
+        return tuple(read(item) for read, item in zip(readers, data))
+
+    return read_row

@@ -198,7 +198,7 @@ def _process(
         records.append(built(Record, placed(record, **words, **sums, stack=stack)))
     memory = {}
     for device, of_device in insight["memory"].items():
-        peaks, held = {phase: of_device[phase] for phase in PHASES}, map(placed, of_device["tensors"])
+        peaks, held = {phase: of_device[phase] for phase in PHASES}, [*map(placed, of_device["tensors"])]
         memory[device] = built(Memory, {**of_device, "peaks": peaks, "held": held})
     lacking, composite = frozenset(data["without_npu_kernel"]), frozenset(insight["composite"])
     pid, rank, steps = data["process"], data["rank"], insight["steps"]

@@ -12,6 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
+from migrator.field_types import to_json
 from migrator.files.document import type_of
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
@@ -19,7 +20,6 @@ from migrator.findings.finding import Finding, begins
 from migrator.lint.files import Target, data_of
 from migrator.lint.options import Options, RuleSet, rule_set, with_origin
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import to_json
 from migrator.run.loading import Loader, PythonFile, size_of
 from migrator.run.processes import Progress, processes_for, spread
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
+from migrator.field_types import from_json
 from migrator.language import language
-from migrator.run.json_form import from_json
 
 try:  # hashlib loads OpenSSL, which takes longer than all that is digested in a hook
     from _blake2 import blake2b

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
+from migrator.field_types import from_json, to_json
 from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
@@ -22,7 +23,6 @@ from migrator.project.frameworks import SHOWING, of_project, shown_framework
 from migrator.project.module_names import npu_twins, packages_of
 from migrator.project.wanted_versions import lines_with_versions
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import from_json, to_json
 from migrator.run.processes import Progress, processes_for, spread
 
 if TYPE_CHECKING:

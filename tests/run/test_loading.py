@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from migrator.field_types import from_json, to_json
 from migrator.files.discover import Entry, discover
 from migrator.native.functions import scan_native
 from migrator.native.model import NativeFile
@@ -18,7 +19,6 @@ from migrator.project.operators import Catalog
 from migrator.project.project import Project
 from migrator.run import loading
 from migrator.run.cache import Cache, digest
-from migrator.run.json_form import from_json, to_json
 from migrator.run.loading import Loader, PythonFile, load_project
 from tests.project.operators.projects import LAUNCHER, operators
 
