@@ -7,7 +7,7 @@ run reads no catalogue. What programs read stays English: see ``english_for_prog
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Optional
 
 LANGUAGES = ("en", "zh")
@@ -32,6 +32,14 @@ def ngettext(one: str, other: str, n: int, **values: object) -> str:
 def N_(text: str, /) -> str:  # noqa: N802 (the custom of gettext)
     """A text that ``_`` gets later, as it is: this only marks it for the catalogue."""
     return text
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """What may be meant by a misspelt name, as the end of a message."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), known, n=1)
+    return _("; did you mean {near!r}?", near=near[0]) if near else ""
 
 
 class UserError(Exception):

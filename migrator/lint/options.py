@@ -14,7 +14,7 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.patterns import matcher
 from migrator.files.source import read_settings
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
-from migrator.language import MessageError, _
+from migrator.language import MessageError, _, did_you_mean
 from migrator.run.cache import digest
 
 OPTIONS = options_of("lint")
@@ -28,37 +28,31 @@ class ConfigError(MessageError):
     """A configuration that cannot be used; its text is the user's line."""
 
 
-class FileIgnores(NamedTuple):
-    """Rules that are not used in the files that a pattern fits (or does not fit, with ``!``)."""
+class Scope(NamedTuple):
+    """Patterns as ``.gitignore`` reads them, below one folder; ``values`` hold for the files that they fit.
 
-    pattern: str
-    codes: tuple[str, ...]
-    root: Path
-
-
-class Excluded(NamedTuple):
-    """Patterns as ``.gitignore`` reads them, below one folder."""
+    These are options, or the codes of rules that are not used there (or elsewhere, for a pattern with ``!``).
+    """
 
     patterns: tuple[str, ...]
     root: Path
+    values: Any = None
+
+    def fits(self, path: Path) -> bool:
+        """Whether the patterns fit a file, or a folder that it is in."""
+        fits = path_matcher(self.patterns, self.root)
+        folders = (folder for folder in path.parents if folder != self.root)
+        return fits(path.as_posix(), False) or any(fits(folder.as_posix(), True) for folder in folders)
 
 
 # Folders that hold nothing a person of the project wrote.
-_ALWAYS = Excluded(
+_ALWAYS = Scope(
     tuple(
         ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .npumigrate_cache .pytest_cache"
         " .ruff_cache .svn .tox .venv __pycache__ build dist node_modules site-packages venv".split()
     ),
     _EVERYWHERE,
 )
-
-
-class Override(NamedTuple):
-    """Options for the files that some patterns fit."""
-
-    paths: tuple[str, ...]
-    values: Mapping[str, Any]
-    root: Path
 
 
 class Options(NamedTuple):
@@ -79,10 +73,10 @@ class Options(NamedTuple):
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
-    per_file_ignores: tuple[FileIgnores, ...] = ()
+    per_file_ignores: tuple[Scope, ...] = ()
     rules: tuple[str, ...] = ()
-    exclude: Excluded = _ALWAYS
-    extend_exclude: tuple[Excluded, ...] = ()
+    exclude: Scope = _ALWAYS
+    extend_exclude: tuple[Scope, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
     severity: Severity = "info"
@@ -96,7 +90,7 @@ class Options(NamedTuple):
     show_fixes: bool = False
     baseline: str = ""
     cache_dir: str = ""
-    overrides: tuple[Override, ...] = ()
+    overrides: tuple[Scope, ...] = ()
 
 
 def checked(key: str, value: Any, where: str, root: Path) -> Any:
@@ -118,11 +112,8 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
         return value
     if kind == "choice":
         if value not in choices:
-            from difflib import get_close_matches
-
             same = [choice for choice in choices if choice.lower() == str(value).lower()]
-            near = same or get_close_matches(str(value), choices, n=1)
-            expect(False, " | ".join(choices) + (_("; did you mean {near!r}?", near=near[0]) if near else ""))
+            expect(False, " | ".join(choices) + did_you_mean(same[0] if same else value, choices))
         return value
     if kind == "ignores":
         expect(
@@ -130,13 +121,13 @@ def checked(key: str, value: Any, where: str, root: Path) -> Any:
             _("a table of globs with lists of codes"),
         )
         _usable([pattern[pattern.startswith("!") :] for pattern in value], root, key, where)
-        return tuple(FileIgnores(pattern, tuple(codes), root) for pattern, codes in value.items())
+        return tuple(Scope((pattern,), root, tuple(codes)) for pattern, codes in value.items())
     if kind == "overrides":
         expect(isinstance(value, list) and all(isinstance(item, dict) for item in value), "tables")
         return tuple(_override(item, where, root) for item in value)
     expect(_is_texts(value), _("a list of strings"))
     if kind == "patterns":
-        excluded = Excluded(_usable(value, root, key, where), root)
+        excluded = Scope(_usable(value, root, key, where), root)
         return excluded if key == "exclude" else (excluded,)
     return tuple(str(root / file) for file in value) if kind == "paths" else tuple(value)
 
@@ -171,23 +162,19 @@ def checked_table(
     found = {}
     for key, value in values.items():
         if key not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(key, known, n=1)
-            hint = _("; known are {known}", known=", ".join(known))
-            hint = _("; did you mean {near!r}?", near=near[0]) if near else hint
+            hint = did_you_mean(key, known) or _("; known are {known}", known=", ".join(known))
             raise ConfigError("{where}: unknown key {key!r}{hint}", where=where, key=key, hint=hint)
         found[key] = checked(key, value, where, root)
     return found
 
 
-def _override(item: dict[str, Any], where: str, root: Path) -> Override:
+def _override(item: dict[str, Any], where: str, root: Path) -> Scope:
     paths = item.get("paths")
     _expect(_is_texts(paths) and bool(paths), paths, "overrides.paths", _("a list of globs"), where)
     allowed = {key: spec for key, spec in KEYS.items() if "paths" in spec.set_by}
     rest = {key: value for key, value in item.items() if key != "paths"}
     values = checked_table(rest, f"{where}: overrides", root, allowed)
-    return Override(_usable(paths or (), root, "overrides.paths", where), values, root)
+    return Scope(_usable(paths or (), root, "overrides.paths", where), root, values)
 
 
 def with_values(options: Options, values: Mapping[str, Any]) -> Options:
@@ -220,7 +207,7 @@ def _without(codes: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
 
 def for_file(options: Options, path: Path, command_line: Mapping[str, Any]) -> Options:
     """The options for one file: the overrides for its path, and above them the command line."""
-    fitting = [item for item in options.overrides if _fits(item.paths, item.root, path)]
+    fitting = [item for item in options.overrides if item.fits(path)]
     if not fitting:
         return options
     for item in fitting:
@@ -232,16 +219,10 @@ def ignored_codes(options: Options, path: Path) -> tuple[str, ...]:
     """The codes, or beginnings of codes, that per-file-ignores has for a file."""
     codes: set[str] = set()
     for item in options.per_file_ignores:
-        negated = item.pattern.startswith("!")
-        if _fits((item.pattern[negated:],), item.root, path) != negated:
-            codes.update(item.codes)
+        negated = item.patterns[0].startswith("!")
+        if item._replace(patterns=(item.patterns[0][negated:],)).fits(path) != negated:
+            codes.update(item.values)
     return ("",) if "ALL" in codes else tuple(sorted(codes))  # every code begins so
-
-
-def _fits(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
-    fits = path_matcher(patterns, root)
-    folders = (folder for folder in path.parents if folder != root)
-    return fits(path.as_posix(), False) or any(fits(folder.as_posix(), True) for folder in folders)
 
 
 @cache
@@ -267,7 +248,7 @@ def as_shown(options: Options) -> dict[str, Any]:
         elif name == "extend_exclude":
             value = [pattern for each in value for pattern in each.patterns]
         elif name == "per_file_ignores":
-            value = {each.pattern: list(each.codes) for each in value}
+            value = {each.patterns[0]: list(each.values) for each in value}
         elif isinstance(value, tuple):
             value = list(value)
         shown[name.replace("_", "-")] = value
@@ -295,7 +276,7 @@ class RuleSet(NamedTuple):
 
 def rule_set(options: Options, noqa: bool = True) -> RuleSet:
     """What of the options decides which findings there are. Raises UnknownVersion and ConfigError."""
-    mentioned = {code for item in options.per_file_ignores for code in item.codes}
+    mentioned = {code for item in options.per_file_ignores for code in item.values}
     mentioned.update(code for code in (*options.fixable, *options.unfixable) if code != "ALL")
     settings = Settings(
         version=torch_version(options),

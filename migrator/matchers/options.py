@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from migrator.field_types import field_types
-from migrator.language import N_, _
+from migrator.language import N_, _, did_you_mean
 
 T = TypeVar("T")
 SAID = {"said": True}  # the metadata of an option that people read: a text, or a mapping to texts
@@ -61,14 +61,6 @@ def _said(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _said(each) for key, each in value.items()}
     return _(" ".join(value.split()))
-
-
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """What may be meant by a misspelt name, as the end of a message."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(name), known, n=1)
-    return _("; did you mean {near!r}?", near=near[0]) if near else ""
 
 
 def _value(name: str, wanted: Any, value: Any) -> Any:

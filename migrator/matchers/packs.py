@@ -15,9 +15,9 @@ from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.findings.finding import begins, longest_beginning
-from migrator.language import N_, MessageError, _
+from migrator.language import N_, MessageError, _, did_you_mean
 from migrator.matchers.finders import HANDLERS, KINDS, ON, QUERY, Finder
-from migrator.matchers.options import OptionError, check_expressions, did_you_mean, typed
+from migrator.matchers.options import OptionError, check_expressions, typed
 from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, Callable, NamedTuple
 
 from migrator.data_folders import reports_yaml
-from migrator.language import N_, _
+from migrator.language import N_, _, did_you_mean
 from migrator.launch.fault_texts import fault_texts
 from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster, tables
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB, change
@@ -48,7 +48,7 @@ def _kind(value: str) -> str:
         return value
     lower = {kind.lower(): kind for kind in KINDS}
     near = get_close_matches(value.lower(), lower, n=1)
-    hint = _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
+    hint = _("; did you mean {near}?", near=lower[near[0]]) if near else ""
     said = N_("{value!r} is not one of {kinds}{hint}")
     raise ManifestError(said, value=value, kinds=", ".join(KINDS), hint=hint)
 
@@ -214,9 +214,7 @@ def read_job(text: str, file: str) -> Description:
         several = key == "envs"  # DLC has the variables in one line: envs=A=1,B=2
         key = "env" if several else key
         if key not in _FIELD_OF:
-            near = get_close_matches(key, _FIELD_OF, n=1)
-            hint = _("; did you mean {near!r}?", near=near[0]) if near else ""
-            hint = hint or _("; known are {field_of}", field_of=", ".join(_FIELD_OF))
+            hint = did_you_mean(key, _FIELD_OF) or _("; known are {known}", known=", ".join(_FIELD_OF))
             raise ManifestError("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=hint)
         name = _FIELD_OF[key]
         if name == "memory" and value.isdigit():

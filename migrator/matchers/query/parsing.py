@@ -14,8 +14,8 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, Optional
 
 from migrator.findings.finding import Edit
-from migrator.language import _
-from migrator.matchers.options import OptionError, check_expression, did_you_mean, typed
+from migrator.language import _, did_you_mean
+from migrator.matchers.options import OptionError, check_expression, typed
 from migrator.matchers.packs import Rule
 from migrator.matchers.query import actions, conditions
 from migrator.matchers.query.shapes import letters_of

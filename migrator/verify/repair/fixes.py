@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from migrator.data_folders import data_folder
 from migrator.findings.finding import Edit
-from migrator.language import N_, _
+from migrator.language import N_, _, did_you_mean
 from migrator.matchers.argument_edits import added_argument, without_arguments
-from migrator.matchers.options import OptionError, did_you_mean, typed
+from migrator.matchers.options import OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
 from migrator.names.tree import bare_name, called_name, string_value
 from migrator.verify.diagnosis import Failure
