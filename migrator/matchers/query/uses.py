@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, NewType, Union
 
@@ -118,19 +118,12 @@ def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
     return index.is_bound_by("import", root(function)) and not owner[:1].isupper()
 
 
-def _decorators(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
-    every = (each for function in context.index.functions for each in function.decorator_list)
-    named = (each for each in every if isinstance(each, (ast.Attribute, ast.Name)))
-    yield from _named(context, rules, "decorator", named)
-
-
-def _bases(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+def _named(on: str, context: FileContext, rules: list[Rule]) -> Iterator[Use]:
+    """Bases of classes, and decorators that are no calls."""
     bases = (base for owner in context.index.classes for base in owner.bases)
-    yield from _named(context, rules, "base", bases)
-
-
-def _named(context: FileContext, rules: list[Rule], on: str, nodes: Iterable[ast.expr]) -> Iterator[Use]:
-    for node in nodes:
+    every = (each for function in context.index.functions for each in function.decorator_list)
+    decorators = (each for each in every if isinstance(each, (ast.Attribute, ast.Name)))
+    for node in bases if on == "base" else decorators:
         name = context.index.qualified_name(node)
         yield from (Use(context, rule, on, node, name) for rule in rules if name and rule.fits(name))
 
@@ -177,10 +170,10 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
                     yield Use(context, rule, "expression", node, index.segment(node), letters)
 
 
-_SORTS = {
-    "base": _bases,
+_SORTS: dict[str, Callable[[FileContext, list[Rule]], Iterator[Use]]] = {
+    "base": partial(_named, "base"),
     "call": _calls,
-    "decorator": _decorators,
+    "decorator": partial(_named, "decorator"),
     "name": _names,
     "member": _members,
     "string": _strings,
