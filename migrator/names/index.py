@@ -156,7 +156,7 @@ class ModuleIndex:
         for scope in self.scopes:
             for name, bindings in scope.bindings.items():
                 for binding in bindings:
-                    if not words.isdisjoint(_named_last(binding.value)):
+                    if binding.value is not None and not words.isdisjoint(_named_last(binding.value)):
                         found.add(name)
         return found
 

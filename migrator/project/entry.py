@@ -12,14 +12,23 @@ from migrator.project.frameworks import TORCH, other_framework
 
 _GUARD = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
 _RELATIVE_IMPORT = re.compile(r"^\s*from\s+\.", re.M)
-# What a training script does, and what it weighs.
+# What a training script does, with words of which a text then has one, and what it weighs.
 _TRAINS = (
-    (re.compile(r"\.backward\("), 8),
-    (re.compile(r"\b(?:optimizer|optim|opt)\.step\("), 4),
-    (re.compile(r"\binit_process_group\(|\bDistributedDataParallel\b|\binit_distributed"), 6),
-    (re.compile(r"\bdef (?:train|main_worker|train_one_epoch|train_epoch)\b|\bTrainer\("), 4),
-    (re.compile(r"\bDataLoader\("), 2),
+    ((".backward(",), re.compile(r"\.backward\("), 8),
+    ((".step(",), re.compile(r"\b(?:optimizer|optim|opt)\.step\("), 4),
+    (
+        ("init_process_group(", "DistributedDataParallel", "init_distributed"),
+        re.compile(r"\binit_process_group\(|\bDistributedDataParallel\b|\binit_distributed"),
+        6,
+    ),
+    (
+        ("def train", "def main_worker", "Trainer("),
+        re.compile(r"\bdef (?:train|main_worker|train_one_epoch|train_epoch)\b|\bTrainer\("),
+        4,
+    ),
+    (("DataLoader(",), re.compile(r"\bDataLoader\("), 2),
 )
+_OPTION_WORDS = ("ArgumentParser(", "argparse", "@click.", "@hydra.", "Typer(", "absl", "fire.Fire(")
 _OPTIONS = re.compile(r"\bArgumentParser\(|\bargparse\b|@click\.|@hydra\.|\bTyper\(|\babsl\b|\bfire\.Fire\(")
 _NAMES = (
     (re.compile(r"(?:^|[_\W])(?:pre)?train(?:er|ing)?(?:[_\W]|$)", re.I), 10),
@@ -68,8 +77,8 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     if not guarded and (".backward(" not in text or _only_defines(text)):
         return None
     by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
-    by_text = sum(weight for pattern, weight in _TRAINS if pattern.search(text))
-    options = bool(_OPTIONS.search(text))
+    by_text = sum(weight for words, pattern, weight in _TRAINS if _fits(text, words, pattern))
+    options = _fits(text, _OPTION_WORDS, _OPTIONS)
     score = by_name + by_text + 5 * guarded + 3 * options - _PER_FOLDER * (len(path.parts) - 1)
     if _ASIDE & set(path.parts[:-1]):
         score -= 12
@@ -77,6 +86,11 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     if by_name < 5 and (by_text < 6 or (guarded and not options)):
         return None
     return Candidate(name, score, has_relative_imports(text)) if score > 0 else None
+
+
+def _fits(text: str, words: Iterable[str], pattern: re.Pattern[str]) -> bool:
+    """Whether a pattern fits somewhere; plain words are looked for first, which is quicker."""
+    return any(word in text for word in words) and pattern.search(text) is not None
 
 
 def has_relative_imports(text: str) -> bool:

@@ -164,13 +164,14 @@ def rows_of(text: str) -> Optional[FileRows]:
 
 def _rows(text: str) -> Optional[FileRows]:
     imports, index = imported_places(text), None
-    if imports is None or _words().search(text):
+    if imports is None or (any(word in text for word in _called()) and _words().search(text)):
         index = parsed(text, _WORDS | distributed_words())
         if index is None:
             return None
         imports = [(module, attribute) for _, _, module, attribute in imported_names(index.imports)]
     names = [f"{module}.{name}" if name else module for module, name in imports if module[0] != "."]
-    variables = frozenset(match[2] for match in _variables().finditer(text))
+    named = any(name in text for name in _rank_variables())
+    variables = frozenset(match[2] for match in _variables().finditer(text)) if named else frozenset()
     rows = FileRows(tuple(imports), tuple(names), ".backward(" in text, variables)
     if index is None:
         return rows
@@ -185,17 +186,25 @@ def _rows(text: str) -> Optional[FileRows]:
 
 
 @cache
+def _called() -> list[str]:
+    return sorted(_WORDS | distributed_words(calls_only=True))
+
+
+@cache
 def _words() -> re.Pattern[str]:
     """A word of a call or an import that counts: prose that has it goes on with another word."""
-    called = sorted(_WORDS | distributed_words(calls_only=True))
-    return re.compile(rf"\b(?:{'|'.join(called)})\b(?=[ \t]*(?:[(),=;#\\\]\r\n]|as\b|$))")
+    return re.compile(rf"\b(?:{'|'.join(_called())})\b(?=[ \t]*(?:[(),=;#\\\]\r\n]|as\b|$))")
+
+
+@cache
+def _rank_variables() -> list[str]:
+    return sorted({name for names in table("variables").values() for name in names}, key=len, reverse=True)
 
 
 @cache
 def _variables() -> re.Pattern[str]:
     """The variables that say a rank, as strings."""
-    names = sorted({name for names in table("variables").values() for name in names}, key=len, reverse=True)
-    return re.compile(rf"""(["'])({"|".join(names)})\1""")
+    return re.compile(rf"""(["'])({"|".join(_rank_variables())})\1""")
 
 
 def table(name: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Optional
 
-from migrator.names.tree import parse
+from migrator.names.outline import outline
 from migrator.project.distributed_use import listed
 from migrator.project.imports import Read
 from migrator.project.parser_options import Option
@@ -80,7 +80,7 @@ def start_ways(
 
 def _parses(text: Optional[str]) -> bool:
     try:
-        return text is not None and parse(text) is not None
+        return text is not None and outline(text) is not None  # its rows are asked for next
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
