@@ -61,7 +61,7 @@ def from_json(kind: type[Made], data: Any) -> Optional[Made]:
     """
     try:
         return built(kind, data)
-    except _OtherFormError:
+    except (_OtherFormError, TypeError):  # of a mapping a field may be missing
         return None
 
 
