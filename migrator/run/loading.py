@@ -5,6 +5,7 @@ Most runs of lint know all from the cache: what reads files is imported when the
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections import Counter
@@ -262,6 +263,9 @@ def _read(file: PythonFile, starts: bool) -> Read:
     from migrator.project.facts import FileFacts, scan_file
 
     data, facts, start, failed = b"", FileFacts(), None, None
+    # As in core.check: trees go at once, and to look for garbage meanwhile takes long.
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         data = read_bytes(file.path) if file.data is None else file.data
         if starts:
@@ -275,6 +279,9 @@ def _read(file: PythonFile, starts: bool) -> Read:
         pass
     except Exception as error:
         failed = internal_error(file.name, error)
+    finally:
+        if collecting:
+            gc.enable()
     return Read(digest(data), facts, start, failed, shown_framework(data, file.name))
 
 
