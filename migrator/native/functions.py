@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from migrator.native.inventory import uses_in
+from migrator.native.inventory import DEFINE, uses_in
 from migrator.native.model import Binding, NativeFile, NativeFunction
-from migrator.native.tokens import DEFINE, Token, is_word, launched, line_starts, tokens
+from migrator.native.tokens import Token, is_word, launched, line_starts, tokens
 
 # Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
 # of the build, and is_cuda() only asks: neither needs a card.

@@ -10,8 +10,9 @@ from typing import Any
 
 from migrator.data_folders import reports_yaml
 from migrator.native.model import Use
-from migrator.native.tokens import DEFINE, Token, launched, line_starts, tokens
+from migrator.native.tokens import Token, launched, line_starts, tokens
 
+DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
 _INCLUDED = re.compile(r"[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]{1,200})[>\"]")
 
 

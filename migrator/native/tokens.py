@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)]*\))?")
 # C++ and CUDA text as tokens: enough to see functions and what they mention, and no more. A regular
 # expression of our own and not tree-sitter: its CUDA grammar is a compiled package of its own for each Python
 # version, takes in no unexpanded macros (``AT_DISPATCH_…``, ``REGISTER_…``) around definitions without error
