@@ -15,6 +15,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple, Optional
@@ -196,6 +197,9 @@ def run(
                     os.killpg(process.pid, signal.SIGKILL)
                 time.sleep(0 if pid else _PAUSE)
         process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode < 0:  # killed from outside: what it had started would write on
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         for file in (out, errors):
             file.seek(0)
         code = None if late else process.returncode

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import signal
 import subprocess
+import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from migrator.files.errors import SourceError
-from migrator.fleet.obtain import NotObtainedError, obtain
+from migrator.fleet.obtain import NotObtainedError, obtain, run
 from migrator.fleet.repositories import Repository, read_list
 
 
@@ -151,3 +155,13 @@ def test_why_a_package_is_not_there(tmp_path: Path, url: str, why: str) -> None:
     pytest.importorskip("unearth")
     with pytest.raises(NotObtainedError, match=f"none: .*{why}"):
         obtain(listed(tmp_path, "none")[0], tmp_path, url or tmp_path.as_uri(), 60)
+
+
+def test_what_a_killed_process_had_started_ends_with_it(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(1); open('late', 'w')"
+    )
+    done = run([sys.executable, "-c", program], tmp_path, os.environ, seconds=60)
+    assert done.code == -signal.SIGKILL
+    time.sleep(1.5)
+    assert not (tmp_path / "late").exists()
