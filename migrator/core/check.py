@@ -6,7 +6,6 @@ so checking a result again changes nothing. Most files need one pass.
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 from collections.abc import Iterable
@@ -35,7 +34,7 @@ from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
 from migrator.names.conditions import knows_npus
 from migrator.names.index import ModuleIndex
-from migrator.names.outline import forget_outline
+from migrator.names.outline import forget_outline, uncollected
 from migrator.project.project import Project
 
 _MAX_PASSES = 8
@@ -93,22 +92,20 @@ def check(
     name, text = document.name, document.text
     if name in project.failed:
         return project.failed[name]
-    # A tree is built at once and goes at once: looking for garbage meanwhile costs a quarter more.
-    collecting = gc.isenabled()
-    gc.disable()
     try:
-        if document.type:
-            return _check_other(document, rules, project, admit, write)
-        edits = converted.edits if converted else ()
-        start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
-        check_names(start, rules)
-        chosen, words = rules.starting(start, project, name)
-        if not chosen and converted is None:
-            return Result(name)
-        result = _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
-        if result.findings:
-            _check_compiles(document, result)
-        return result
+        with uncollected():
+            if document.type:
+                return _check_other(document, rules, project, admit, write)
+            edits = converted.edits if converted else ()
+            start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
+            check_names(start, rules)
+            chosen, words = rules.starting(start, project, name)
+            if not chosen and converted is None:
+                return Result(name)
+            result = _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
+            if result.findings:
+                _check_compiles(document, result)
+            return result
     except SyntaxError as error:
         return unparsed(name, text, error)
     except (RecursionError, MemoryError):
@@ -117,9 +114,6 @@ def check(
         if isinstance(error, ValueError) and "null byte" in str(error):
             return Result(name, skipped=_(_NUL))
         return internal_error(name, error)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _check_compiles(document: Document, result: Result) -> None:

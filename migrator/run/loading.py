@@ -5,7 +5,6 @@ Most runs of lint know all from the cache: what reads files is imported when the
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections import Counter
@@ -260,28 +259,24 @@ def read_python(files: Sequence[PythonFile], size: int, jobs: Optional[int]) -> 
 
 
 def _read(file: PythonFile, starts: bool) -> Read:
+    from migrator.names.outline import uncollected
     from migrator.project.facts import FileFacts, scan_file
 
     data, facts, start, failed = b"", FileFacts(), None, None
-    # As in core.check: trees go at once, and to look for garbage meanwhile takes long.
-    collecting = gc.isenabled()
-    gc.disable()
     try:
         data = read_bytes(file.path) if file.data is None else file.data
-        if starts:
-            from migrator.project.entry import scan_start
+        with uncollected():
+            if starts:
+                from migrator.project.entry import scan_start
 
-            text = document(data, file.name).text
-            facts, start = scan_file(file.name, text), scan_start(file.name, text)
-        elif may_tell(data):
-            facts = scan_file(file.name, document(data, file.name).text)
+                text = document(data, file.name).text
+                facts, start = scan_file(file.name, text), scan_start(file.name, text)
+            elif may_tell(data):
+                facts = scan_file(file.name, document(data, file.name).text)
     except Unreadable:  # that is told when its turn comes to be checked
         pass
     except Exception as error:
         failed = internal_error(file.name, error)
-    finally:
-        if collecting:
-            gc.enable()
     return Read(digest(data), facts, start, failed, shown_framework(data, file.name))
 
 
