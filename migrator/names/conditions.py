@@ -84,12 +84,6 @@ def _before(parent: ast.AST, child: ast.AST) -> Iterable[ast.AST]:
 _EVERY_ERROR = frozenset({"Exception", "BaseException"})
 IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")
 MISSING = (*IMPORT_ERRORS, "AttributeError")
-# Names of torch's version, of questions for it, and of flags with the answer: TORCH_2_0, is_torch_version.
-_VERSION = re.compile(
-    r"torch.{0,60}version|torch(?:vision)?_?v?\d|is_torch_|(?:^|_)pt_?\d"
-    r"|torch_?(?:ge|gt|le|lt|at_least|greater|less|min|newer|older|higher|lower)",
-    re.IGNORECASE,
-)
 # What answers whether something is there, where it is named as that is.
 _THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
 # Who asks by a string whether a package is installed: is_package_available("bitsandbytes").
@@ -97,11 +91,45 @@ _INSTALLED = re.compile(r"find_spec|avail|install|requirement", re.IGNORECASE)
 # What lists names: '"fused" in signature(AdamW).parameters'.
 _LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
 _PACKAGE = re.compile(r"\w+")
-_PACKAGES = ("torch.", "torchvision.")
-_OWN_VERSION = (
-    *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
-    *("torchvision.__version__", "torchvision.version.__version__"),
-)
+
+
+class _Release(NamedTuple):
+    """How a program asks for the release of ``packages``: ``held`` are the names that have it.
+
+    ``flag`` are names of questions for it, and of what has the answer: TORCH_2_0, is_torch_version.
+    """
+
+    packages: tuple[str, ...]
+    held: tuple[str, ...]
+    flag: re.Pattern[str]
+
+
+def _flag(package: str, more: str) -> re.Pattern[str]:
+    against = (
+        r"(?:ge|gt|le|lt|at_least|greater|less|min|minor|major|newer|older|higher|lower)(?=[_\d]|than|$)"
+    )
+    return re.compile(rf"{package}(?:.{{0,60}}version|_?v?\d|_?{against})|{more}", re.IGNORECASE)
+
+
+def _released(package: str) -> str:
+    return f"{package}.__version__"
+
+
+_RELEASES = {
+    "torch": _Release(
+        ("torch.", "torchvision."),
+        (
+            *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
+            *("torchvision.__version__", "torchvision.version.__version__"),
+        ),
+        _flag("torch(?:vision)?", r"is_torch_|(?:^|_)pt_?\d"),
+    ),
+    "numpy": _Release(
+        ("numpy.",),
+        ("numpy.__version__", "numpy.version.", "numpy.lib.NumpyVersion"),
+        _flag("(?:numpy|(?:^|_)np)", "is_numpy_"),
+    ),
+}
 _MOST_FLAGS = 50
 _ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
 
@@ -143,18 +171,20 @@ def is_guarded(
     missing: Collection[str],
     errors: Collection[str] = MISSING,
     absent: Callable[[str], bool] = lambda _name: False,
+    package: str = "torch",
 ) -> bool:
     """Whether a program does without what is missing: it asks first, catches the error, or never runs it.
 
     ``missing`` are the parts of a name that may be missing: ``amp`` and ``GradScaler``. ``absent`` says which
-    qualified names are missing, too: a program may ask for one of these instead.
+    qualified names are missing, too: a program may ask for one of these instead, or for the release of the
+    ``package``, torch or numpy.
     """
     if is_for_types(index, node) or is_caught(index, node, errors):
         return True
     handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
     if any(_names_one(handler.type, MISSING) for handler in handlers):
         return True  # another way was tried first
-    return _Question(index, frozenset(missing), absent).is_asked_before(node)
+    return _Question(index, frozenset(missing), absent, package).is_asked_before(node)
 
 
 def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
@@ -162,7 +192,7 @@ def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
     aliases = node.names if isinstance(node, ast.Import) else ()
     # 'import bitsandbytes as bnb' behind 'if is_bnb_available():'
     short = frozenset(alias.asname.lower() for alias in aliases if alias.asname)
-    return _Question(index, frozenset({library}), versions=False, short=short).is_asked_before(node)
+    return _Question(index, frozenset({library}), package="", short=short).is_asked_before(node)
 
 
 def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
@@ -176,7 +206,7 @@ def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
 def flags(index: ModuleIndex) -> Iterator[tuple[str, set[str]]]:
     """The names at a module's top that hold or give an answer, each with what was asked for.
 
-    That are names of torch, packages and others, and ``version`` for torch's release.
+    That are names of torch, packages and others, and what stands for the release of a package.
     """
     for name, bindings in index.module_scope.bindings.items():
         asked = {each for binding in bindings for each in _asked_by_flag(index, binding, set())} - {""}
@@ -196,8 +226,10 @@ def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iter
         elif isinstance(part, ast.alias):
             yield part.name.rpartition(".")[2]
         elif isinstance(part, (ast.Attribute, ast.Name)):
-            if index.qualified_name(part).startswith(_OWN_VERSION):
-                yield "version"
+            known = index.qualified_name(part)
+            held = [package for package, release in _RELEASES.items() if known.startswith(release.held)]
+            if held:
+                yield _released(held[0])
             elif isinstance(part, ast.Name):
                 for other in index.bindings(part):
                     yield from _asked_by_flag(index, other, seen)
@@ -240,14 +272,14 @@ def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
 class _Question:
     """Asks of conditions whether they are about what may be missing.
 
-    One for torch's version is about it, too, but where there are no ``versions``. ``short`` are the words
-    that stand for what is missing in the name of an answer. What was ``asked`` is asked once.
+    One for the release of the ``package`` is about it, too. ``short`` are the words that stand for what is
+    missing in the name of an answer. What was ``asked`` is asked once.
     """
 
     index: ModuleIndex
     missing: frozenset[str]
     absent: Callable[[str], bool] = lambda _name: False
-    versions: bool = True
+    package: str = "torch"
     short: frozenset[str] = frozenset()
     asked: set[int] = field(default_factory=set)
 
@@ -287,9 +319,11 @@ class _Question:
 
     def _is_answer(self, node: ast.Name | ast.Attribute) -> bool:
         name, known = bare_name(node), self.index.qualified_name(node)
-        if known.startswith(_PACKAGES):  # torch.cuda.is_available() answers something else
-            return self.versions and known.startswith(_OWN_VERSION)
-        if self.versions and _VERSION.search(name):
+        release = _RELEASES.get(self.package)
+        if known.startswith((release or _RELEASES["torch"]).packages):
+            # torch.cuda.is_available() answers something else
+            return release is not None and known.startswith(release.held)
+        if release is not None and release.flag.search(name):
             return True
         if _THERE.search(name) and (
             any(part.lower() in name.lower() for part in self.missing)
@@ -297,7 +331,7 @@ class _Question:
         ):
             return True
         if known and self.index.neighbours is not None:
-            wanted = self.missing.union(("version",)) if self.versions else self.missing
+            wanted = self.missing.union((_released(self.package),)) if release else self.missing
             if not wanted.isdisjoint(self.index.neighbours.asked(known)):
                 return True
         if isinstance(node, ast.Attribute):

@@ -211,3 +211,17 @@ def test_a_requirement_of_several_lines_is_removed_whole() -> None:
 def test_two_requirements_that_a_backslash_joins_are_left() -> None:
     text = "numpy\nnvidia-cublas-cu12==12.1 \\\nflash-attn\n"
     assert listed(read("requirements.txt", "requirements", text)) == [("numpy", "", "numpy")]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("torch==2.1.0", "torch_npu 2.6.0.post5 is built for torch 2.6.0, not for ==2.1.0"),
+        ("torch", "no version of torch is pinned, and torch_npu 2.6.0.post5 is built for 2.6.0"),
+        ("torch==2.6.0", "torch_npu, which the migrated program imports, is missing beside torch"),
+    ],
+)
+def test_what_is_said_of_torch_is_what_is_wrong(written: str, said: str) -> None:
+    rules = rules_for(Settings("2.6.0", select=("NPU450",)))
+    result = migrate_text(rules, "requirements.txt", f"{written}\n", Project())
+    assert [finding.message for finding in result.findings] == [said]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Literal
 
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.packs import Options, Rule, rule_of
+from migrator.matchers.options import SAID
+from migrator.matchers.packs import Options, Rule, fitting, rule_of
 from migrator.names.conditions import (
     IMPORT_ERRORS,
     catching,
@@ -31,13 +33,14 @@ _LESS: dict[str, Severity] = {"blocker": "warning", "error": "warning", "warning
 
 
 class ImportOptions(Options):
-    """``once`` is for the first import of a file only.
+    """``once`` is for the first import of each library in a file only; ``advice`` is that for some names.
 
     ``alone``: nothing is said of a file of PyTorch, and less of few files in a project that are not.
     """
 
     once: Literal["", "file"] = ""
     alone: bool = False
+    advice: dict[str, str] = field(default_factory=dict, metadata=SAID)
 
 
 def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Match]:
@@ -47,26 +50,30 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
     """
     if imports_torch(context.index.text):
         rules = [rule for rule in rules if not rule.options.alone]
-    once = {rule.code for rule in rules if rule.options.once}
-    said: set[str] = set()
+    by_code = {rule.code: rule.options for rule in rules}
+    said: set[tuple[str, str]] = set()
     project = context.project
     # A project with few such files is not of another framework, but has adapters for one.
     are_few = sum(project.frameworks.values()) * _SHARE < project.files
-    aside = {rule.code for rule in rules if rule.options.alone and are_few}
     for item in every_import(context, rules):
-        code = item.finding.code
-        if code not in said:
-            less = item.finding._replace(severity=_LESS[item.finding.severity])
-            yield item._replace(finding=less) if code in aside else item
-        if code in once:
-            said.add(code)
+        finding, options = item.finding, by_code[item.finding.code]
+        name = finding.api.partition(",")[0]
+        said_of = finding.code, name.partition(".")[0]
+        if options.once and said_of in said:
+            continue
+        said.add(said_of)
+        advice = options.advice.get(fitting(tuple(options.advice), (), name), finding.advice)
+        severity = _LESS[finding.severity] if options.alone and are_few else finding.severity
+        yield item._replace(finding=finding._replace(advice=advice, severity=severity))
 
 
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Every import of the rules' modules; see find."""
     project = context.project
     for node in context.index.imports:
-        others = (name for name in imported(node) if not project.owns(name, context.name))
+        others = [name for name in imported(node) if not project.owns(name, context.name)]
+        if isinstance(node, ast.Import) and others and not any(rule_of(rules, name) for name in others):
+            others = [*dict.fromkeys(_members(context.index, node))]
         names = [(rule_of(rules, name), name) for name in others]
         for rule in rules:
             belonging = [name for owner, name in names if owner is rule]
@@ -80,6 +87,14 @@ def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             owner = rule_of(rules, library)
             if owner is not None and not project.owns(library, context.name):
                 yield _found(context, owner, call, [library], severity)
+
+
+def _members(index: ModuleIndex, node: ast.Import) -> Iterator[str]:
+    """What is used of modules that are imported whole: ultralytics.YOLO."""
+    for alias in node.names:
+        for use in index.uses(alias.asname or alias.name.partition(".")[0], index.scope_of(node)):
+            if isinstance(member := index.parent(use), ast.Attribute):
+                yield index.qualified_name(member)
 
 
 def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:

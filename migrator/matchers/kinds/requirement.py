@@ -173,15 +173,20 @@ def _versions(
         rule, severity = by_action.get("version"), "warning"
         pins = pinned or (name == "torch" and context.index.type in _INSTALLED)
         edits = [Edit(*item.specifier_span, f"=={version}")] if pins and not (pinned and fits) else []
+        about["torch_npu"] = release.torch_npu
+        message = _("torch_npu, which the migrated program imports, is missing beside {name}", **about)
+        if name == _TORCH_NPU:
+            message = _("torch_npu {version} is the release for torch {torch}", **about)
+        elif not fits:
+            message = _("torch_npu {torch_npu} is built for {name} {version}, not for {specifier}", **about)
+        elif edits:
+            message = _(
+                "no version of {name} is pinned, and torch_npu {torch_npu} is built for {version}", **about
+            )
         if name == "torch":
             edits += _torch_npu(context, item, every, release.torch_npu)
         if not edits:
             return
-        message = (
-            _("torch_npu {version} is the release for torch {torch}", **about)
-            if name == _TORCH_NPU
-            else _("{name} {version} matches torch_npu {torch_npu}", **about, torch_npu=release.torch_npu)
-        )
     if rule is not None:
         yield found_in_text(
             context, rule, item.span, api=name, edits=edits, message=message, advice=advice, severity=severity

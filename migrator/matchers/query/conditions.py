@@ -245,6 +245,11 @@ def guarded(use: Use, word: str, *errors: str) -> bool:
     return is_guarded(use.index, use.node, [word], errors)
 
 
+def spared(use: Use) -> bool:
+    """The program asks for the API, or for the release, first, or catches that it is missing."""
+    return is_guarded(use.index, use.node, [use.api.rpartition(".")[2]])
+
+
 def taken(use: Use, *ways: str) -> bool:
     """The value is unused, a part of a text, or a member or a method of it is read or called."""
     return taken_by(use.index, use.node).kind in ways

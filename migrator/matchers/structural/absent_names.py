@@ -19,7 +19,7 @@ from migrator.matchers.npu_import import can_bind, import_form, move_names, stat
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, fitting
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
-from migrator.names.conditions import is_asked_for, is_conditional, is_guarded
+from migrator.names.conditions import is_conditional, is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, imported, root
 
@@ -348,7 +348,7 @@ def find_of_numpy(context: FileContext, rule: Rule[NumpyOptions]) -> Iterator[Ma
     index = context.index
     for node, name in context.uses_of(rule):
         last = name.rpartition(".")[2]
-        if is_guarded(index, node, [last]) or is_asked_for(index, node, "numpy.__version__"):
+        if is_guarded(index, node, [last], absent=lambda other: other.startswith("numpy."), package="numpy"):
             continue
         edits = []
         text = rule.options.names.get(last, "")
