@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
-from migrator.names.tree import argument_of, called_name, holder_of, string_value
+from migrator.names.tree import argument_of, called_name, holder_of, is_none, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
@@ -77,6 +77,9 @@ class _Reader:
         if isinstance(node, ast.Call) and called_name(node) == "split" and not in_line:
             by_shell = self.index.qualified_name(node.func) == "shlex.split" and node.args
             line = node.args[0] if by_shell else holder_of(node)
+            between = None if by_shell else argument_of(node, "sep", 0)
+            if between is not None and not is_none(between) and string_value(between) != " ":
+                return None, True  # words between commas
             while isinstance(line, ast.Call) and called_name(line) == "strip":
                 line = holder_of(line)
             return self.read(line, in_line=True)[0] if line is not None else None, True

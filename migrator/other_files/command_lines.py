@@ -35,6 +35,7 @@ _ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
 class ShellWord:
     """A word: its text, with a ``FILLED`` for each thing that a shell fills in, and each character's byte.
 
+    No ``places``: the text does not stand there as it is meant.
     ``variables`` are the names of the variables that are filled in, in order, empty for anything else.
     """
 
@@ -63,6 +64,8 @@ class ShellWord:
         if start == end:
             at = self.places[start] if start < len(self.places) else self.span[1]
             return (at, at) if not self.text else None
+        if end > len(self.places):
+            return None
         first, last = self.places[start], self.places[end - 1]
         length = sum(len(char.encode("utf-8")) for char in self.text[start : end - 1])
         if FILLED in self.text[start:end] or last - first != length:

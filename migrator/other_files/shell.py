@@ -65,12 +65,13 @@ def read_shell(data: bytes, spans: tuple[Span, ...] = (), depth: int = 0, in_val
 
 
 def listed(words: Sequence[Word], span: Span) -> Content:
-    """A command whose words stand one by one in a list, each with the place of its text."""
+    """A command whose words stand one by one in a list, each with the place of its text, or around it."""
     known = []
     for text, place in words:
         own = FILLED if text is None else text
-        starts = accumulate((len(char.encode("utf-8")) for char in own), initial=place[0])
-        known.append(ShellWord(place, own, [*starts][:-1], [""] * own.count(FILLED)))
+        *starts, end = accumulate((len(char.encode("utf-8")) for char in own), initial=place[0])
+        is_there = end == place[1] or FILLED in own
+        known.append(ShellWord(place, own, starts if is_there else [], [""] * own.count(FILLED)))
     started = tuple(programs(known))
     found = [
         setting._replace(command=0, program=place)

@@ -22,8 +22,9 @@ import yaml
 
 from migrator.core.check import every_fix
 from migrator.core.settings import Settings
-from migrator.files.discover import discover
+from migrator.files.discover import Entry, discover
 from migrator.findings.finding import SEVERITIES, Result
+from migrator.project.project import Project
 from migrator.run.loading import load_project
 from migrator.run.project_files import Done, check_files
 
@@ -94,15 +95,20 @@ def kind(files: dict[str, Labelled]) -> str:
     return next(kind for kind in ("changed", "reported", "left alone") if kind in kinds)
 
 
+def loaded(files: dict[str, Labelled], folder: Path) -> tuple[list[Entry], Project]:
+    """The project of some files, which are written to a folder."""
+    for name, file in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.before, encoding="utf-8")
+    entries = list(discover(folder))
+    return entries, load_project(entries, jobs=1)[0]
+
+
 def came(files: dict[str, Labelled]) -> dict[str, Labelled]:
     """What a migration makes of the files."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, file in files.items():
-            path = Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(file.before, encoding="utf-8")
-        entries = list(discover(Path(folder)))
-        project, _ = load_project(entries, jobs=1)
+        entries, project = loaded(files, Path(folder))
         done = {
             entry.name: one for entry, one in check_files(entries, SETTINGS, project, 1, quiet, every_fix)
         }

@@ -14,12 +14,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.argument_edits import without_statement
-from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.context import FileContext, Match, Said, found, instead_of
 from migrator.matchers.device_listing import (
     Form,
     Listing,
@@ -36,13 +37,12 @@ from migrator.matchers.npu_import import npu_module
 from migrator.matchers.options import EXPRESSION, SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.commands import Command, commands
-from migrator.names.commands import Word as CommandWord
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside, replace_text
 from migrator.names.tree import argument_of, bare_name, called_name, last_name, only_target, string_value
 from migrator.other_files import shell
-from migrator.other_files.index import FILLED, Content, Word
+from migrator.other_files.index import FILLED, Content, Setting, Word
 
 _KEYWORDS = frozenset(
     "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout"
@@ -382,6 +382,7 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
     """The options of commands, and of what may be one."""
     index, options = context.index, rule.options
     seen: set[ast.AST] = set()
+    judged: list[tuple[Setting, ast.AST, str]] = []
     for command in commands(index):
         content = _read(index, command)
         if content is None:
@@ -392,17 +393,21 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
             new = new_value(options.values, setting) if fits else None
             if new is None:
                 continue
-            says = partial(found, context, rule, api=f"{setting.name} {setting.value or setting.begins}")
-            span = first, last = setting.value_span or (-1, -1)
+            first, last = setting.value_span or (-1, -1)
             holders = (word.node for word in command.words)
             around = (each for each in holders if index.start(each) <= first and last <= index.end(each))
-            node = next(around, command.call)
             own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
-            if setting.value_span is None or own is None or not own.device:
-                yield says(node)
-                continue
+            known = setting.value_span is not None and own is not None and own.device
+            judged.append((setting, next(around, command.call), new if known else ""))
+    # What two commands are given by one name changes for both.
+    left = {setting.value_span for setting, _, new in judged if not new}
+    for setting, node, new in judged:
+        about: Said = {"api": f"{setting.name} {setting.value or setting.begins}"}
+        if setting.value_span is not None and setting.value_span not in left:
             message = N_("{name} {new}: the program started here uses this value for NPUs")
-            yield says(node, edits=[Edit(*span, new)], message=_(message, name=setting.name, new=new))
+            about["edits"] = [Edit(*setting.value_span, new)]
+            about["message"] = _(message, name=setting.name, new=new)
+        yield found(context, rule, node, **about)
     for node in index.strings:
         holder = index.parent(node)
         if isinstance(holder, (ast.List, ast.Tuple)):  # a word of a list
@@ -416,30 +421,49 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
 
 def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
     """The programs and options of a command, with their places; None where these are not known."""
-    if not command.line:
-        return shell.listed([_word(index, word) for word in command.words], index.span(command.call))
-    node = command.words[0].node if command.words else None
+    if command.line:
+        return _read_line(index, command.words[0].node) if command.words else None
+    words: list[Word] = []
+    for node, several in groupby(command.words, lambda word: word.node):
+        texts = [word.text for word in several]
+        is_one = len(texts) == 1 and (string_value(node) or texts[0]) == texts[0]
+        words += [_word(index, node, texts[0])] if is_one else _split(index, node, texts)
+    return shell.listed(words, index.span(command.call))
+
+
+def _read_line(index: ModuleIndex, node: ast.expr) -> Optional[Content]:
     if isinstance(node, ast.JoinedStr):
         return _read_fstring(index, node)
-    place = inside(index, node) if node is not None else None
+    place = inside(index, node)
     return shell.read_shell(index.data, (place,)) if place is not None else None
 
 
-def _word(index: ModuleIndex, word: CommandWord) -> Word:
+def _word(index: ModuleIndex, node: ast.expr, text: str) -> Word:
     """A word of a list, as the reader of shells has it; of an f-string what stands before its first field."""
-    place = inside(index, word.node)
-    if word.text and (place is not None or word.text.endswith(("python", ".py"))):
-        return Word(word.text, place or index.span(word.node))
-    parts = index.parts(word.node) if isinstance(word.node, ast.JoinedStr) else ()
-    if parts and parts[0].expression is None:
-        return Word(parts[0].raw + FILLED, (parts[0].start, index.end(word.node)))
-    return Word(None, index.span(word.node))
+    if text and (isinstance(node, ast.Constant) or text.endswith(("python", ".py"))):
+        return Word(text, inside(index, node) or index.span(node))
+    parts = index.parts(node) if isinstance(node, ast.JoinedStr) else ()
+    if parts and parts[0].expression is None and "\\" not in parts[0].raw:
+        return Word(parts[0].raw + FILLED, (parts[0].start, index.end(node)))
+    return Word(None, index.span(node))
+
+
+def _split(index: ModuleIndex, node: ast.expr, texts: list[str]) -> list[Word]:
+    """The words that a string is split into, each at its own place; at that of all where it is not known."""
+    content = _read_line(index, node)
+    words = content.commands[0].words if content and len(content.commands) == 1 else ()
+    if len(words) != len(texts) or any(text not in ("", word.text) for text, word in zip(texts, words)):
+        return [Word(text or None, index.span(node)) for text in texts]
+    if isinstance(node, ast.JoinedStr):
+        begins = (index.data[slice(*word.span)].decode("utf-8").partition("{")[0] for word in words)
+        return [Word(word.text or begin + FILLED, word.span) for word, begin in zip(words, begins)]
+    return list(words)
 
 
 def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
     """The same of a line with fields, in whose places variables of a shell are put, of the same length."""
     parts = index.parts(node)
-    if not parts:
+    if not parts or any("\\" in part.raw.replace("\\\n", "") for part in parts):  # no text as it is meant
         return None
     data = bytearray(index.data)
     fields = []
