@@ -19,6 +19,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_bytes
 from migrator.findings.finding import Finding, Result
 from migrator.language import _
+from migrator.matchers.kinds.setting import is_value
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, TextIndex, has_reader, read
 from migrator.project.parser_options import Option
 from migrator.project.programs import Parsers, Programs, Vocabularies, taken
@@ -168,7 +169,7 @@ def _looked_up(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> I
     for setting in after.content.settings:
         value = setting.value or ""
         in_environment = setting.kind == "variable" and not setting.reads
-        if setting.kind != "key" and not in_environment:
+        if (setting.kind != "key" and not in_environment) or is_value(trees.after, after, setting):
             continue
         keys = (part for part in reversed(setting.name.split(".")) if not part.isdecimal())
         name = setting.name if in_environment else next(keys, setting.name)

@@ -428,7 +428,10 @@ class _Climb:
 
     def _option(self, call: ast.Call) -> DeviceContext:
         """The default or a choice of a command-line option or a field."""
-        given = [*call.args, *(k.value for k in call.keywords if k.arg in ("dest", "name"))]
+        # What stands behind a name may be the default, or its description.
+        named = [each for each in call.args if (string_value(each) or "").startswith("-")]
+        first = call.args[:1] if called_name(call) != "Option" else []
+        given = [*(named or first), *(k.value for k in call.keywords if k.arg in ("dest", "name"))]
         names = [text for text in map(string_value, given) if text is not None]
         if self._chooses_key(call):
             return DeviceContext(UNCLEAR, _("a choice that is the key of a dictionary"))
@@ -436,7 +439,7 @@ class _Climb:
             return self._likely(N_("option named like a {noun} ({names})"), names=names[0])
         if any(map(self.vocabulary.leaves, names)):
             return DeviceContext(UNCLEAR, _("the option {names}", names=names[0]))
-        offered = [k.value for k in call.keywords if k.arg in ("default", "choices")]
+        offered = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("default", "choices"))]
         choices = beside(each for value in offered for each in elements(value) or [value])
         if (self.siblings | choices).device:
             return DeviceContext(LIKELY, _("an option that also offers other devices"))

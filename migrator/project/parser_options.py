@@ -1,4 +1,4 @@
-"""The options that the parsers of a program take: argparse's, click's, and those of known libraries.
+"""The options that the parsers of a program take: those of argparse, click and absl.
 
 Also their positional arguments, and which of them a word of a command is.
 """
@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import called_name, elements, string_value
+from migrator.names.tree import argument_of, called_name, elements, string_value
 
-WORDS = frozenset({"add_argument", "option", "argument", "add_subparsers"})
+# absl's functions, whose first arguments are the name, the default and, of an enum, the choices.
+_FLAGS = frozenset(f"DEFINE_{kind}" for kind in "string enum list integer float bool boolean".split())
+WORDS = frozenset({"add_argument", "option", "argument", "add_subparsers", *_FLAGS})
 _WITHOUT_VALUE = frozenset({"store_true", "store_false", "store_const", "count", "help", "version"})
 
 
@@ -45,6 +47,18 @@ def options(index: ModuleIndex) -> Iterator[Option]:
             names = [name for name in map(string_value, call.args) if name and name.startswith("-")]
             if names:
                 yield _option(call, names)
+        elif called_name(call) in _FLAGS and (name := string_value(argument_of(call, "name", 0))):
+            yield _option(call, [f"--{name}", f"-{name}"])
+
+
+def given_values(call: ast.Call) -> dict[str, ast.expr]:
+    """What a call that defines an option says of its values: default, choices, const, type."""
+    plain = {one.arg: one.value for one in call.keywords if one.arg}
+    if called_name(call) in _FLAGS:
+        plain |= dict(
+            zip(("name", "default", "choices" if called_name(call) == "DEFINE_enum" else "help"), call.args)
+        )
+    return plain
 
 
 def positionals(index: ModuleIndex) -> Iterator[Option]:
@@ -80,13 +94,14 @@ def place_of(words: Sequence[Optional[str]], wanted: int, known: Iterable[Option
 
 def _option(call: ast.Call, names: list[str]) -> Option:
     name = next((one for one in names if one.startswith("--")), names[0])
-    plain = {one.arg: one.value for one in call.keywords if one.arg}
+    plain = given_values(call)
     action, is_flag = string_value(plain.get("action")) or "", _value(plain.get("is_flag")) is True
     # choices=[…] and type=click.Choice([…]), where that is plain.
     offered, of_type = plain.get("choices"), plain.get("type")
     if isinstance(of_type, ast.Call) and called_name(of_type) == "Choice" and of_type.args:
         offered = of_type.args[0]
     number = _value(plain.get("nargs")) if "nargs" in plain else 1
+    is_flag = is_flag or called_name(call).startswith("DEFINE_bool")
     takes = 0 if is_flag or action in _WITHOUT_VALUE else number
     return Option(
         name,

@@ -32,7 +32,7 @@ from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.module_names import folders_around
-from migrator.project.parser_options import WORDS, Option, place_of, span_of
+from migrator.project.parser_options import WORDS, Option, given_values, place_of, span_of
 from migrator.project.program_files import FileRows, ProgramFiles
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
@@ -371,8 +371,8 @@ def _from_argv(
 def _strings(index: ModuleIndex, option: Option) -> Iterator[ast.Constant]:
     """The strings that an option of a file names: its default, its choices."""
     calls = (call for call in index.calls if span_of(call) == option.span)
-    for keyword in (keyword for call in calls for keyword in call.keywords):
-        if keyword.arg in ("default", "choices", "const", "type"):
-            for node in walk(keyword.value):
+    for name, value in (given for call in calls for given in given_values(call).items()):
+        if name in ("default", "choices", "const", "type"):
+            for node in walk(value):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node

@@ -23,10 +23,11 @@ from migrator.project.offers import DEVICE_KEY
 from migrator.project.project import Project
 
 if TYPE_CHECKING:
-    from migrator.project.programs import Taken, Vocabularies
+    from migrator.project.programs import Programs, Taken, Vocabularies
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
 _BLANKS = re.compile(rb"(?:[ \t]|\\\r?\n)+")
+_OPTION = re.compile(r"--?\w[\w.-]*")
 _NUMBERS = re.compile(r"\d+(?:,\d+)*\Z")
 # What Compose or OmegaConf takes where a variable is not set.
 _OTHERWISE = re.compile(r"(\$\{(?:\w+:?-|oc\.env:\w+, ?))([\w:]+)\}")
@@ -116,6 +117,8 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
         return True
     if "option" not in options.of and program is not None and program.kind == "command" and program.name:
         return False  # make, cmake, docker build: whose device=cuda is another
+    if is_value(project.programs, index, setting):
+        return False
     programs = project.programs if setting.command is not None else None
     return not (_DEFAULTS.match(setting.name) or (programs and programs.is_choice(setting.name, value)))
 
@@ -125,7 +128,8 @@ def _said(
 ) -> Said:
     """What is said of a setting whose value stays (None), is to be another one, or that is ``removed``."""
     span, value = setting.value_span, setting.value or setting.begins
-    fixed = span if new is not None and rule.fix != "none" else None
+    is_known = is_value(context.project.programs, context.index, setting) is not None
+    fixed = span if new is not None and rule.fix != "none" and is_known else None
     about: Said = {"message": rule.message, "advice": "", "api": value if new else name}
     if new is not None:
         changed = _("{name}: {value} is {new} on NPUs", name=name, value=value, new=new)
@@ -164,6 +168,21 @@ def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:
     if setting.kind not in ("option", "argument"):
         return None
     return taken_by_own(context.project, index.name, index.content, setting, context.vocabularies)
+
+
+def is_value(programs: Optional[Programs], index: TextIndex, setting: Setting) -> Optional[bool]:
+    """Whether a key of a command is the value of the option before it, such as ``--name device=cuda``.
+
+    None where no parser of a program of the project tells.
+    """
+    content = index.content
+    words = content.commands[setting.command].words if setting.command is not None else ()
+    at = next((n for n, word in enumerate(words) if word.span[0] <= setting.name_span[0] < word.span[1]), 0)
+    before, program = words[at - 1].text or "" if at else "", content.program_of(setting)
+    if setting.kind != "key" or program is None or at <= program.words[0] or not _OPTION.fullmatch(before):
+        return False
+    parsers = programs.asked(index.name, content, setting) if programs is not None else None
+    return None if parsers is None else any(option.takes == 1 for _, option in parsers.named(before))
 
 
 def _is_own_flag(context: TextContext, setting: Setting) -> bool:
