@@ -188,8 +188,16 @@ def _names(release: Release, module: str, path: list[str], told: Signature) -> t
 
 
 def _offers(package: str, text: str, module: str, name: str) -> bool:
-    """Whether a package's own module imports a name from another module."""
+    """Whether a package's own module imports a name from another module, or does so when it is asked for.
+
+    Then a dictionary has it: ``{"name": ("module", "name")}``, or ``{"submodule": ["name"]}``.
+    """
     for node in ast.walk(ast.parse(text)):
+        for key, value in zip(node.keys, node.values) if isinstance(node, ast.Dict) else ():
+            texts = {each.value for each in ast.walk(value) if isinstance(each, ast.Constant)}
+            written = getattr(key, "value", None)
+            if (written == name and module in texts) or (f"{package}.{written}" == module and name in texts):
+                return True
         if isinstance(node, ast.ImportFrom):
             outer = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             origin = ".".join([*outer, *([node.module] if node.module else [])])
