@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
-import typer
-
-from migrator.cli.ending import PROBLEMS, print_json, say, wrapped
+from migrator.cli.ending import DONE, PROBLEMS, print_json, say, wrapped
 from migrator.cli.next_commands import say_next
-from migrator.cli.options import Given, described
+from migrator.cli.parser import Given
 from migrator.language import N_, _
 
 _ABOUT = {
@@ -22,15 +18,7 @@ _ABOUT = {
 # From one release of torch to the next some hundred names come and go.
 _MOST = 60
 
-db = typer.Typer(
-    help="The tables that say which API works where: compare versions, show releases.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-)
 
-
-@db.command()
-@described("db diff")
 def diff(given: Given) -> None:
     """Show what differs between two torch versions: names, kernels, the documents' word.
 
@@ -40,9 +28,10 @@ def diff(given: Given) -> None:
     from dataclasses import asdict
 
     from migrator.api_support.difference import between, caveats, pair
+    from migrator.report.colors import paint, wanted
 
     first, second = pair((given.older, given.newer))
-    changes = between(first, second)
+    changes, colors = between(first, second), wanted()
     notes = caveats(first, second)
     if given.as_json:
         content = {
@@ -68,7 +57,7 @@ def diff(given: Given) -> None:
             counts = _("{gained} new, {lost} gone, {here} changed", gained=gained, lost=lost, here=changed)
         else:
             counts = _("no change")
-        lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
+        lines += ["", paint(f"{heading}: {counts}", "bold", colors)]
         for change in here[:_MOST] if about == "torch" else here:
             sign, color = ("+", "green") if not change.before else ("-", "red")
             if change.before and change.after:
@@ -76,16 +65,14 @@ def diff(given: Given) -> None:
             words = " → ".join(filter(None, (change.before, change.after)))
             shown = "" if about in ("own", "kernel", "torch") else f"  {words}"
             shown += "" if change.certain else "  ?"
-            lines.append(typer.style(f"  {sign} {change.name}", fg=color) + shown)
+            lines.append(paint(f"  {sign} {change.name}", color, colors) + shown)
         if about == "torch" and len(here) > _MOST:
             lines.append(_("  … and {here} more: --json has all", here=len(here) - _MOST))
-    typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
+    print("\n".join(lines))
     say_next(f"npumigrate lint -v {second.text}")
 
 
-@db.command()
-@described("db releases")
-def releases(given: Given) -> None:
+def releases(given: Given) -> int:
     """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
     What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
@@ -98,15 +85,16 @@ def releases(given: Given) -> None:
     if not found:
         said = N_("no release of torch_npu is known for torch {version} (npumigrate db releases shows all)")
         say(_(said, version=given.version))
-        raise typer.Exit(PROBLEMS)
+        return PROBLEMS
     if given.as_json:
         print_json([asdict(one) for one in found])
-        return
+        return DONE
     rows = [("torch_npu", "torch", "Python", "torchvision", "torchaudio", "CANN", "apex")]
     for one in found:
         python = f"{one.python[0]}-{one.python[-1]}" if one.python else ""
         rows.append((one.torch_npu, one.torch, python, one.torchvision, one.torchaudio, one.cann, one.apex))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
-        typer.echo("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
+        print("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
     say_next(f"npumigrate lint -v {found[-1].torch}")
+    return DONE

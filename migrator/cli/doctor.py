@@ -6,18 +6,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
+from migrator.cli.ending import DONE, PROBLEMS, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
-from migrator.cli.options import Given, refuse_together
+from migrator.cli.options import refuse_together
+from migrator.cli.parser import Given
 from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.doctor.checks import Findings
 
 
-def doctor(given: Given) -> None:
+def doctor(given: Given) -> int:
     """Check whether this machine can run programs on NPUs, and say what to do.
 
     Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
@@ -46,7 +45,7 @@ def doctor(given: Given) -> None:
         print_json(_content(findings))
     elif given.brief:
         for fault in findings.errors[:1]:
-            typer.echo(fault.line())
+            print(fault.line())
     else:
         _show(findings)
         # Emulated NPUs are a way to go on where there is none.
@@ -54,27 +53,23 @@ def doctor(given: Given) -> None:
             *(["npumigrate lint"] if not findings.errors else []),
             *([f"npumigrate emulate -- {own_command()} doctor"] if not findings.npus else []),
         )
-    if findings.errors:
-        raise typer.Exit(PROBLEMS)
+    return PROBLEMS if findings.errors else DONE
 
 
 def _show(findings: Findings) -> None:
     from migrator.report.colors import paint, wanted
 
     colors = wanted()
-    typer.echo(wrapped(_seen(findings)))
+    print(wrapped(_seen(findings)))
     for fault in findings.faults:
         severity = _(fault.severity)
         line = wrapped(f"{severity}: {fault.what}").removeprefix(severity)
-        typer.echo(
-            paint(severity, "red" if fault.severity == "error" else "yellow", colors) + line,
-            color=colors,
-        )
-        typer.echo(wrapped(fault.do, "  "))
+        print(paint(severity, "red" if fault.severity == "error" else "yellow", colors) + line)
+        print(wrapped(fault.do, "  "))
     errors = len(findings.errors)
     warnings = len(findings.faults) - errors
     counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    typer.echo(", ".join(counts) if counts else _("no problem found"))
+    print(", ".join(counts) if counts else _("no problem found"))
 
 
 def _seen(findings: Findings) -> str:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop, summary_printed
-from migrator.cli.options import Given
+from migrator.cli.parser import Given
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import split
@@ -44,7 +42,7 @@ _ELSEWHERE = {
 }
 
 
-def migrate(given: Given) -> None:
+def migrate(given: Given) -> int:
     """Migrate a project for Ascend NPUs.
 
     SRC stays as it is; the result is OUT/<name>_msft, with reports in its folder
@@ -125,7 +123,7 @@ def migrate(given: Given) -> None:
     files = write_reports(outcome.result, built, given.rules) if outcome.result and built else []
     if not given.quiet:
         _show(outcome, plan, files)
-    raise typer.Exit(outcome.exit_code)
+    return outcome.exit_code
 
 
 def _print_bytes(data: bytes) -> None:
@@ -137,7 +135,7 @@ def _print_bytes(data: bytes) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         forget_stdout()
-        raise typer.Exit(DONE) from None
+        raise SystemExit(DONE) from None
 
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:

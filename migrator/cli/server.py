@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from migrator.cli.ending import stop
-from migrator.cli.options import Given
+from migrator.cli.parser import Given
 
 
-def server(_given: Given) -> None:
+def server(_given: Given) -> int:
     """Start the language server, for editors: findings as you type, fixes, support of APIs.
 
     Exit status: 0 the editor ended it; 1 the editor was gone; 2 pygls is not installed.
@@ -19,4 +17,4 @@ def server(_given: Given) -> None:
         if error.name not in ("pygls", "lsprotocol"):
             raise
         stop("the server needs pygls: pip install 'npumigrate[server]'")
-    raise typer.Exit(serve())
+    return serve()

@@ -17,7 +17,7 @@ from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beg
 from migrator.language import MessageError, _, did_you_mean
 from migrator.run.cache import digest
 
-OPTIONS = options_of("lint")
+OPTIONS = [each for each in options_of("lint") if each.spelled or each.key]
 KEYS = {option.name: option for option in OPTIONS if option.key}
 
 
