@@ -118,10 +118,11 @@ def check_files(
         # The user may have spelled its path otherwise then.
         own = found and tuple(item if item.file == path else item._replace(file=path) for item in found)
         results.append(None if own is None else Checked(own))
+    ready: set[RuleSet] = set()
     missing = [
         place
         for place, known in enumerate(results)
-        if known is None and _has_rules(files[place][0], cache, trouble)
+        if known is None and _has_rules(files[place][0], ready, cache, trouble)
     ]
     if missing:
         from migrator.lint.file import check_target
@@ -148,11 +149,13 @@ def _rules_key(rules: RuleSet) -> bytes:
     return digest(repr(rules).encode("utf-8", "surrogatepass"))
 
 
-def _has_rules(target: Target, cache: Cache, trouble: Trouble) -> bool:
+def _has_rules(target: Target, ready: set[RuleSet], cache: Cache, trouble: Trouble) -> bool:
     """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
     try:
-        rules_of(target.rules, cache)
+        if target.rules not in ready:
+            rules_of(target.rules, cache)
     except ValueError as error:  # RuleError
         trouble(with_origin(target.options, error))
         return False
+    ready.add(target.rules)
     return True

@@ -42,15 +42,21 @@ class Written:
     """The names of a text as they are written.
 
     ``dotted`` are those with a dot, such as ``F.relu``; behind a bracket they begin with it: ``.relu``.
-    ``words`` are the parts of all, ``members`` those that stand right behind a dot, but for those of modules
-    that are surely others. ``handed_on`` are the names under which other files hand modules of torch on.
+    ``words`` are the parts of all. ``handed_on`` are names under which other files hand modules of torch on.
     """
 
     text: str
     dotted: list[str]
     words: set[str]
-    members: set[str]
     handed_on: frozenset[str] = frozenset()
+
+    @cached_property
+    def members(self) -> set[str]:
+        """The words that stand right behind a dot, but for those of modules that are surely others."""
+        parted = (chain.partition(".") for chain in self.dotted)
+        found = set(".".join([behind for root, _, behind in parted if root not in _OTHERS]).split("."))
+        found.discard("")
+        return found
 
     @cached_property
     def apart(self) -> set[str]:
@@ -121,17 +127,16 @@ class Written:
 
 def read_names(text: str, handed_on: frozenset[str] = frozenset()) -> Written:
     """The names in a text, without a look at what they mean."""
-    if text.isascii():
-        chains = b" ".join(set(text.encode("ascii").translate(_BLANKS).split())).decode("ascii").split(" ")
-    else:
-        chains = list(set(_CHAIN.findall(text)))
-    dotted = [chain for chain in chains if "." in chain]
+    odd: list[str] = []
+    plain = text
+    if not text.isascii():  # few lines have other letters
+        lines = text.split("\n")
+        plain, odd = "\n".join(filter(str.isascii, lines)), [line for line in lines if not line.isascii()]
+    found = set(plain.encode("ascii").translate(_BLANKS).split())
+    chains = [*b" ".join(found).decode("ascii").split(), *_CHAIN.findall("\n".join(odd))]
     words = set(".".join(chains).split("."))
-    parted = (chain.partition(".") for chain in dotted)
-    members = set(".".join([behind for root, _, behind in parted if root not in _OTHERS]).split("."))
     words.discard("")
-    members.discard("")
-    return Written(text, dotted, words, members, handed_on)
+    return Written(text, [chain for chain in chains if "." in chain], words, handed_on)
 
 
 def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int] = None) -> bool:
@@ -139,7 +144,7 @@ def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int]
 
     With ``place`` the argument may also be given without its keyword, as the one behind so many others.
     """
-    given = "|".join(word for word in keywords if re.search(rf"\b{word}\s*=(?!=)", text))
+    given = "|".join(word for word in keywords if re.search(rf"{word}(?<!\w{word})\s*=(?!=)", text))
     found = text.find(name) if given or place is not None else -1
     while found >= 0:
         behind = _BEHIND_NAME.match(text, found + len(name))

@@ -70,13 +70,16 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
 def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """Every import of the rules' modules; see find."""
     project = context.project
+    about = {pattern.partition(".")[0] for rule in rules for pattern in rule.match}
+    is_open = any("*" in package for package in about)
     for node in context.index.imports:
-        others = [name for name in imported(node) if not project.owns(name, context.name)]
+        names = (name for name in imported(node) if is_open or name.partition(".")[0] in about)
+        others = [name for name in names if not project.owns(name, context.name)]
         if isinstance(node, ast.Import) and others and not any(rule_of(rules, name) for name in others):
             others = [*dict.fromkeys(_members(context.index, node))]
-        names = [(rule_of(rules, name), name) for name in others]
-        for rule in rules:
-            belonging = [name for owner, name in names if owner is rule]
+        owners = [(rule_of(rules, name), name) for name in others]
+        for rule in rules if owners else ():
+            belonging = [name for owner, name in owners if owner is rule]
             if belonging:
                 yield _found(context, rule, node, belonging)
     for call in context.index.calls:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NewType, Union
 
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
-from migrator.matchers.query.shapes import Comparison
+from migrator.matchers.query.shapes import Comparison, shape
 from migrator.names.conditions import IMPORT_ERRORS, is_caught
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
@@ -151,9 +151,13 @@ def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             )
 
 
+_NAMES = (ast.Name, ast.Attribute)  # shapes that expressions of any kind may fit
+
+
 def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     index, seen = context.index, set[ast.AST]()
     words = {word for rule in rules for word in rule.words}
+    kinds = {rule.code: {shape(text).__class__ for text in rule.match} for rule in rules}
     # What such a call gives is read elsewhere, too, under a name that no rule knows.
     reads = (read for call in index.calls if called_name(call) in words for read in index.reads_of(call))
     for inner in (*index.refs, *index.calls, *reads):
@@ -165,6 +169,8 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             if not isinstance(node, ast.expr) or not is_read(node):
                 continue
             for rule in rules:
+                if kinds[rule.code].isdisjoint((node.__class__, *_NAMES)):
+                    continue  # most are of another kind: to compare them takes longer
                 letters: dict[str, ast.expr] = {}
                 if Comparison(index, letters).holds(rule.match, node):
                     yield Use(context, rule, "expression", node, index.segment(node), letters)

@@ -65,11 +65,16 @@ def starting_words(
         # Behind either the API may stand in the text: its own last word, and that of the whole chain.
         last = {name.rpartition(".")[2], verdict.api.rpartition(".")[2]}
         # What a call of it may show that is outside of the limits: one of the dtypes, or a parameter.
-        dtype = any(map(verdict.refuses, limited)) and _is_reported(verdict, about, "dtype")
         parameters = {each for each in verdict.parameters & words if each != "dtype" or limited}
-        parameters = parameters if _is_reported(verdict, about, "parameter") else set()
-        gives = parameters and any(may_give(written.text, each, parameters) for each in last)
-        if dtype or gives or _is_reported(verdict, about):
+        if (
+            _is_reported(verdict, about)
+            or (any(map(verdict.refuses, limited)) and _is_reported(verdict, about, "dtype"))
+            or (
+                parameters
+                and _is_reported(verdict, about, "parameter")
+                and any(may_give(written.text, each, parameters) for each in last)
+            )
+        ):
             found |= last
     return frozenset(found)
 
