@@ -59,6 +59,16 @@ def _backend_of(choose):
     return lambda device: "hccl" if device.type == "npu" else choose(device)
 
 
+def _without_device(connect):
+    """What makes the group of the ranks, bound to no device: a later group of gloo has no backend for an NPU."""
+
+    def connect_ranks(*args, **kwargs):
+        kwargs.pop("device_id", None)
+        return connect(*args, **kwargs)
+
+    return connect_ranks
+
+
 def _sync_with(sync):
     """What reduces over the ranks, with means of whole numbers, which HCCL does not take."""
 
@@ -98,6 +108,8 @@ def _adapt(parts):
     distributed = importlib.import_module(f"{parts[0]}.utilities.distributed")
     choose = distributed._get_default_process_group_backend_for_device
     _replace("_get_default_process_group_backend_for_device", _backend_of(choose))
+    if hasattr(distributed, "_init_dist_connection"):
+        _replace("_init_dist_connection", _without_device(distributed._init_dist_connection))
     _replace("_sync_ddp", _sync_with(distributed._sync_ddp))
     _replace("num_cuda_devices", torch.npu.device_count)
     _replace("is_cuda_available", torch.npu.is_available)

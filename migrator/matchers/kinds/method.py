@@ -403,8 +403,10 @@ def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.ex
         if owner is not None:
             index.expand(owner)
             return any(index.qualified_name(base) in options.own for base in owner.bases)
-        if "." in made and not made.startswith("."):
+        if "." in made and not made.startswith(".") and not context.project.owns(made, context.name):
             return False
+    if lightning and value.kind != TENSOR:  # what derives from such a class in another file
+        return not any("cuda" in facts.methods for facts in context.project.classes)
     # What a library with such classes gives, as the batches of its loaders.
     return value.kind == UNKNOWN and not context.project.classes and bool(packages - {"torch"})
 

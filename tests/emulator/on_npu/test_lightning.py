@@ -32,6 +32,7 @@ FILES = {
     "utilities/__init__.py": "",
     "utilities/distributed.py": (
         "def _get_default_process_group_backend_for_device(device):\n    return 'gloo'\n\n\n"
+        "def _init_dist_connection(backend, **kwargs):\n    return backend, kwargs\n\n\n"
         "def _sync_ddp(result, group=None, reduce_op=None):\n"
         "    return result * 6 if reduce_op == 'sum' else None\n"
     ),
@@ -88,6 +89,7 @@ def test_what_asks_for_cuda_finds_npus(lightning, monkeypatch):
     choose = importlib.import_module("lightning_fabric.utilities.distributed")
     backends = map(choose._get_default_process_group_backend_for_device, (devices[0], torch.device("cpu")))
     assert [*backends] == ["hccl", "gloo"]
+    assert choose._init_dist_connection("hccl", device_id=devices[0], timeout=1) == ("hccl", {"timeout": 1})
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda group: 4)
     whole = torch.tensor(3)
     assert choose._sync_ddp(whole, reduce_op="mean") == choose._sync_ddp(whole, None, "ReduceOp.AVG") == 4
