@@ -13,6 +13,7 @@ from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.matchers.npu_import import torch_module
 from migrator.matchers.options import EXPRESSION
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import (
@@ -84,14 +85,35 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             severity = "warning"
             text = N_("{name} builds operators; their sources are not found here and may be CUDA")
             message = _(text, name=name)
-        yield found(context, rule, ref, api=name, message=message, advice=advice, severity=severity)
+        edits = _guarded(context, rule, call) if is_cuda and name.endswith("cpp_extension.load") else []
+        says = partial(found, message=message, advice=advice, severity=severity)
+        yield says(context, rule, ref, api=name, edits=edits, needs_npu=False)
+
+
+def _guarded(context: FileContext, rule: Rule, build: ast.Call) -> list[Edit]:
+    """The edit that builds operators at import with CUDA only; empty where an NPU has no other way than these."""
+    index, torch = context.index, torch_module(context.index, build)
+    holder = index.parent(build)
+    if torch is None or not isinstance(holder, ast.Assign) or holder not in index.tree.body:
+        return []
+    operators = operator_uses(index, [item.node for item in _uses(context, rule)])
+    asked = [choices(index, question) for question in _questions(index)]
+    asked += [_ways_of_the_cpu(index, node) for node in filter(is_cpu, index.strings)]
+    if not any(avoids_operators(found, operators) for found in asked):
+        return []
+    end = index.end(build)
+    return [Edit(end, end, f" if {torch}.version.cuda else None")]
 
 
 def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Imports of extension modules with CUDA operators, and uses of these operators."""
+    yield from _builders(context, rule)
+    yield from _uses(context, rule)
+
+
+def _uses(context: FileContext, rule: Rule) -> Iterator[Match]:
     users = Users(context)
     replaced = forms(context)  # of these NPU637 speaks
-    yield from _builders(context, rule)
     for node in context.index.imports:
         names = users.imported(node) if not any(node is form.node for form in replaced) else ()
         for built in (each for name in names if (each := users.module(name))):
@@ -452,11 +474,14 @@ def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     uses = [item.node for item in find_uses(context, rule)] if any(each for _node, each in asked) else []
     operators = operator_uses(index, uses) if uses else set()
     for node, compare in asked if operators else ():
-        # What is not asked for goes to CUDA operators, as an NPU does at a question for the CPU.
-        other = [Choice(taken, skipped) for skipped, taken in choices(index, node)]
-        if compare is not None and avoids_operators(other, operators):
+        if compare is not None and avoids_operators(_ways_of_the_cpu(index, node), operators):
             edits = _for_all_but_cuda(index, compare, node)
             yield found(context, rule, compare, api=index.segment(compare), edits=edits)
+
+
+def _ways_of_the_cpu(index: ModuleIndex, node: String) -> list[Choice]:
+    """What a question for the CPU chooses: what is not asked for goes to CUDA operators, as an NPU does."""
+    return [Choice(taken, skipped) for skipped, taken in choices(index, node)]
 
 
 def _asked_of_device(index: ModuleIndex, node: String) -> ast.Compare | None:
