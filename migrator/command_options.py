@@ -1,4 +1,4 @@
-"""What can be said to each command: the rows of ``reports/options.json``."""
+"""What can be said to each command: the rows of ``reports/options.json``, for argparse and typer alike."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Option(NamedTuple):
     ``kind`` (a ``flag`` is given or not, a ``switch`` may also be said no to), one of the ``choices``, or
     from ``least`` to ``most``; ``default`` where it is not given, unless it is ``required``.
 
-    The rest is about lint: the ``group`` in the help. ``name`` is also the key in a configuration, where
-    ``key`` says what it is; empty where there is none. ``set_by``: overrides may set it for some ``paths``,
-    and an ``editor`` may in its settings.
+    The rest is about commands that argparse reads: the ``group`` in the help. Of lint ``name`` is also
+    the key in a configuration, and ``key`` says what it is there: empty where there is none. ``set_by``:
+    overrides may set it for some ``paths``, and an ``editor`` may in its settings.
     """
 
     commands: Sequence[str]
@@ -44,7 +44,7 @@ class Option(NamedTuple):
     @property
     def repeated(self) -> bool:
         """Whether it may be given several times."""
-        return self.kind in ("codes", "ignores", "paths", "patterns", "texts")
+        return self.kind in ("codes", "ignores", "paths", "patterns")
 
 
 @cache
@@ -57,12 +57,6 @@ def every_option() -> list[Option]:
 def options_of(command: str) -> list[Option]:
     """The options and arguments of a command such as ``launch k8s``, in the order of the table."""
     return [option for option in every_option() if command in option.commands]
-
-
-def below(command: str) -> list[str]:
-    """The commands that follow the name of another one, such as ``k8s`` that of ``launch``."""
-    known = {each for option in every_option() for each in option.commands}
-    return sorted(each.rpartition(" ")[2] for each in known if each.rpartition(" ")[0] == command)
 
 
 def split(values: Several) -> tuple[str, ...]:

@@ -44,13 +44,26 @@ _MARKS = {
     **dict.fromkeys(("UsageError", "stop"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
-# What argparse says itself, which asks gettext for it.
+# What typer and argparse say themselves: both ask gettext for most of it, see cli/spoken.py.
 _OF_LIBRARIES = (
+    "Usage: ",
+    "usage: ",
+    "Arguments",
+    "Options",
     "options",
     "positional arguments",
+    "Commands",
+    "Show this message and exit.",
     "show this help message and exit",
-    "the following arguments are required: %s",
+    "required",
+    "default: {default}",
+    "env var: {var}",
+    "(dynamic)",
+    "Missing command.",
+    "No such command {name!r}.",
+    "unrecognized arguments: %s",
     "expected one argument",
+    "expected at least one argument",
     "invalid choice: %(value)r (choose from %(choices)s)",
     "argument %(argument_name)s: %(message)s",
     "ignored explicit argument %r",
@@ -163,15 +176,17 @@ def _of_tables() -> Iterator[tuple[str, str]]:
 
 def _of_help() -> Iterator[tuple[str, str]]:
     """The help of all commands, which is put into the language of the run where it is shown."""
-    from migrator.cli import main, parser
-    from migrator.command_options import every_option
+    from typer.main import get_command
 
-    yield from ((text, "migrator/cli/parser.py") for text in _OF_LIBRARIES)
-    names = {*main.COMMANDS, *(name for option in every_option() for name in option.commands)}
-    for name in ("", *sorted(names - {"npumigrate"})):
-        for text in parser.paragraphs(main.about(name)):
-            yield text, f"help of {name or 'npumigrate'}"
-    for option in every_option():
+    from migrator.cli import main, spoken
+    from migrator.command_options import options_of
+    from migrator.lint.options import OPTIONS
+
+    yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
+    for name in ("--help", *main.COMMANDS):
+        for text in spoken.texts(get_command(main.parser(name))):
+            yield text, f"help of {name}"
+    for option in (*OPTIONS, *options_of("api")):
         for text in filter(None, (option.group, option.help)):
             yield text, f"help of {option.commands[0]}"
 

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from migrator.cli.ending import DONE, print_json, say
-from migrator.cli.parser import Given
-from migrator.language import _, english_for_programs
+from collections.abc import Sequence
+
+from migrator.cli.ending import DONE, WRONG_USE, print_json, say
+from migrator.cli.own_parser import Parser
+from migrator.command_options import options_of
+from migrator.language import N_, _, english_for_programs
 
 _NOTHING_KNOWN = 1
+_DESCRIPTION = N_("""\
+Show how a torch API, a torch.cuda name or an environment variable works on
+NPUs.
+
+Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ?
+they stand for all that fit. torch_npu's own APIs, operators (aten::add) and
+environment variables are known, too.
+""")
+_EXIT_STATUS = N_("Exit status: 0 something is known; 1 nothing is; 2 usage error.")
 
 
-def api(given: Given) -> int:
-    """Show how a torch API, a torch.cuda name or an environment variable works on NPUs.
+def parser() -> Parser:
+    """What reads the arguments of ``npumigrate api``."""
+    parser = Parser("api", "[options] NAME", _DESCRIPTION, _EXIT_STATUS)
+    parser.add_argument("name", metavar="NAME", help=_("torch.cuda.Event, Tensor.mode, 'torch.fft.*', …"))
+    parser.add_options(options_of("api"))
+    return parser
 
-    Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ?
-    they stand for all that fit. torch_npu's own APIs, operators (aten::add) and
-    environment variables are known, too.
 
-    Exit status: 0 something is known; 1 nothing is; 2 usage error.
-    """
+def api(arguments: Sequence[str]) -> int:
+    """Run ``npumigrate api`` with its arguments and give its exit code; without any it shows its help."""
+    if not arguments:
+        parser().print_help()
+        return WRONG_USE
+    given = parser().parse_args(list(arguments))
     from dataclasses import asdict
 
     from migrator.api_support import answer

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import typer
+
 from migrator.cli.ending import stop
-from migrator.cli.parser import Given
-from migrator.command_options import below, options_of
+from migrator.cli.options import Given
+from migrator.command_options import every_option, options_of
 from migrator.data_folders import data_folder
 
 _SHELLS = ("bash", "zsh", "fish")  # each has a script in reports/completion
@@ -27,9 +29,9 @@ def completion(given: Given) -> None:
     shell = given.shell
     if shell == "words":
         for word in candidates(given.words or [""]):
-            print(word)
+            typer.echo(word)
     elif shell in _SHELLS:
-        print((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), end="")
+        typer.echo((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), nl=False)
     else:
         stop(f"there is no shell {shell!r} here: choose one of {', '.join(_SHELLS)}")
 
@@ -44,23 +46,24 @@ def candidates(words: list[str]) -> list[str]:
     name = before[0] if before and before[0] in COMMANDS else "migrate"
     if "--" in before or name == "completion":
         return sorted(each for each in _SHELLS if each.startswith(last)) if len(before) == 1 else []
-    options, names = _parts(name, before[1:])
+    options, below = _parts(name, before[1:])
     for spellings, values in options:
         if before and before[-1] in spellings and values:
             return sorted(value for value in values if value.startswith(last))
     if last.startswith("-"):
         return sorted(each for spellings, _ in options for each in spellings if each.startswith(last))
-    return sorted(each for each in names if each.startswith(last))
+    return sorted(each for each in below if each.startswith(last))
 
 
 def _parts(name: str, words: list[str]) -> tuple[list[tuple[list[str], Sequence[str]]], list[str]]:
     """The options of a command, by their spellings, with the values that some have; the commands below it."""
+    known = {command for option in every_option() for command in option.commands}
     name = "lint" if name == "check" else name
     for word in words:
-        name = f"{name} {word}" if word in below(name) else name
+        name = f"{name} {word}" if f"{name} {word}" in known else name
     options: list[tuple[list[str], Sequence[str]]] = [(["--help", "-h"], ())]
     for option in options_of(name):
         spelled = option.spelled.replace("/", " ").split()
         spelled += [f"--no-{option.name}"] if option.kind == "switch" else []
         options.append((spelled, option.choices))
-    return options, below(name)
+    return options, [each.rpartition(" ")[2] for each in known if each.rpartition(" ")[0] == name]

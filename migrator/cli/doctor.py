@@ -6,17 +6,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.ending import DONE, PROBLEMS, print_json, stop, wrapped
+import typer
+
+from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
-from migrator.cli.options import refuse_together
-from migrator.cli.parser import Given
+from migrator.cli.options import Given, refuse_together
 from migrator.language import _
 
 if TYPE_CHECKING:
     from migrator.doctor.checks import Findings
 
 
-def doctor(given: Given) -> int:
+def doctor(given: Given) -> None:
     """Check whether this machine can run programs on NPUs, and say what to do.
 
     Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
@@ -45,7 +46,7 @@ def doctor(given: Given) -> int:
         print_json(_content(findings))
     elif given.brief:
         for fault in findings.errors[:1]:
-            print(fault.line())
+            typer.echo(fault.line())
     else:
         _show(findings)
         # Emulated NPUs are a way to go on where there is none.
@@ -53,23 +54,27 @@ def doctor(given: Given) -> int:
             *(["npumigrate lint"] if not findings.errors else []),
             *([f"npumigrate emulate -- {own_command()} doctor"] if not findings.npus else []),
         )
-    return PROBLEMS if findings.errors else DONE
+    if findings.errors:
+        raise typer.Exit(PROBLEMS)
 
 
 def _show(findings: Findings) -> None:
     from migrator.report.colors import paint, wanted
 
     colors = wanted()
-    print(wrapped(_seen(findings)))
+    typer.echo(wrapped(_seen(findings)))
     for fault in findings.faults:
         severity = _(fault.severity)
         line = wrapped(f"{severity}: {fault.what}").removeprefix(severity)
-        print(paint(severity, "red" if fault.severity == "error" else "yellow", colors) + line)
-        print(wrapped(fault.do, "  "))
+        typer.echo(
+            paint(severity, "red" if fault.severity == "error" else "yellow", colors) + line,
+            color=colors,
+        )
+        typer.echo(wrapped(fault.do, "  "))
     errors = len(findings.errors)
     warnings = len(findings.faults) - errors
     counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    print(", ".join(counts) if counts else _("no problem found"))
+    typer.echo(", ".join(counts) if counts else _("no problem found"))
 
 
 def _seen(findings: Findings) -> str:

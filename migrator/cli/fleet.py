@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable
 
+import typer
+
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
-from migrator.cli.parser import Given
+from migrator.cli.options import Given
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _COMMANDS = ("migrate", "analyze", "lint")
 
 
-def fleet(given: Given) -> int:
+def fleet(given: Given) -> None:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
 
     Finished repositories are never done again: start the same line once more to go on. OUT gets
@@ -75,7 +77,7 @@ def fleet(given: Given) -> int:
         _report(output, task, outcomes, given.quiet)
     except OSError as error:
         stop(str(error))
-    return DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS
+    raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
 
 
 @contextmanager
@@ -107,5 +109,5 @@ def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) 
         done = [item for item in outcomes if item["state"] == "done"]
         known = sum(item["known"] for item in done)
         said = N_("{done} of {total} repositories examined, {known} of them before")
-        print(_(said, done=len(done), total=len(outcomes), known=known))
-        print(page)
+        typer.echo(_(said, done=len(done), total=len(outcomes), known=known))
+        typer.echo(page)

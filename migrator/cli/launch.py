@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from migrator.cli.ending import DONE, PROBLEMS, note, stop, wrapped
+import typer
+
+from migrator.cli.ending import PROBLEMS, note, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.parser import Given
+from migrator.cli.options import Given, described
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
     from migrator.launch.target import Launch, Start
 
+launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
+rank_table = typer.Typer(rich_markup_mode=None)
+launch.add_typer(rank_table, name="rank-table")
 
+
+@launch.command()
+@described("launch k8s")
 def k8s(given: Given) -> None:
     """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
 
@@ -67,6 +74,8 @@ def _described(given: dict[str, Any], wanted: Description) -> Description:
     return wanted
 
 
+@launch.command()
+@described("launch modelarts")
 def modelarts(given: Given) -> None:
     """Make a boot file for ModelArts that starts the training script as torch wants it.
 
@@ -104,6 +113,8 @@ def modelarts(given: Given) -> None:
     say_next(f"npumigrate verify {shell_word(str(given.folder))}")
 
 
+@launch.command()
+@described("launch mindspore")
 def mindspore(given: Given) -> None:
     """Make a script that starts a program of MindSpore by msrun or a rank table.
 
@@ -124,15 +135,19 @@ def _show_written(folder: Path, made: Launch, assumed: Iterable[str]) -> None:
     for line in assumed:
         note(f"assumed: {line}")
     for name in made.files:
-        print(shown(folder / name))
+        typer.echo(shown(folder / name))
 
 
-def rank_table(given: Given) -> None:
+@rank_table.callback(invoke_without_command=True)
+@described("launch rank-table")
+def make(given: Given) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
     What was assumed is said on the standard error. Exit status: 0 done; 1 check
     found problems; 2 usage error or unreadable input.
     """
+    if given.context.invoked_subcommand:
+        return
     from migrator.launch.rank_table import build
 
     described = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
@@ -211,7 +226,9 @@ def _assumptions(hosts: list[Host]) -> list[str]:
     return lines
 
 
-def check(given: Given) -> int:
+@rank_table.command()
+@described("launch rank-table check")
+def check(given: Given) -> None:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
     from migrator.launch.rank_table import RankTableError, form_of, problems, read
 
@@ -222,15 +239,17 @@ def check(given: Given) -> int:
             servers = read(content)
             ranks = sum(len(server.devices) for server in servers)
             said = N_("{file}: {content} form, servers: {servers}, ranks: {ranks}")
-            print(_(said, file=file, content=form_of(content), servers=len(servers), ranks=ranks))
-            return DONE
+            typer.echo(_(said, file=file, content=form_of(content), servers=len(servers), ranks=ranks))
+            return
     except RankTableError as error:
         stop(f"{file} {error}")
     for problem in found:
-        print(wrapped(f"{file}: {problem}"))
-    return PROBLEMS
+        typer.echo(wrapped(f"{file}: {problem}"))
+    raise typer.Exit(PROBLEMS)
 
 
+@rank_table.command()
+@described("launch rank-table convert")
 def convert(given: Given) -> None:
     """Write a rank table in the other format."""
     from migrator.launch.rank_table import RankTableError, read
@@ -242,6 +261,8 @@ def convert(given: Given) -> None:
     _give_table(servers, given.output, given.form)
 
 
+@launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+@described("launch mpi")
 def mpi(given: Given) -> None:
     """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
 
@@ -264,7 +285,7 @@ def mpi(given: Given) -> None:
     for each in found.notes:
         note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):
-        print(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
+        typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if given.table:
         _give_table(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts]), given.table)
 
@@ -297,8 +318,7 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
 def give(text: str, output: Path | None) -> None:
     """Print a text, or put it in its file by one rename."""
     if output is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8"))
+        typer.echo(text.encode("utf-8"), nl=False)
         return
     from migrator.files.replacing import replace_file
 

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.parser import Given, UsageError
+from migrator.cli.own_parser import Parser, UsageError
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Option, split
-from migrator.language import N_
+from migrator.language import N_, _
 from migrator.lint.options import OPTIONS
 
 if TYPE_CHECKING:
     from migrator.lint.run import CommandLine
 
+_DESCRIPTION = N_("""\
+Find what keeps a project from running on Ascend NPUs.
 
-def lint(given: Given) -> int:
-    """Find what keeps a project from running on Ascend NPUs.
+The findings are what a migration would change or report. Settings are read from
+npumigrate.toml, or [tool.npumigrate] in pyproject.toml: the nearest to each file.
+""")
+_EXIT_STATUS = N_("""\
+Exit status: 0 no findings; 1 findings; 2 usage error, or files that could not be
+looked at; 130 interrupted.
+""")
 
-    The findings are what a migration would change or report. Settings are read from
-    npumigrate.toml, or [tool.npumigrate] in pyproject.toml: the nearest to each file.
 
-    Exit status: 0 no findings; 1 findings; 2 usage error, or files that could not be
-    looked at; 130 interrupted.
-    """
-    line = command_line(given)
+def parser() -> Parser:
+    """What reads the arguments of ``npumigrate lint``."""
+    parser = Parser("lint", "[options] [PATHS ...]", _DESCRIPTION, _EXIT_STATUS)
+    paths = _("files and folders (default: the current one), or - for stdin")
+    parser.add_argument("paths", nargs="*", metavar="PATHS", help=paths)
+    parser.add_options(OPTIONS)
+    return parser
+
+
+def lint(arguments: Sequence[str]) -> int:
+    """Run ``npumigrate lint`` with its arguments and give its exit code."""
+    line = command_line(arguments)
     with ProgressBar(shown=not (line.quiet or line.silent)) as bar:
         from migrator.lint.run import lint_and_watch, lint_once
 
         return (lint_and_watch if line.watch else lint_once)(line, bar)
 
 
-def command_line(given: Given) -> CommandLine:
-    """What was given, checked. Raises UsageError."""
+def command_line(arguments: Sequence[str]) -> CommandLine:
+    """What the arguments say, checked. Raises UsageError."""
     from migrator.lint.run import CommandLine
 
-    line = CommandLine(**vars(given))
+    line = parser().parse_args(list(arguments), CommandLine())
     # A variable of a script that is not set is no current folder, and no wish for the default.
     if "" in line.paths:
         raise UsageError("a path is empty")

@@ -9,90 +9,137 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Optional
+from typing import Any, Callable, Optional
+
+import typer
 
 from migrator import __version__
 from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
-from migrator.cli.parser import Given, Parser, paragraphs
-from migrator.command_options import below, options_of
-from migrator.language import N_
+from migrator.cli.options import Given, described
+from migrator.language import language
 
+# What the list of all commands says of those that read their options themselves.
+_OWN_PARSER = {
+    "lint": "Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors.",
+    "check": "Another name for lint.",
+    "api": "Show how a torch API, a torch.cuda name or an environment variable works on NPUs.",
+}
 # Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
-# imported.
+# imported and gets a parser: making one of each takes longer than most commands.
 COMMANDS = (
     *("migrate", "analyze", "lint", "check", "verify", "emulate", "report", "launch", "doctor", "fleet"),
     *("api", "rule", "db", "server", "mcp", "completion", "version"),
 )
-_ABOUT = {
-    "": "Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).\n\n"
-    "Without a command it migrates: npumigrate SRC -o OUT -v 2.6",
-    "check": "Another name for lint.",
-    "launch": "Prepare the start of a program on several machines.",
-    "db": "The tables that say which API works where: compare versions, show releases.",
-}
+_FRAME_OPTIONS = ("-h", "--help", "-V")
 # By themselves these can do nothing: they show their help.
-_HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "api", "rule", "db", "completion")
-_WITH_OTHERS = ("emulate", "launch mpi")  # behind their first word all is another program's
+_HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rule", "db", "completion")
+
+
+def frame(given: Given) -> None:
+    """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
+
+    Without a command it migrates: npumigrate SRC -o OUT -v 2.6
+    """
+    if given.show_version:
+        version(given)
+        raise typer.Exit(DONE)
 
 
 def version(_given: Given) -> None:
     """Show the version of npumigrate."""
-    print(f"npumigrate {__version__}")
+    typer.echo(f"npumigrate {__version__}")
 
 
-def function_of(name: str) -> Any:
-    """The function of a command such as ``launch k8s``; None where only commands are below the name."""
-    if name in ("", "launch", "db"):
-        return None
-    if name == "version":
-        return version
-    first, *rest = name.split()
-    return getattr(import_module(f"migrator.cli.{first}"), (rest or [first])[-1].replace("-", "_"))
+def parser(name: str) -> typer.Typer:
+    """The parser for a line that starts with ``name``: that command's, or a list of all commands."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    if name not in COMMANDS or name in _OWN_PARSER:
+        app.callback(invoke_without_command=True)(described("npumigrate")(frame))
+        for each in COMMANDS:
+            app.command(each)(_listed(each))
+        return app
+    # A help option that nobody can give would only be loaded with the rest of typer's machinery.
+    app.callback(add_help_option=False)(lambda: None)
+    command = _command(name)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        # What follows emulate's first word is the program's.
+        settings = {"allow_interspersed_args": False} if name == "emulate" else None
+        app.command(name, context_settings=settings)(described(name)(command))
+    return app
 
 
-def about(name: str) -> str:
-    """The help of a command, in English: several paragraphs."""
-    return _ABOUT.get(name) or str(function_of(name).__doc__)
+def _command(name: str) -> Any:
+    """A command's function, or the typer.Typer of the commands below it."""
+    return version if name == "version" else getattr(import_module(f"migrator.cli.{name}"), name)
 
 
-def parser(name: str) -> Parser:
-    """The parser of a command; an empty name is for the list of all."""
-    listed = {each: f"{name} {each}" for each in below(name)} if name else {each: each for each in COMMANDS}
-    rows = options_of(name or "npumigrate")
-    lines = {each: paragraphs(about(full))[0] for each, full in listed.items()}
-    return Parser(name, about(name), rows, lines, name in _WITH_OTHERS)
+def _listed(name: str) -> Callable[[], None]:
+    """What stands for a command in the list of all: its name and its help."""
+
+    def stub() -> None:
+        """Never called: a line that starts with a command gets the command's own parser."""
+
+    if name in _OWN_PARSER:
+        stub.__doc__ = _OWN_PARSER[name]
+    else:
+        command = _command(name)
+        stub.__doc__ = command.info.help if isinstance(command, typer.Typer) else command.__doc__
+    return stub
 
 
 def run(arguments: Optional[Sequence[str]] = None) -> int:
     """Run one command line, ``sys.argv`` without one, and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"]:  # with a value it is torch's, of a migration
+        given = ["-V"]
+    alone = not given or (len(given) == 1 and given[0] in _HELP_ALONE)
+    if alone:
+        given.append("--help")
+    elif given[0] not in (*COMMANDS, *_FRAME_OPTIONS) and (
+        given[0].startswith("-") or os.path.exists(given[0])
+    ):
+        given.insert(0, "migrate")
     escape_unprintable()
-    return ended(lambda: _run(list(sys.argv[1:] if arguments is None else arguments)))
+    return ended(lambda: (_run_app(given) or WRONG_USE) if alone else _run(given))
 
 
 def _run(given: list[str]) -> int:
-    if given in (["--version"], ["-V"]):  # with a value it is torch's, of a migration
-        given = ["version"]
-    if not given or (len(given) == 1 and given[0] in _HELP_ALONE):
-        parser("".join(given)).print_help()
-        return WRONG_USE
+    if given[0] in _OWN_PARSER:
+        from migrator.cli.start import run_own
+
+        return run_own(*given)
     if given in (["-h"], ["--help"]):
-        parser("").print_help()
-        print()
+        _run_app(given)
+        typer.echo()
         given = ["migrate", "--help"]  # what most people look for
-    elif given[0] not in COMMANDS:
-        if not given[0].startswith("-") and not os.path.exists(given[0]):
-            stop("there is no command {name!r} (npumigrate --help shows all)", name=given[0])
-        given.insert(0, "migrate")
     if given[0] == "migrate":
         from migrator.cli.migrate import translated
 
         given = translated(given)
-    name, *words = given
-    name = "lint" if name == "check" else name
-    while words and words[0] in below(name):
-        name = f"{name} {words.pop(0)}"
-    if words and words[0] not in ("-h", "--help") and function_of(name) is None:
-        said = N_("there is no command {name!r} (npumigrate {first} --help shows all)")
-        stop(said, name=f"{name} {words[0]}", first=name)
-    given_to = parser(name).read(words)
-    return function_of(name)(given_to) or DONE
+    return _run_app(given)
+
+
+def _run_app(arguments: list[str]) -> int:
+    app: Any = parser(arguments[0])
+    if language() != "en":
+        from migrator.cli.spoken import translate
+
+        app = typer.main.get_command(app)
+        translate(app)
+    try:
+        return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        from migrator.cli.spoken import usage_error  # typer's own: an unknown option, a bad value
+
+        stop("{what} (npumigrate --help shows all options)", what=usage_error(error))

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from migrator.cli.ending import stop
-from migrator.cli.parser import Given
+from migrator.cli.options import Given
 from migrator.language import english_for_programs
 
 

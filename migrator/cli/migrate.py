@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop, summary_printed
-from migrator.cli.parser import Given
+from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.command_options import split
@@ -42,7 +44,7 @@ _ELSEWHERE = {
 }
 
 
-def migrate(given: Given) -> int:
+def migrate(given: Given) -> None:
     """Migrate a project for Ascend NPUs.
 
     SRC stays as it is; the result is OUT/<name>_msft, with reports in its folder
@@ -123,7 +125,7 @@ def migrate(given: Given) -> int:
     files = write_reports(outcome.result, built, given.rules) if outcome.result and built else []
     if not given.quiet:
         _show(outcome, plan, files)
-    return outcome.exit_code
+    raise typer.Exit(outcome.exit_code)
 
 
 def _print_bytes(data: bytes) -> None:
@@ -135,7 +137,7 @@ def _print_bytes(data: bytes) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         forget_stdout()
-        raise SystemExit(DONE) from None
+        raise typer.Exit(DONE) from None
 
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:

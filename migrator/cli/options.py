@@ -1,19 +1,67 @@
-"""What several commands make of their options."""
+"""The options of typer's commands, from their table, and what several commands make of them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from enum import Enum
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+import typer
 
 from migrator.cli.ending import say, stop
-from migrator.cli.parser import Given
-from migrator.command_options import split
+from migrator.command_options import Option, options_of, split
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.core.settings import Settings
+
+
+class Given(SimpleNamespace):
+    """What was given to a command: the values of its options, by their names in the table."""
+
+
+def described(command: str) -> Callable[[Callable[[Given], None]], Callable[..., None]]:
+    """Make of a function of what was given one with parameters that typer reads: those of a command.
+
+    ``reports/options.json`` has them. The ``context`` is typer's.
+    """
+
+    def decorate(function: Callable[[Given], None]) -> Callable[..., None]:
+        def called(**given: Any) -> None:
+            function(Given(**{name: getattr(each, "value", each) for name, each in given.items()}))
+
+        rows = options_of(command)
+        kinds = {row.name: _TYPES[row.kind] for row in rows}
+        # typer knows choices as the values of an Enum.
+        chosen = {row.name: [(each, each) for each in row.choices] for row in rows if row.choices}
+        kinds |= {name: Enum(name, choices, type=str) for name, choices in chosen.items()}
+        parameters = [Parameter(row.name, _KEYWORD, default=_parameter(row)) for row in rows]
+        called.__name__, called.__doc__ = function.__name__, function.__doc__
+        called.__annotations__ = {"context": typer.Context, **kinds}
+        called.__signature__ = Signature(  # type: ignore[attr-defined]
+            [Parameter("context", _KEYWORD), *parameters]
+        )
+        return called
+
+    return decorate
+
+
+_KEYWORD = Parameter.KEYWORD_ONLY
+_TYPES: dict[str, Any] = {"flag": bool, "number": int, "amount": float, "path": Path, "paths": list[Path]}
+_TYPES |= {"text": str, "texts": list[str]}
+
+
+def _parameter(option: Option) -> Any:
+    default = bool(option.default) if option.kind == "flag" else option.default
+    default = ... if option.required else default
+    about: dict[str, Any] = {"metavar": option.metavar or None, "min": option.least, "max": option.most}
+    if option.spelled:
+        return typer.Option(default, *option.spelled.split(), help=option.help, **about)
+    return typer.Argument(default, help=option.help or None, hidden=not option.help, **about)
 
 
 def one_source(words: Sequence[str], given: Optional[str]) -> str:

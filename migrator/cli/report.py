@@ -6,15 +6,17 @@ import sys
 from pathlib import Path
 from typing import Optional
 
+import typer
+
 from migrator.cli.ending import DONE, forget_stdout, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
-from migrator.cli.parser import Given
+from migrator.cli.options import Given
 from migrator.command_options import Several, split
 
 _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
-def report(given: Given) -> int:
+def report(given: Given) -> None:
     """Build the reports of a result again from its tables, or compare two results.
 
     DIR is OUT/<name>_msft, its migration_report, or OUT/<name>_analysis. What was noted by
@@ -27,15 +29,14 @@ def report(given: Given) -> int:
     if paths[:1] == [Path("diff")]:
         if len(paths) != 3:
             stop("diff takes two results: npumigrate report diff A B")
-        return _diff(paths[1], paths[2], given.quiet)
+        raise typer.Exit(_diff(paths[1], paths[2], given.quiet))
     if len(paths) != 1:
         stop("give one result: npumigrate report DIR")
     files = write_reports(paths[0], chosen_formats(given.formats) or ("html",), given.rules, given.output)
     if not given.quiet:
         for file in files:
-            print(file)
+            typer.echo(file)
         say_next(*after_report(paths[0]))
-    return DONE
 
 
 def chosen_formats(formats: Several) -> tuple[str, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import typer
+
 from migrator.cli.ending import stop
-from migrator.cli.parser import Given
+from migrator.cli.options import Given
 
 
-def server(_given: Given) -> int:
+def server(_given: Given) -> None:
     """Start the language server, for editors: findings as you type, fixes, support of APIs.
 
     Exit status: 0 the editor ended it; 1 the editor was gone; 2 pygls is not installed.
@@ -17,4 +19,4 @@ def server(_given: Given) -> int:
         if error.name not in ("pygls", "lsprotocol"):
             raise
         stop("the server needs pygls: pip install 'npumigrate[server]'")
-    return serve()
+    raise typer.Exit(serve())

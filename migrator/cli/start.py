@@ -1,4 +1,4 @@
-"""Where the process starts, and ends."""
+"""Where the process starts: two commands go their own, short way; everything else is typer's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from typing import NoReturn, Optional
 
-from migrator.cli.ending import fail
+from migrator.cli.ending import ended, escape_unprintable, fail
 from migrator.language import LANGUAGES, _, choose, language
 
 
@@ -50,17 +50,31 @@ def run() -> int:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given
     if language() != "en":
-        import gettext  # what is loaded from now on finds its words in our catalogue
+        from migrator.cli.spoken import ask_catalogue
 
-        gettext.gettext = lambda message: _(message)
-        gettext.ngettext = lambda msgid1, msgid2, n: _(msgid1 if n == 1 else msgid2)
-    from migrator.cli.main import run as run_command
+        ask_catalogue()
+    name, *arguments = given or [""]
+    if name not in ("lint", "check", "api"):
+        from migrator.cli.main import run as run_command
 
-    if given[:1] in (["lint"], ["check"], ["api"], ["server"], ["mcp"]):  # a client ends these two
-        return run_command()
-    asked = _end_in_order()
-    code = run_command()
-    return 128 + asked[0] if asked else code
+        if name in ("server", "mcp"):  # its client ends it
+            return run_command(sys.argv[1:])
+        asked = _end_in_order()
+        code = run_command(sys.argv[1:])
+        return 128 + asked[0] if asked else code
+    escape_unprintable()
+    return ended(lambda: run_own(name, *arguments))
+
+
+def run_own(name: str, *arguments: str) -> int:
+    """Run a command that reads its options itself: ``lint``, which ``check`` is, too, or ``api``."""
+    if name == "api":
+        from migrator.cli.api import api
+
+        return api(arguments)
+    from migrator.cli.lint import lint
+
+    return lint(arguments)
 
 
 def split_language(arguments: list[str]) -> tuple[list[str], Optional[str]]:

@@ -17,7 +17,7 @@ from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beg
 from migrator.language import MessageError, _, did_you_mean
 from migrator.run.cache import digest
 
-OPTIONS = [each for each in options_of("lint") if each.spelled or each.key]
+OPTIONS = options_of("lint")
 KEYS = {option.name: option for option in OPTIONS if option.key}
 
 

@@ -52,7 +52,7 @@ def test_one_line_and_json(npumigrate, bare: Path) -> None:
         (["--root", "nowhere"], "--root: no such folder: nowhere"),
         (["--python", "nowhere"], "--python: nowhere is no Python environment"),
         (["--json", "--brief"], "--json and --brief exclude each other"),
-        (["--fix"], "no such option"),
+        (["--fix"], "No such option"),
     ],
 )
 def test_wrong_use_is_one_line(npumigrate, arguments: list[str], said: str) -> None:

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from migrator.cli.lint import command_line
-from migrator.cli.main import parser
 from migrator.lint import run
 from tests.reading import write
 
@@ -96,7 +95,7 @@ def test_each_stage_ends_so_that_its_bar_goes_away_before_something_is_printed(t
     (train.parent / "other.py").write_text("import torch\n")
     monkeypatch.chdir(train.parent)
     steps: list[tuple[str, int, int]] = []
-    line = command_line(parser("lint").read(["--silent", "--jobs=1"]))
+    line = command_line(["--silent", "--jobs=1"])
     for cached in (False, True):
         assert run.lint_once(line, lambda *step: steps.append(step)) == run.FOUND
         wanted = [("reading", number, 2) for number in range(3)]
