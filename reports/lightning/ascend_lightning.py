@@ -60,7 +60,7 @@ def _backend_of(choose):
 
 
 def _without_device(connect):
-    """What makes the group of the ranks, bound to no device: a later group of gloo has no backend for an NPU."""
+    """What makes the group of the ranks, bound to no device: gloo's group has no backend for an NPU."""
 
     def connect_ranks(*args, **kwargs):
         kwargs.pop("device_id", None)

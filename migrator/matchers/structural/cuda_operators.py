@@ -91,7 +91,7 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
 
 
 def _guarded(context: FileContext, rule: Rule, build: ast.Call) -> list[Edit]:
-    """The edit that builds operators at import with CUDA only; empty where an NPU has no other way than these."""
+    """The edit that builds operators at import with CUDA only; none where an NPU has no other way."""
     index, torch = context.index, torch_module(context.index, build)
     holder = index.parent(build)
     if torch is None or not isinstance(holder, ast.Assign) or holder not in index.tree.body:
