@@ -36,13 +36,15 @@ class ShellWord:
     """A word: its text, with a ``FILLED`` for each thing that a shell fills in, and each character's byte.
 
     No ``places``: the text does not stand there as it is meant.
-    ``variables`` are the names of the variables that are filled in, in order, empty for anything else.
+    ``variables`` are the names of the variables that are filled in, in order, empty for anything else;
+    ``filled`` is what is written for each, in its quotes.
     """
 
     span: Span
     text: str = ""
     places: list[int] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
+    filled: list[str] = field(default_factory=list)
 
     @property
     def known(self) -> Optional[str]:
@@ -120,7 +122,7 @@ def _add(word: ShellWord, node: Node, data: bytes) -> None:
         for child in node.children:
             if child.type not in ('"', "string_content"):
                 _take(word, data, at, child.start_byte, _QUOTED)
-                _fill(word, child)
+                _fill(word, child, '"')
                 at = child.end_byte
         _take(word, data, at, node.end_byte - 1, _QUOTED)
     elif not node.children and (node.type in _VERBATIM or fits_one):
@@ -129,10 +131,11 @@ def _add(word: ShellWord, node: Node, data: bytes) -> None:
         _fill(word, node)
 
 
-def _fill(word: ShellWord, node: Node) -> None:
+def _fill(word: ShellWord, node: Node, quote: str = "") -> None:
     word.text += FILLED
     word.places.append(node.start_byte)
     word.variables.append(variable_of(node))
+    word.filled.append(f"{quote}{text_of(node)}{quote}")
 
 
 def _take(word: ShellWord, data: bytes, start: int, end: int, pattern: re.Pattern[str]) -> None:

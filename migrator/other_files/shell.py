@@ -27,7 +27,7 @@ from migrator.other_files.command_lines import (
 )
 from migrator.other_files.index import FILLED, Command, Content, Program, Setting, Span, Word
 
-_WORDS = frozenset(
+WORDS = frozenset(
     "word number raw_string string concatenation simple_expansion expansion command_substitution"
     " arithmetic_expansion process_substitution brace_expression extglob_pattern ansi_c_string"
     " translated_string".split()
@@ -84,7 +84,7 @@ def listed(words: Sequence[Word], span: Span) -> Content:
 _LANGUAGE = Language(tree_sitter_bash.language())
 
 
-def _parsed(data: bytes, spans: Iterable[Span]) -> Node:
+def parsed(data: bytes, spans: Iterable[Span] = ()) -> Node:
     """The tree of some data, or of the parts of it that are shell."""
     parser = Parser(_LANGUAGE)
     ranges = [Range(Point(0, start), Point(0, end), start, end) for start, end in spans]
@@ -97,7 +97,7 @@ def _parsed(data: bytes, spans: Iterable[Span]) -> Node:
 _Around = dict[int, Node]
 
 
-def _nodes(root: Node, around: _Around) -> Iterator[Node]:
+def nodes_in(root: Node, around: _Around) -> Iterator[Node]:
     """All nodes in the order of the text, without recursion; none of a part that is no shell.
 
     ``around`` gets the parent of each that was given.
@@ -143,7 +143,7 @@ class _Script:
         outer = self._around
         self._around = {}
         self._depth += 1
-        for node in _nodes(_parsed(self._data, spans), self._around):
+        for node in nodes_in(parsed(self._data, spans), self._around):
             handler = getattr(self, f"on_{node.type}", None)
             if handler is not None:
                 handler(node)
@@ -283,7 +283,7 @@ class _Script:
         # A shell takes the ends of lines between quotes for blanks, once the variable is split.
         held = self._data[slice(*span)].replace(b"\\\n", b"  ").replace(b"\n", b" ").replace(b"\r", b" ")
         data = self._data[:start] + _SOME_COMMAND + held + self._data[span[1] :]
-        nodes = _nodes(_parsed(data, [(start, span[1])]), {})
+        nodes = nodes_in(parsed(data, [(start, span[1])]), {})
         command = next((node for node in nodes if node.type == "command"), None)
         return _words(command, data)[1:]
 
@@ -301,7 +301,7 @@ class _Script:
         found: Optional[str] = ""
         span: Optional[Span] = (node.end_byte, node.end_byte)
         if value is not None and value.type == "array":
-            words = [shell_word(child, self._data) for child in value.children if child.type in _WORDS]
+            words = [shell_word(child, self._data) for child in value.children if child.type in WORDS]
             self._hold(own, words)
             found, span = None, None
         elif value is not None:
@@ -344,7 +344,7 @@ class _Script:
         """``for device in cuda cpu``"""
         variable = node.child_by_field_name("variable")
         for child in node.children_by_field_name("value"):
-            if variable is not None and child.type in _WORDS:
+            if variable is not None and child.type in WORDS:
                 self._may_be(text_of(variable), shell_word(child, self._data))
 
     def on_binary_expression(self, node: Node) -> None:
@@ -352,7 +352,7 @@ class _Script:
         if len(node.children) == 3 and text_of(node.children[1]) in ("=", "==", "!="):
             first, _, last = node.children
             for asked, other in ((first, last), (last, first)):
-                if other.type in _WORDS:
+                if other.type in WORDS:
                     self._compare(asked, [other])
 
     def on_case_statement(self, node: Node) -> None:
@@ -365,7 +365,7 @@ class _Script:
 
     def _compare(self, asked: Node, others: list[Node]) -> None:
         """A variable is compared with texts, which are what it may be; a pattern may be more than one."""
-        variable = shell_word(asked, self._data).variable if asked.type in _WORDS else ""
+        variable = shell_word(asked, self._data).variable if asked.type in WORDS else ""
         words = [shell_word(other, self._data) for other in others]
         if variable and not any(word.known is None or set("*?[") & set(word.text) for word in words):
             self._shown.append(span_of(asked))
@@ -452,7 +452,7 @@ class _Spans:
 def _words(command: Optional[Node], data: bytes) -> list[ShellWord]:
     children = command.children if command is not None else []
     named = (c.children[0] if c.type == "command_name" and c.children else c for c in children)
-    return [shell_word(child, data) for child in named if child.type in _WORDS]
+    return [shell_word(child, data) for child in named if child.type in WORDS]
 
 
 def _known(words: Iterable[ShellWord]) -> tuple[Word, ...]:
@@ -492,6 +492,6 @@ def _default_of(node: Node) -> Optional[Node]:
     if node.type != "expansion":
         return None
     for sign, word in zip(node.children, node.children[1:]):
-        if sign.type in _DEFAULTS and word.type in _WORDS:
+        if sign.type in _DEFAULTS and word.type in WORDS:
             return word
     return None
