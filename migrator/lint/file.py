@@ -149,7 +149,7 @@ def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
             return _(said, value=_code(lines.data[start:end].decode("utf-8")), new=_code(new))
     if len(edits) > 1:
         first = lines.line_of(min(edit.start for edit in edits))
-        last = lines.line_of(max(edit.end for edit in edits))
+        last = max(first, lines.line_of(max(edit.end for edit in edits) - 1))  # not one that is put before
         new = part_with(lines.data, lines.span(first, last), edits)
         return _("Rewrite as {strip}", strip=_code(new.strip()))
     (edit,) = edits
@@ -162,5 +162,5 @@ def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
 
 
 def _code(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ⏎ ".join(" ".join(each.split()) for each in text.splitlines() if each.strip())
     return f"`{line[:_LONGEST]}…`" if len(line) > _LONGEST else f"`{line}`"

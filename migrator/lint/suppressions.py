@@ -173,7 +173,8 @@ def of_comments(text: str, found: Iterable[tuple[tuple[int, int], str]]) -> Supp
     for (start, _end), comment in found:
         if _MAY_HOLD.search(comment):
             row, column = rows.place(start)
-            as_python = "#" + comment.lstrip("#;/ ")
+            words = comment.lstrip("#;/ ")
+            as_python = "#".ljust(len(comment) - len(words)) + words  # each letter at its place
             skip = skip or bool(re.match(_SKIP_FILE, as_python))
             comments += _comments(as_python, row, column - 1)
             if not lines[row - 1][: column - 1].strip():

@@ -49,11 +49,16 @@ class FileContext:
         """What an expression is."""
         return what_is(self.index, node, self.elsewhere)
 
+    def fits(self, rule: Rule, name: str) -> bool:
+        """Whether a name is one of a rule's, and of no package of the project."""
+        is_torch = name.startswith("torch.")  # a folder of that name is mostly another
+        return rule.fits(name) and (is_torch or not self.project.owns(name, self.name))
+
     def calls_of(self, rule: Rule) -> Iterator[tuple[ast.Call, str]]:
         """The calls of what a rule's ``match`` names, each with its qualified name."""
         for call in self.index.calls:
             name = self.index.qualified_name(call.func)
-            if name and rule.fits(name):
+            if name and self.fits(rule, name):
                 yield call, name
 
     def uses_of(self, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
@@ -63,7 +68,7 @@ class FileContext:
             while isinstance(node, ast.Attribute) and not rule.fits(self.index.qualified_name(node)):
                 node = node.value
             name = self.index.qualified_name(node)
-            if name and rule.fits(name) and isinstance(getattr(node, "ctx", None), ast.Load):
+            if name and self.fits(rule, name) and isinstance(getattr(node, "ctx", None), ast.Load):
                 yield node, name
 
     def is_entry(self) -> bool:

@@ -230,6 +230,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     entries = [each for place, entry in enumerate(every) for each in left.get(place, (entry,))]
     scripts = ranked(start.candidate for start in project.starts if start.candidate)
     with_horovod = [start.file for start in project.starts if start.horovod]
+    with_horovod = [name for name in with_horovod if not project.owns("horovod.torch", name)]
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
 
     text_of = Programs(paths).text

@@ -422,3 +422,9 @@ def test_what_neither_stops_nor_moves_a_program_is_asked_for(lint, tmp_path) -> 
 
     assert found() == [("NPU502", "warning", 3)]
     assert found("--extend-select=NPU540") == [("NPU540", "info", 2), ("NPU502", "warning", 3)]
+
+
+def test_lines_that_come_are_told_apart(lint, tmp_path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.1.0  # why\nflash-attn\n")
+    answer = lint("-v", "2.6", "requirements.txt")
+    assert "unsafe fix: Rewrite as `torch==2.6.0 # why ⏎ torch_npu==2.6.0.post5`\n" in answer.out

@@ -98,6 +98,26 @@ def test_unused_ones_are_reported_and_removed(lint, tmp_path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "left"),
+    [
+        ("requirements.txt", "tqdm  # noqa: NPU453\n#  noqa: NPU450\nnumpy", "tqdm\n\nnumpy"),
+        (
+            "pyproject.toml",
+            'x = 1 # noqa: NPU450\r\ny = ""  ## noqa: NPU450 why\r\n',
+            'x = 1\r\ny = ""  # why\r\n',
+        ),
+        ("setup.cfg", "[a]\n; noqa: NPU450, E501\nb = c\n", "[a]\n# noqa: E501\nb = c\n"),
+        ("run.sh", "echo a # noqa: NPU450\n", "echo a\n"),
+    ],
+)
+def test_unused_ones_of_other_files_go_as_a_whole(lint, tmp_path, name: str, text: str, left: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(text.encode())
+    lint("--fix")
+    assert file.read_bytes().decode() == left
+
+
 def test_add_noqa(lint, tmp_path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(

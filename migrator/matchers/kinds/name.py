@@ -213,7 +213,7 @@ def _belonging(
         # What is taken out, is with all that begins it.
         rules = [one for one in rules if not any(pattern_fits(pattern, name) for pattern in one.excluded)]
         rule = rule_of(rules, name)
-        if rule is not None:
+        if rule is not None and context.fits(rule, name):
             fits.append((name, rule))
     first = min((rank(rule, name) for name, rule in fits), default=None)
     unknown: tuple[str, NameRule | None] = ("", None)
@@ -257,7 +257,7 @@ def _in_import(context: FileContext, rules: list[NameRule], node: Import) -> Ite
     for alias, name in zip(node.names, imported(node)):
         # A plain import binds the top package: the uses carry the whole name.
         rule = None if isinstance(node, ast.Import) and not alias.asname else rule_of(rules, name)
-        if rule is None or name == "torch":
+        if rule is None or name == "torch" or not context.fits(rule, name):
             continue
         if rule.options.unless_asked and is_guarded(context.index, node, [name.rpartition(".")[2]]):
             continue

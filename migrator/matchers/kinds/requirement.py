@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, Optional
 
 from migrator.api_support.companions import ReleaseSet, recommended
+from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, TextContext, found_in_text
@@ -219,7 +220,7 @@ def _torch_npu(
     comma = "," if quote and of_type in ("toml", "setup") else ""
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
-        return [Edit(end, end, f"\n{text}")]
+        return [Edit(end, end, newline_of(context.index.text_of((0, end))) + text)]
     behind = context.index.data[item.span[1] : end].strip() if comma else b","
     if not behind:  # the last item of a list, without a comma
         return [Edit(item.span[1], item.span[1], f",{ending}{text.rstrip(',')}")]

@@ -49,14 +49,9 @@ def api(use: Use, *names: str) -> bool:
     return use.api.rpartition(".")[2] in names
 
 
-def own(use: Use) -> bool:
-    """The project has a module of the API's name itself."""
-    return use.context.project.owns(use.api, use.context.name)
-
-
 def replaced(use: Use) -> bool:
     """The name stands for something else where the library is missing: ``except`` binds it again."""
-    return is_replaced(use.context, use.rule, use.node, use.api)
+    return is_replaced(use.context, use.rule, use.node)
 
 
 def dotted(call: Call) -> bool:

@@ -106,7 +106,7 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
         name = index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
         for rule in rules:
-            if name and rule.fits(name):
+            if name and context.fits(rule, name):
                 yield Use(context, rule, "call", call, name)
             elif method in rule.match and (not name or not _is_of_module(index, call.func, name)):
                 yield Use(context, rule, "call", call, name or method)
@@ -125,7 +125,7 @@ def _named(on: str, context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     decorators = (each for each in every if isinstance(each, (ast.Attribute, ast.Name)))
     for node in bases if on == "base" else decorators:
         name = context.index.qualified_name(node)
-        yield from (Use(context, rule, on, node, name) for rule in rules if name and rule.fits(name))
+        yield from (Use(context, rule, on, node, name) for rule in rules if name and context.fits(rule, name))
 
 
 def _names(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
@@ -187,14 +187,9 @@ _SORTS: dict[str, Callable[[FileContext, list[Rule]], Iterator[Use]]] = {
 }
 
 
-def is_tried(context: FileContext, node: ast.expr, name: str) -> bool:
-    """Whether a program goes on where a use of a library fails, or brings the library along."""
-    return context.project.owns(name, context.name) or is_caught(context.index, node, IMPORT_ERRORS)
-
-
-def is_replaced(context: FileContext, rule: Rule, node: ast.expr, name: str) -> bool:
+def is_replaced(context: FileContext, rule: Rule, node: ast.expr) -> bool:
     """Whether a name stands for something else where the library is missing: ``except`` binds it again."""
-    if is_tried(context, node, name):
+    if is_caught(context.index, node, IMPORT_ERRORS):
         return True
     used = root(node.func if isinstance(node, ast.Call) else node)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []

@@ -66,8 +66,6 @@ def _stays_if(reasons: Mapping[str, object]) -> None:
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """All changes of a file, or each import and each call with the reason why they stay."""
     index = context.index
-    if context.project.owns(_AMP, context.name):
-        return
     every, advice = [*context.uses_of(rule)], rule.advice
     if every:
         try:
@@ -78,7 +76,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     yield from every_import(context, [rule])
     for node, name in every:
         call = index.call_of(node)
-        if call is not None and not is_replaced(context, rule, call, name):
+        if call is not None and not is_replaced(context, rule, call):
             yield found(context, rule, call, api=name, advice=advice)
 
 

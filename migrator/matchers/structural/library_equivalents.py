@@ -19,7 +19,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import move_names, torch_module
 from migrator.matchers.packs import Options, Rule
-from migrator.matchers.query.uses import is_replaced, is_tried
+from migrator.matchers.query.uses import is_replaced
 from migrator.names.conditions import IMPORT_ERRORS, annotated, catching, is_asked_first, is_caught
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, called_name, imported, root
@@ -79,7 +79,7 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     left: list[_Use] = []
     for node in index.imports:
         for alias, name in zip(node.names, imported(node)):
-            if isinstance(node, ast.ImportFrom) and rule.fits(name):
+            if isinstance(node, ast.ImportFrom) and context.fits(rule, name):
                 # The uses of what this statement binds.
                 of_name = index.uses(alias.asname or alias.name, index.scope_of(node))
                 own = [use for use in uses if use.node in of_name]
@@ -99,9 +99,9 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
     yield from (each for each in every_import(context, [rule]) if each.finding.span in stays)
     for use in (use for use in [*left, *members] if use not in fixed):
         call = index.call_of(use.node)
-        if call is None or is_tried(context, use.node, use.name):
+        if call is None or is_caught(index, use.node, IMPORT_ERRORS):
             continue
-        if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call, use.name):
+        if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call):
             words = N_("Write {use} with its arguments, or skip the call without the library.")
             yield found(context, rule, call, api=use.name, advice=_(words, use=use.written))
 
@@ -119,7 +119,7 @@ def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: 
         ways = (
             each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
         )
-        if is_tried(context, node, name) or any(ways):
+        if is_caught(index, node, IMPORT_ERRORS) or any(ways):
             return nothing
     if call is not None:
         return _called(index, call, nothing)
@@ -147,8 +147,7 @@ def _can_move(context: FileContext, node: ast.ImportFrom, alias: ast.alias, uses
     index = context.index
     scope = index.scope_of(node)
     bound = alias.asname or alias.name
-    module = f"{node.module}.{alias.name}"
-    if _has_other_way(index, node) or context.project.owns(module, context.name):
+    if _has_other_way(index, node):
         return False
     if bound in scope.outer or any(each.node is not node for each in scope.bindings.get(bound, ())):
         return False

@@ -182,14 +182,15 @@ DriverRule = Rule[DriverOptions]
 def find_driver(context: FileContext, rule: DriverRule) -> Iterator[Match]:
     """The uses and the imports; where one use has no answer, the imports and what raises are reported."""
     index, options = context.index, rule.options
-    imports = [each for each in index.imports if any(rule.fits(name) for name in imported(each))]
-    uses = [(ref, name, _changes(context, rule, ref, name)) for ref, name in _named(index, rule, imports)]
+    imports = [each for each in index.imports if any(context.fits(rule, name) for name in imported(each))]
+    uses = [(ref, name, _changes(context, rule, ref, name)) for ref, name in _named(context, rule, imports)]
     chooses = knows_visible_devices(index.text) and any(
         named_in(options.calls.get(name, "")) - {"device_count"} for _ref, name, _known in uses
     )
     # They can go that bring nothing else.
     brought = [name for each in imports for name in imported(each)]
-    can_go = len(brought) == sum(len(each.names) for each in imports) and all(map(rule.fits, brought))
+    is_whole = len(brought) == sum(len(each.names) for each in imports)
+    can_go = is_whole and all(context.fits(rule, name) for name in brought)
     if not uses or any(known is None for *_use, known in uses) or chooses or not can_go:
         yield from every_import(context, [rule])
         message, advice = options.raises, options.chosen if chooses else ""
@@ -209,8 +210,9 @@ def find_driver(context: FileContext, rule: DriverRule) -> Iterator[Match]:
         yield found(context, rule, each, api=", ".join(imported(each)), edits=[edit], needs_npu=False)
 
 
-def _named(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Iterator[tuple[ast.expr, str]]:
+def _named(context: FileContext, rule: DriverRule, imports: list[Import]) -> Iterator[tuple[ast.expr, str]]:
     """What is named of the library, by its last name; the library itself by an empty one."""
+    index = context.index
     known = {*rule.options.calls, *rule.options.names}
     aliases = [alias for each in imports for alias in each.names]
     bound = {alias.asname or alias.name for alias in aliases}
@@ -219,7 +221,7 @@ def _named(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Itera
         while isinstance(inner, ast.Attribute):
             module = index.qualified_name(inner.value)
             # A member of the library's module, and no module itself.
-            if module and rule.fits(module) and not index.qualified_name(inner).endswith(".py3nvml"):
+            if module and context.fits(rule, module) and not index.qualified_name(inner).endswith(".py3nvml"):
                 break
             inner = inner.value
         if isinstance(inner, ast.Attribute):
@@ -227,7 +229,7 @@ def _named(index: ModuleIndex, rule: DriverRule, imports: list[Import]) -> Itera
         elif isinstance(inner, ast.Name):
             name = index.qualified_name(inner)
             last = name.rpartition(".")[2]
-            if name and rule.fits(name) and not isinstance(inner.ctx, ast.Store):
+            if name and context.fits(rule, name) and not isinstance(inner.ctx, ast.Store):
                 yield inner, last if inner.id in bound and last in known else ""
             elif "*" in bound and not name and inner.id in known and not index.bindings(inner):
                 yield inner, inner.id

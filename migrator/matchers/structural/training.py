@@ -202,7 +202,7 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Calls whose result has as many elements as the data say."""
     for call in context.index.calls:
         name, func = context.index.qualified_name(call.func), call.func
-        if name and rule.fits(name):
+        if name and context.fits(rule, name):
             if _depends(call, name.rpartition(".")[2], 1):
                 yield found(context, rule, call, api=name)
         elif not name and isinstance(func, ast.Attribute) and f".{func.attr}" in rule.match:
