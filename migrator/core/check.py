@@ -277,7 +277,7 @@ class _Check:
                 matches = shared(context, matches, self.rules.every, aware)
             else:
                 matches = guarded(context, matches, aware)
-            matches = judged(context.index, matches)
+            matches = judged(context, matches)
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
         return lines, choice, alone
 

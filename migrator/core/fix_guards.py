@@ -1,7 +1,8 @@
 """Fixes that are not made although a rule matched, and why; findings that are less grave at their place.
 
 A question for CUDA that keeps an NPU from CUDA operators stays as it is: it takes the other way. A blocker
-surely stops the program: a rule says what stops it, here the place is judged.
+surely stops the program: a rule says what stops it, here the place is judged, and whether a program comes
+there.
 """
 
 from __future__ import annotations
@@ -160,18 +161,29 @@ def _skipped(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
     return [each for choice in choices(index, node) for each in choice.skipped]
 
 
-def judged(index: ModuleIndex, matches: list[Match]) -> list[Match]:
-    """The matches, with those blockers made less whose place is not sure to run, or to stop anything."""
-    return [
-        item._replace(finding=item.finding._replace(severity=_severity(index, item.node)))
-        if item.finding.severity == "blocker"
-        else item
-        for item in matches
-    ]
+def judged(context: FileContext, matches: list[Match]) -> list[Match]:
+    """The matches, with those blockers made less whose place is not sure to run, or to stop anything.
+
+    Where the project's programs are known, one of these has to come there.
+    """
+    programs = context.project.programs
+    is_blocked = any(item.finding.severity == "blocker" for item in matches)
+    ways = programs.ways if is_blocked and programs is not None else {}
+    way = ways.get(context.name, "") if ways else "program"
+    result = []
+    for item in matches:
+        finding = item.finding
+        if finding.severity == "blocker":
+            finding = finding._replace(severity=_severity(context.index, item.node, way))
+            if not way:
+                said = N_("{message}; no program that the launcher can start is seen to come here")
+                finding = finding._replace(message=_(said, message=finding.message))
+        result.append(item._replace(finding=finding))
+    return result
 
 
-def _severity(index: ModuleIndex, node: ast.AST) -> Severity:
-    if surely_runs(index, node):
+def _severity(index: ModuleIndex, node: ast.AST, way: str) -> Severity:
+    if way in ("program", "import") and surely_runs(index, node, way == "program"):
         return "blocker"
     # What catches the error of an import, the rules of imports look at.
     return "error" if isinstance(node, _IMPORTS) or not is_caught(index, node, _RAISED) else "warning"

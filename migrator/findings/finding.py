@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Optional
 from migrator.api_support.verdict_type import Verdict
 from migrator.language import _
 
-# A blocker surely stops a program that runs or imports the file; an error, where its place is reached.
+# A blocker surely stops a program that can be started; an error, where its place is reached.
 Severity = Literal["blocker", "error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "blocker")  # the gravest last
 Safety = Literal["safe", "unsafe"]

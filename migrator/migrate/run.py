@@ -242,7 +242,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
         converted = {**convert(with_horovod, paths, text_of, rules.version.tuple), **converted}
     failed = {name: one.failed for name, one in converted.items() if one.failed}
-    project = replace(project, failed={**project.failed, **failed})
+    programs = project.programs and replace(project.programs, main=plan.main or "")
+    project = replace(project, failed={**project.failed, **failed}, programs=programs)
 
     def text_after(name: str) -> str | None:
         one = converted.get(name)

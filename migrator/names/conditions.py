@@ -365,16 +365,23 @@ _STARTERS = frozenset({"spawn", "start_processes"})  # torch.multiprocessing run
 _WITH_INSTANCE = frozenset({"__init__", "__new__", "__post_init__", "forward"})
 
 
-def surely_runs(index: ModuleIndex, node: ast.AST, asked: frozenset[ast.AST] = frozenset()) -> bool:
+def surely_runs(
+    index: ModuleIndex, node: ast.AST, is_program: bool = True, asked: frozenset[ast.AST] = frozenset()
+) -> bool:
     """Whether a node runs when its module is imported, or its own code calls it, with no condition before it.
 
-    ``asked`` are the functions of which that is being found out.
+    ``is_program``: the module is started, so ``__name__`` is ``"__main__"``. ``asked`` are the functions of
+    which that is being found out.
     """
     for child, parent in index.way_up(node):
-        if _decides(parent, child) or isinstance(parent, ast.Lambda) or _left_before(index, child, _QUIET):
+        if (
+            _decides(parent, child, is_program)
+            or isinstance(parent, ast.Lambda)
+            or _left_before(index, child, _QUIET)
+        ):
             return False
         if isinstance(parent, FUNCTIONS) and child in parent.body:
-            return parent not in asked and _is_called(index, parent, asked | {parent})
+            return parent not in asked and _is_called(index, parent, is_program, asked | {parent})
     return True
 
 
@@ -397,7 +404,7 @@ def in_other_branch(index: ModuleIndex, one: ast.AST, other: ast.AST) -> bool:
     return False
 
 
-def _is_called(index: ModuleIndex, function: Function, asked: frozenset[ast.AST]) -> bool:
+def _is_called(index: ModuleIndex, function: Function, is_program: bool, asked: frozenset[ast.AST]) -> bool:
     """Whether a call of the function is sure to run."""
     owner = index.parent(function)
     if isinstance(owner, ast.ClassDef) and function.name not in _WITH_INSTANCE:
@@ -408,14 +415,16 @@ def _is_called(index: ModuleIndex, function: Function, asked: frozenset[ast.AST]
         defined = owner if isinstance(owner, ast.ClassDef) else function
         calls = ((use, index.call_of(use) or index.parent(use)) for use in index.uses_of(defined))
         called = (use for use, each in calls if index.call_of(use) or called_name(each) in _STARTERS)
-    return any(surely_runs(index, use, asked) for use in called)
+    return any(surely_runs(index, use, is_program, asked) for use in called)
 
 
-def _decides(parent: ast.AST, child: ast.AST) -> bool:
+def _decides(parent: ast.AST, child: ast.AST, is_program: bool = True) -> bool:
     """Whether ``parent`` may leave out its part ``child``, or catch what that raises."""
     if isinstance(parent, ast.If):
         # if __name__ == "__main__":, which holds where the file is the program
-        names = isinstance(parent.test, ast.Compare) and bare_name(parent.test.left) == "__name__"
+        names = (
+            is_program and isinstance(parent.test, ast.Compare) and bare_name(parent.test.left) == "__name__"
+        )
         return child is not parent.test and not (names and child in parent.body)
     if isinstance(parent, ast.IfExp):
         return child is not parent.test

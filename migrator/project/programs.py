@@ -12,13 +12,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Optional
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
+from migrator.names.conditions import surely_runs
 from migrator.names.device_context import CERTAIN, LIKELY, device_context
 from migrator.names.device_strings import (
     context_of_backend,
@@ -29,8 +30,10 @@ from migrator.names.device_strings import (
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex, parsed
-from migrator.names.tree import called_name, walk
+from migrator.names.tree import called_name, string_value, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
+from migrator.project.entry import candidate
+from migrator.project.imports import imported_names, place_of_import
 from migrator.project.module_names import folders_around
 from migrator.project.parser_options import WORDS, Option, given_values, place_of, span_of
 from migrator.project.program_files import FileRows, ProgramFiles
@@ -39,6 +42,9 @@ _SOURCE_FOLDERS = ("", "src", "python", "lib")
 _GETTERS = ("get", "getenv", "pop", "setdefault")
 _PLAIN_OPTION = re.compile(r"-[\w.-]*")
 _QUOTED_OPTION = re.compile(r"""(?<=["'])-[\w.-]*(?=["'])""")
+# The beginning of a package that lies at the project's top, or in its folder of sources.
+_PACKAGE = re.compile(r"(?:(?:src|python|lib)/)?(?!tests?/|docs?/)[^/]+/__init__\.py")
+_IMPORTERS = frozenset({"import_module", "__import__"})
 _ENVIRONMENT = re.compile(r"\b(?:environ|getenv)\b")
 # For device strings, and for backends.
 Vocabularies = tuple[DeviceVocabulary, DeviceVocabulary]
@@ -124,10 +130,14 @@ class Parsers:
 
 @dataclass(frozen=True)
 class Programs:
-    """The Python files of a project, by their names in it, and the names of its configurations."""
+    """The Python files of a project, by their names in it, and the names of its configurations.
+
+    ``main`` is the script that the user wants to start, where that was said.
+    """
 
     files: Mapping[str, Path]
     configurations: frozenset[str] = frozenset()
+    main: str = ""
     _texts: dict[str, Optional[str]] = field(default_factory=dict, compare=False, repr=False)
     _parsers: dict[str, Optional[Parsers]] = field(default_factory=dict, compare=False, repr=False)
     _verdicts: dict[tuple[str, str, bool, bool], frozenset[str]] = field(
@@ -154,6 +164,64 @@ class Programs:
         ends = tuple("/" + posixpath.normpath(name) for name in named if not name.startswith(("..", "/")))
         alike = [file for file in self.files if f"/{file}".endswith(ends)]
         return alike[0] if len(alike) == 1 else ""
+
+    @cached_property
+    def ways(self) -> Mapping[str, str]:
+        """How what can be started comes to files: ``program``, ``import``, or ``perhaps`` an import.
+
+        That are the scripts which the launcher may start, and the packages of a project without any. Empty
+        where it has neither.
+        """
+        named = [self.main] if self.main in self.files else []
+        scripts = named or [name for name in self.files if candidate(name, self.text(name) or "")]
+        packages = [name for name in self.files if _PACKAGE.fullmatch(name)]
+        found = dict.fromkeys(scripts, "program")
+        sure = [(name, posixpath.dirname(name) if scripts else "") for name in scripts or packages]
+        perhaps: list[tuple[str, str]] = []
+        imports = cache(self._imports)
+        for way, waiting in (("import", sure), ("perhaps", perhaps)):
+            seen = set(waiting)
+            for name, folder in waiting:  # it grows
+                if way == "perhaps" and name in found:
+                    continue
+                found.setdefault(name, way)
+                program = posixpath.join(folder, "x")
+                for module, member, runs in imports(name, found[name] == "program"):
+                    place = place_of_import(name, program, module, member, self.text)
+                    new = (place[0], folder) if place is not None else (name, folder)
+                    if way == "import" and not runs:
+                        perhaps.append(new)
+                    elif new not in seen:
+                        seen.add(new)
+                        waiting.append(new)
+        return found
+
+    def _imports(self, name: str, is_program: bool) -> Sequence[tuple[str, str, bool]]:
+        """What a file imports, with the packages around it, and whether that is sure to happen.
+
+        That are modules, and names in them. What imports by a computed name imports what lies beside it.
+        """
+        index = parsed(self.text(name), _IMPORTERS)
+        if index is None:
+            return ()
+        found: dict[tuple[str, str], bool] = {}
+        for node in index.imports:
+            runs = surely_runs(index, node, is_program)
+            for _, _, module, attribute in imported_names([node]):
+                parts = module.split(".")
+                around = filter(None, (".".join(parts[:end]) for end in range(1, len(parts) + 1)))
+                for key in (
+                    *((each, "" if each.strip(".") else "__init__") for each in around),
+                    (module, attribute),
+                ):
+                    found[key] = runs or found.get(key, False)
+        for call in index.calls:
+            if called_name(call) in _IMPORTERS and string_value(next(iter(call.args), None)) is None:
+                runs, folder = surely_runs(index, call, is_program), posixpath.dirname(name)
+                beside = (each.replace("/__init__.py", ".py") for each in self.files)
+                modules = (each[:-3].rpartition("/") for each in beside)
+                found.update(((".", last), runs) for around, _, last in modules if around == folder)
+        return [(*key, runs) for key, runs in found.items()]
 
     @cached_property
     def _every(self) -> ProgramFiles:

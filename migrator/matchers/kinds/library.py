@@ -55,7 +55,7 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
     project = context.project
     # A project with few such files is not of another framework, but has adapters for one.
     are_few = sum(project.frameworks.values()) * _SHARE < project.files
-    for item in every_import(context, rules):
+    for item in every_import(context, rules, members=True):
         finding, options = item.finding, by_code[item.finding.code]
         name = finding.api.partition(",")[0]
         said_of = finding.code, name.partition(".")[0]
@@ -67,15 +67,15 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         yield item._replace(finding=finding._replace(advice=advice, severity=severity))
 
 
-def every_import(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
-    """Every import of the rules' modules; see find."""
+def every_import(context: FileContext, rules: list[Rule], members: bool = False) -> Iterator[Match]:
+    """Every import of the rules' modules, see find; with ``members`` also of what holds these."""
     project = context.project
     about = {pattern.partition(".")[0] for rule in rules for pattern in rule.match}
     is_open = any("*" in package for package in about)
     for node in context.index.imports:
         names = (name for name in imported(node) if is_open or name.partition(".")[0] in about)
         others = [name for name in names if not project.owns(name, context.name)]
-        if isinstance(node, ast.Import) and others and not any(rule_of(rules, name) for name in others):
+        if members and isinstance(node, ast.Import) and others and not any(rule_of(rules, name) for name in others):
             others = [*dict.fromkeys(_members(context.index, node))]
         owners = [(rule_of(rules, name), name) for name in others]
         for rule in rules if owners else ():
