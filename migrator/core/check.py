@@ -277,7 +277,7 @@ class _Check:
                 matches = shared(context, matches, self.rules.every, aware)
             else:
                 matches = guarded(context, matches, aware)
-            matches = judged(context, matches)
+            matches = judged(context.index, matches, partial(self.project.way_to, self.name))
             choice, lines = choose_fixes(context, matches, admit, self.rules), context.index.lines
         return lines, choice, alone
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from migrator.findings.edits import extent
@@ -161,21 +162,19 @@ def _skipped(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
     return [each for choice in choices(index, node) for each in choice.skipped]
 
 
-def judged(context: FileContext, matches: list[Match]) -> list[Match]:
+def judged(
+    index: ModuleIndex, matches: list[Match], way: Callable[[], str] = lambda: "program"
+) -> list[Match]:
     """The matches, with those blockers made less whose place is not sure to run, or to stop anything.
 
-    Where the project's programs are known, one of these has to come there.
+    ``way`` says how a program that can be started comes to the file.
     """
-    programs = context.project.programs
-    is_blocked = any(item.finding.severity == "blocker" for item in matches)
-    ways = programs.ways if is_blocked and programs is not None else {}
-    way = ways.get(context.name, "") if ways else "program"
     result = []
     for item in matches:
         finding = item.finding
         if finding.severity == "blocker":
-            finding = finding._replace(severity=_severity(context.index, item.node, way))
-            if not way:
+            finding = finding._replace(severity=_severity(index, item.node, way()))
+            if not way():
                 said = N_("{message}; no program that the launcher can start is seen to come here")
                 finding = finding._replace(message=_(said, message=finding.message))
         result.append(item._replace(finding=finding))

@@ -26,7 +26,9 @@ _SCRIPTS = _TEXTS - {".cmake", ".pyx", ".pxd", ".lock"}  # what a build needs of
 _NAMES = re.compile(r"CMakeLists\.txt", re.I)
 
 _MENTION = re.compile(
-    rb"\b(?:CUDA_\w+|PYTORCH_CUDA\w*|T?O?R?C?H?_?NCCL_\w+|cuda(?::\d+)?|nccl|nvidia-smi|nvidia/cuda|nvcc|horovodrun"
+    # The last folder of /usr/local/cuda is no device.
+    rb"\b(?:CUDA_\w+|PYTORCH_CUDA\w*|T?O?R?C?H?_?NCCL_\w+|(?<!/)cuda(?::\d+)?(?!/|[-.]\w)|nccl|nvidia-smi"
+    rb"|nvidia/cuda|nvcc|horovodrun"
     # Packages that need CUDA, torch's builds for it, and Lightning's accelerator.
     rb"|cudatoolkit|flash[-_]attn|xformers|bitsandbytes|pynvml|nvidia-ml-py|cupy-cuda\w*|faiss-gpu|onnxruntime-gpu"
     rb"|nvidia-\w+-cu\d+|mamba[-_]ssm|causal[-_]conv1d|\+cu\d{2,3}|whl/cu\d{2,3}|accelerator: (?:gpu|auto))\b"

@@ -32,6 +32,7 @@ from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import Wanted, helps_lightning, is_of_earlier_result, name_of_package
 from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
+from migrator.project.frameworks import TORCH
 from migrator.project.imports import Read
 from migrator.project.programs import Programs
 from migrator.project.project import Project
@@ -127,7 +128,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 survey.text_of,
                 _LOCAL_RANK_RULE in rules.enabled and not plan.safe_only,
                 resolve(plan.settings.version),
-                sorted({start.framework for start in survey.project.starts if start.framework}),
+                _others(survey.project),
                 lambda count: progress("finding starts", count, 0),
             )
             told: set[tuple[str, int]] = set()
@@ -167,6 +168,14 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
         if done.diff:
             show(done.diff)
     return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
+
+
+def _others(project: Project) -> list[str]:
+    """The frameworks of scripts of which the project has as many files as of PyTorch."""
+    known = {start.framework for start in project.starts} - {""}
+    return sorted(
+        each for each in known if project.frameworks.get(each, 0) >= project.frameworks.get(TORCH, 0)
+    )
 
 
 def _runs(rules: Rules) -> tuple[str, ...]:

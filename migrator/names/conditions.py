@@ -101,14 +101,14 @@ class _Release(NamedTuple):
 
     packages: tuple[str, ...]
     held: tuple[str, ...]
-    flag: re.Pattern[str]
+    flag: str
 
 
-def _flag(package: str, more: str) -> re.Pattern[str]:
+def _flag(package: str, more: str) -> str:
     against = (
         r"(?:ge|gt|le|lt|at_least|greater|less|min|minor|major|newer|older|higher|lower)(?=[_\d]|than|$)"
     )
-    return re.compile(rf"{package}(?:.{{0,60}}version|_?v?\d|_?{against})|{more}", re.IGNORECASE)
+    return rf"(?i:{package}(?:.{{0,60}}version|_?v?\d|_?{against})|{more})"
 
 
 def _released(package: str) -> str:
@@ -323,7 +323,7 @@ class _Question:
         if known.startswith((release or _RELEASES["torch"]).packages):
             # torch.cuda.is_available() answers something else
             return release is not None and known.startswith(release.held)
-        if release is not None and release.flag.search(name):
+        if release is not None and re.search(release.flag, name):
             return True
         if _THERE.search(name) and (
             any(part.lower() in name.lower() for part in self.missing)

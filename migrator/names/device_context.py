@@ -15,6 +15,7 @@ from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
 from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (
+    OF_PATHS,
     Beside,
     DeviceVocabulary,
     asks_for_cuda,
@@ -100,6 +101,11 @@ def device_context(
     if depth == 0 and context.verdict != NO and beside_npu(index, node):
         return DeviceContext(NO, _("beside a branch for NPUs"))
     return context
+
+
+# What Python itself reads there are names of the module, of a class.
+_LISTS_OF_NAMES = frozenset({"__all__", "__slots__", "__match_args__", "__dir__"})
+_OF_ATTRIBUTES = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__delattr__"})
 
 
 def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
@@ -227,7 +233,8 @@ class _Climb:
 
     def _in_sum(self, node: ast.BinOp, value: ast.AST) -> DeviceContext | None:
         """An operand; None for the beginning of a text, and for a list."""
-        if isinstance(node.op, ast.Div):
+        left = string_value(node.left) or ""
+        if isinstance(node.op, ast.Div) or (value is node.right and left.endswith("/")):
             return DeviceContext(NO, _("part of a path"))
         parts: list[ast.expr] = [node]
         for _round in range(_DEEPEST_SUM):  # of ["cpu"] + (["cuda"] if … else []) both lists
@@ -274,6 +281,8 @@ class _Climb:
     def _hinted(self, name: str, where: str, more: Beside = Beside()) -> DeviceContext:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
+        if name in _LISTS_OF_NAMES or (OF_PATHS.search(name) and name.lower() not in self.vocabulary.keys):
+            return DeviceContext(NO, where)
         if self.vocabulary.leaves(name):
             return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=where))
         if self.siblings.question and every.cpu:
@@ -463,6 +472,8 @@ class _Climb:
             return DeviceContext(NO, _("compared with a slice, whose length would have to change too"))
         if any(self.vocabulary.says_device(other) for other in others):
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))
+        if getattr(self.index.function_of(child), "name", "") in _OF_ATTRIBUTES:
+            return DeviceContext(NO, _("a comparison"))
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
             return DeviceContext(LIKELY, _("compared with a type"))
         if any(self._is_used(other) for other in others):

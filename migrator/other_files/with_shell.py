@@ -104,7 +104,7 @@ def _run(node: Node, data: bytes) -> Content:
 
 _RECIPE = re.compile(rb"^\t[@+-]*((?:[^\\\n]|\\.|\\\n)*)", re.MULTILINE | re.DOTALL)
 _ASSIGNED = re.compile(
-    rb"^(?:(?:export|override)[ ]+)*([A-Za-z_][\w.-]*)[ \t]*"
+    rb"^((?:(?:export|override)[ ]+)*)([A-Za-z_][\w.-]*)[ \t]*"
     rb"(?::{1,3}|[?+!])?=[ \t]*([^\n#]*?)[ \t]*(?=\r?$|#)",
     re.MULTILINE,
 )
@@ -150,12 +150,13 @@ def _recipes(data: bytes) -> bytearray:
 
 
 def _variables_of_make(data: bytes) -> Iterator[Setting]:
+    exported = {found[1] for found in _EXPORTED.finditer(data)}
     for found in _ASSIGNED.finditer(data):
-        value = found[2].decode("utf-8", "replace")
+        value = found[3].decode("utf-8", "replace")
         known = "$" not in value and not value.endswith("\\")
-        span = found.span(2) if known else None
-        name = found[1].decode("ascii")
-        yield Setting("variable", name, found.span(1), value if known else None, span)
+        span = found.span(3) if known else None
+        setting = Setting("variable", found[2].decode("ascii"), found.span(2), value if known else None, span)
+        yield setting._replace(exported=b"export" in found[1] or found[2] in exported)
     for found in _EXPORTED.finditer(data):
         yield Setting("variable", found[1].decode("ascii"), found.span(1), reads=True)
 

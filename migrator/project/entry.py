@@ -66,7 +66,7 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     Nor is it one of another ``framework``.
 
     A script trains (calls ``backward`` or sets up a process group), or has a
-    main block and a name that says train, main or run.
+    main block, or a loop, and a name that says train, main or run.
     """
     path = PurePosixPath(name)
     guarded = "__main__" in text and bool(_GUARD.search(text))
@@ -74,9 +74,11 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
         return None
     if (other_framework(text) or TORCH) != framework:
         return None
-    if not guarded and (".backward(" not in text or _only_defines(text)):
-        return None
     by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
+    # The training itself may lie in what the script imports: then its name says it, and a loop.
+    trains = ".backward(" in text or (by_name >= 8 and _LOOP.search(text) is not None)
+    if not guarded and (not trains or _only_defines(text)):
+        return None
     by_text = sum(weight for words, pattern, weight in _TRAINS if _fits(text, words, pattern))
     options = _fits(text, _OPTION_WORDS, _OPTIONS)
     score = by_name + by_text + 5 * guarded + 3 * options - _PER_FOLDER * (len(path.parts) - 1)

@@ -46,6 +46,12 @@ _TORCH = (
     r"^[ \t]*(?:import[ \t]+[^#\n]*|from[ \t]+(?:horovod\.)?)\btorch\b"
     r"|(?:import_module|__import__|importorskip)\(\s*[\"']torch\b"
 )
+# TensorFlow's names of what only writes, or reads, TensorBoard's logs, and its imports of them.
+_LOG = r"(?:compat\.v[12]\.)?(?:summary|Summary|HistogramProto|Event)\b|.*(?:summary|tensorboard|event)"
+_TENSORFLOW = (
+    r"^[ \t]*import[ \t]+(tensorflow)(?:\.compat\.v[12])?(?:[ \t]+as[ \t]+(\w+))?",
+    r"^[ \t]*from[ \t]+tensorflow((?:\.\w+)*[ \t]+import[^\n]+)",
+)
 _SETTING = (
     r"(?<!\w)(\w+)[\"']?\]?[ \t]*(?::[ \t]*[\w.\[\]]+[ \t]*)?[=:][ \t]*[\"'](?:cuda|nccl|gpu|CUDA|NCCL|GPU)\b"
 )
@@ -59,8 +65,17 @@ def frameworks_in(text: str) -> frozenset[Framework]:
     """
     if not any(word in text for word in SHOWING):
         return frozenset()
-    others = frozenset(_OTHERS[word] for word in re.findall(_IMPORT, text, re.M))
+    words = set(re.findall(_IMPORT, text, re.M))
+    others = frozenset(_OTHERS[word] for word in words if word != "tensorflow" or not _only_logs(text))
     return others | {TORCH} if others and imports_torch(text) else others
+
+
+def _only_logs(text: str) -> bool:
+    """Whether all that a file takes from TensorFlow is for TensorBoard's logs: another framework computes."""
+    whole, parts = (re.findall(pattern, text, re.M) for pattern in _TENSORFLOW)
+    names = "|".join(alias or name for name, alias in whole)
+    taken = [*parts, *(re.findall(rf"\b(?:{names})\.([\w.]+)", text) if whole else ())]
+    return bool(taken) and all(re.match(_LOG, each) for each in taken)
 
 
 def imports_torch(text: str) -> bool:

@@ -122,11 +122,12 @@ class Project:
         and not by the rest of the project.
         """
         folders = file.split("/")[:-1]
-        package, *inside = name.split(".")
+        parts = name.split(".")
+        package = parts[0]
         if package in folders and folders.index(package) == (folders[0] in _SOURCE_FOLDERS):
             return True  # it lies in the package itself, of which nothing else may be known
         # A folder without __init__.py is a package to who names a module in it.
-        meant = (package, *(["/".join((package, inside[0]))] if inside else []))
+        meant = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
         places = product(folders_around(file), ("", *_SOURCE_FOLDERS), meant)
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
@@ -149,6 +150,11 @@ class Project:
         names = {word.rpartition("/")[2] for word in words}
         other = next(("".join(each.detail) for each in self.offers.of(FOREIGN) if each.name in names), "")
         return other or min(of_project(self.frameworks))
+
+    def way_to(self, file: str) -> str:
+        """How what can be started comes to a file, see ``Programs.ways``; ``program`` if unknown."""
+        ways = self.programs.ways if self.programs is not None else {}
+        return ways.get(file, "") if ways else "program"
 
     def is_scripted(self, function: str, file: str) -> bool:
         """Whether TorchScript may compile a function of a file, because another file calls it."""

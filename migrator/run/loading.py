@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
 from migrator.project.frameworks import SHOWING, of_project, shown_framework
-from migrator.project.module_names import npu_twins, packages_of
+from migrator.project.module_names import folders_around, npu_twins, packages_of
 from migrator.project.wanted_versions import lines_with_versions
 from migrator.run.cache import Cache, digest
 from migrator.run.processes import Progress, processes_for, spread
@@ -144,6 +145,7 @@ class Loader:
         self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
         self._size = 0
         self._names: list[str] = []
+        self._folders: dict[str, Path] = {}
         self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
         self.frameworks: Counter[str] = Counter()  # of the files
@@ -153,6 +155,7 @@ class Loader:
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
         self._names.append(file.name)
+        self._folders[file.name.rpartition("/")[0]] = file.path.parent
         self._root = self._root or root_of(file.path, file.name)
         framework = shown_framework(data, file.name)
         if framework:
@@ -196,7 +199,7 @@ class Loader:
 
     @cached_property
     def _packages(self) -> frozenset[str]:
-        return packages_of(self._names)
+        return packages_of({*self._names, *_beside(self._folders)})
 
     @cached_property
     def _twins(self) -> frozenset[str]:
@@ -247,6 +250,23 @@ class Loader:
 
 # The form of FileFacts as far as shows whether there are any: their own module takes long to load.
 _FACTS = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
+
+
+def _beside(folders: Mapping[str, Path]) -> Iterator[str]:
+    """The names of the modules and packages on the disk in some folders and in those around them."""
+    every: dict[str, Path] = {}
+    for folder, path in folders.items():
+        every.update(zip(folders_around(f"{folder}/" if folder else ""), (path, *path.parents)))
+    for folder, path in every.items():
+        try:
+            listed = os.listdir(path)
+        except OSError:  # the text of the file is not from the disk
+            continue
+        for name in listed:
+            if name.endswith(".py"):
+                yield posixpath.join(folder, name)
+            elif "." not in name and os.path.isfile(path / name / "__init__.py"):
+                yield posixpath.join(folder, name, "__init__.py")
 
 
 def _key(file: PythonFile, content: bytes) -> bytes:

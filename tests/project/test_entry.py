@@ -42,6 +42,12 @@ def test_a_script_that_calls_its_trainer() -> None:
     ]
 
 
+def test_a_script_whose_training_lies_in_its_imports() -> None:
+    loop = "for epoch in range(9):\n    trainer.run_one_step()\n"
+    assert best({"train.py": f"from trainers import T\ntrainer = T()\n{loop}"}) == ["train.py"]
+    assert best({"test.py": loop, "loop.py": loop, "train_utils.py": "def f():\n    for x in y: ...\n"}) == []
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -56,6 +56,28 @@ def test_a_line_that_starts_it_stays() -> None:
     assert (found.line, found.advice) == (2, "Write: bash run_distributed_npu.sh --entry train.py --nproc 2")
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "import tensorflow as tf\nself.tf = tf\ntf.summary.FileWriter(x)\nself.tf.Summary.Image(y)\n",
+            set(),
+        ),
+        ("import tensorflow.compat.v1 as tf\ntf.summary.FileWriter(x)\n", set()),
+        ("from tensorflow.core.framework import summary_pb2\n", set()),
+        ("from tensorflow.python.summary.summary_iterator import summary_iterator\n", set()),
+        ("import tensorflow as tf\ntf.summary.scalar(x)\ntf.matmul(x, y)\n", {"tensorflow"}),
+        (
+            "import tensorflow as tf\nfrom tensorflow.keras import Model\ntf.summary.scalar(x)\n",
+            {"tensorflow"},
+        ),
+        ("import tensorflow as tf\nimport keras\ntf.summary.scalar(x)\n", {"tensorflow"}),
+    ],
+)
+def test_who_writes_logs_alone_with_tensorflow_is_no_program_of_it(text: str, found: set[str]) -> None:
+    assert frameworks_in(text) == found
+
+
 MIND = 'import mindspore as ms\nms.set_context(device_target="GPU")\n'
 SERVERS = "import tensorflow as tf\nserver = tf.train.Server({}, job_name='ps')\nserver.join()\n"
 

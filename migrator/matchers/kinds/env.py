@@ -17,7 +17,7 @@ from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name, string_value
 
 if TYPE_CHECKING:  # a hook does without
-    from migrator.other_files.index import Setting
+    from migrator.other_files.index import Content, Setting
 
 _ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
 _CALLS = frozenset({"getenv", "putenv", "unsetenv", "setenv", "delenv", "get_env", "env"})
@@ -218,7 +218,12 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
     variables = [(each, known) for each in settings if (known := env_vars.look_up(each.name)) is not None]
     # What keeps its old name where it is set, is asked for by it.
     kept = {each.name for each, known in variables if not each.reads and not _renames(known, each)}
+    is_of_binary = bool(variables) and _starts_binary(context.index.content)
     for setting, known in variables:
+        # What a makefile does not export is its own: USE_CUDNN of one that compiles CUDA sources.
+        is_own = context.index.type == "makefile" and not setting.exported
+        if (is_own or is_of_binary) and not known.npu:
+            continue
         rename = _renames(known, setting) and not (setting.reads and setting.name in kept)
         rule = by_verdict.get("rename" if rename else "report")
         if rule is None or known.npu == known.name:
@@ -233,6 +238,18 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
         about["edits"] = [Edit(*setting.name_span, known.npu)] if rename else []
         about["advice"] = "" if rename else known.advice
         yield found_in_text(context, rule, setting.name_span, **about)
+
+
+def _starts_binary(content: Content) -> bool:
+    """Whether a script starts a program that was compiled, and none that may be one of Python."""
+    from migrator.other_files.index import FILLED
+
+    started = [(each, command) for command in content.commands for each in command.programs]
+    paths = [command.words[each.place].text or "" for each, command in started if each.place >= 0]
+    compiled = [path for path in paths if "/" in path and not path.startswith("/") and "." not in path[1:]]
+    names = [each.name for each, _command in started if each.kind == "command"]
+    may_be = any(not name or FILLED in name or "python" in name or name.endswith("sh") for name in names)
+    return bool(compiled) and not may_be and len(names) == len(started)
 
 
 def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:

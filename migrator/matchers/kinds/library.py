@@ -75,8 +75,9 @@ def every_import(context: FileContext, rules: list[Rule], members: bool = False)
     for node in context.index.imports:
         names = (name for name in imported(node) if is_open or name.partition(".")[0] in about)
         others = [name for name in names if not project.owns(name, context.name)]
-        if members and isinstance(node, ast.Import) and others and not any(rule_of(rules, name) for name in others):
-            others = [*dict.fromkeys(_members(context.index, node))]
+        whole = others if members and isinstance(node, ast.Import) else ()
+        if not all(rule_of(rules, name) for name in whole):
+            others += dict.fromkeys(_members(context.index, node))
         owners = [(rule_of(rules, name), name) for name in others]
         for rule in rules if owners else ():
             belonging = [name for owner, name in owners if owner is rule]
@@ -92,12 +93,14 @@ def every_import(context: FileContext, rules: list[Rule], members: bool = False)
                 yield _found(context, owner, call, [library], severity)
 
 
-def _members(index: ModuleIndex, node: ast.Import) -> Iterator[str]:
+def _members(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
     """What is used of modules that are imported whole: ultralytics.YOLO."""
-    for alias in node.names:
+    for alias in getattr(node, "names", ()):
         for use in index.uses(alias.asname or alias.name.partition(".")[0], index.scope_of(node)):
-            if isinstance(member := index.parent(use), ast.Attribute):
-                yield index.qualified_name(member)
+            member = index.parent(use)
+            name = index.qualified_name(member) if isinstance(member, ast.Attribute) else ""
+            if name.startswith(f"{alias.name}."):
+                yield name
 
 
 def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], severity: str = "") -> Match:
