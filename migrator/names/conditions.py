@@ -90,7 +90,6 @@ _THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
 _INSTALLED = re.compile(r"find_spec|avail|install|requirement", re.IGNORECASE)
 # What lists names: '"fused" in signature(AdamW).parameters'.
 _LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
-_PACKAGE = re.compile(r"\w+")
 
 
 class _Release(NamedTuple):
@@ -222,7 +221,7 @@ def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iter
         if isinstance(part, ast.Call) and called_name(part) in ("hasattr", "getattr"):
             yield string_value(part.args[1]) or "" if len(part.args) > 1 else ""
         elif isinstance(part, ast.Call) and part.args and _INSTALLED.search(called_name(part)):
-            yield (_PACKAGE.match(string_value(part.args[0]) or "") or [""])[0]
+            yield (re.match(r"\w+", string_value(part.args[0]) or "") or [""])[0]
         elif isinstance(part, ast.alias):
             yield part.name.rpartition(".")[2]
         elif isinstance(part, (ast.Attribute, ast.Name)):

@@ -15,7 +15,6 @@ from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
 from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (
-    OF_PATHS,
     Beside,
     DeviceVocabulary,
     asks_for_cuda,
@@ -281,7 +280,7 @@ class _Climb:
     def _hinted(self, name: str, where: str, more: Beside = Beside()) -> DeviceContext:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
-        if name in _LISTS_OF_NAMES or (OF_PATHS.search(name) and name.lower() not in self.vocabulary.keys):
+        if name in _LISTS_OF_NAMES or self.vocabulary.says_path(name):
             return DeviceContext(NO, where)
         if self.vocabulary.leaves(name):
             return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=where))

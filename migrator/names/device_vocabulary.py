@@ -15,7 +15,7 @@ from migrator.names.tree import bare_name, imported, is_cpu, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
-OF_PATHS = re.compile(r"(?:dir|path|home|root|folder)s?\Z", re.IGNORECASE)  # names of places on a disk
+_OF_PATHS = ("dir", "path", "home", "root", "folder")  # the ends of names of places on a disk
 _LONGEST_NAME = 100  # characters in which a hint is looked for
 # A value that goes with CUDA, or that takes the place of one: it says no more of what stands beside it.
 _OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|hccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)?$", re.IGNORECASE)
@@ -52,9 +52,14 @@ class DeviceVocabulary:
         """Whether a name says device, backend or accelerator, or the project reads it as one."""
         if name.lower() in self.keys:
             return True
-        if OF_PATHS.search(name):
+        if self.says_path(name):
             return False
         return bool(self.hint.search(name, 0, _LONGEST_NAME)) and not self.leaves(name)
+
+    def says_path(self, name: str) -> bool:
+        """Whether a name says a place on a disk, ``cuda_dir``, and the project does not read it as a device."""
+        word = name.lower()
+        return word.rstrip("s").endswith(_OF_PATHS) and word not in self.keys
 
     def leaves(self, name: str) -> bool:
         """Whether a name, or an option's, says a device of a library that the project uses, and no other.

@@ -424,13 +424,13 @@ def test_what_neither_stops_nor_moves_a_program_is_asked_for(lint, tmp_path) -> 
     assert found("--extend-select=NPU540") == [("NPU540", "info", 2), ("NPU502", "warning", 3)]
 
 
-<<<<<<< HEAD
 def test_lines_that_come_are_told_apart(lint, tmp_path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==2.1.0  # why\nflash-attn\n")
     answer = lint("-v", "2.6", "requirements.txt")
     assert "unsafe fix: Rewrite as `torch==2.6.0 # why ⏎ torch_npu==2.6.0.post5`\n" in answer.out
-=======
-def test_a_hook_knows_the_packages_beside_its_file(lint: Lint, tmp_path: Path) -> None:
+
+
+def test_a_hook_knows_the_packages_beside_its_file(lint, tmp_path) -> None:
     (tmp_path / "apex").mkdir()
     (tmp_path / "apex" / "__init__.py").write_text("x = 1\n")
     for name in ("train.py", "tools/train.py"):
@@ -439,4 +439,3 @@ def test_a_hook_knows_the_packages_beside_its_file(lint: Lint, tmp_path: Path) -
         assert lint(name, "--isolated", "--output-format", "json").places() == []
     (tmp_path / "apex" / "__init__.py").unlink()
     assert lint("train.py", "--isolated", "--output-format", "json").places() == [("NPU601", 2, 1)]
->>>>>>> a172010a (Names, folders and variables of a project's own are no devices of CUDA, and a logger with TensorFlow makes no program of it)
