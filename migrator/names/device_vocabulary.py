@@ -57,7 +57,7 @@ class DeviceVocabulary:
         return bool(self.hint.search(name, 0, _LONGEST_NAME)) and not self.leaves(name)
 
     def says_path(self, name: str) -> bool:
-        """Whether a name says a place on a disk, ``cuda_dir``, and the project does not read it as a device."""
+        """Whether a name says a place on a disk, ``cuda_dir``, that the project reads as no device."""
         word = name.lower()
         return word.rstrip("s").endswith(_OF_PATHS) and word not in self.keys
 
