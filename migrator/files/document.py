@@ -89,22 +89,22 @@ def file_type(name: str) -> str:
     ``shell``, ``env`` (lines ``NAME=value``), ``yaml``, ``json``, ``toml``, ``ini``, ``requirements``,
     ``dockerfile`` or ``makefile``.
     """
-    path = PurePosixPath(name.lower())
-    if path.name in _NAMES:
-        return _NAMES[path.name]
-    of_pip = any(word in path.stem or f"{word}s" in path.parts for word in _OF_PIP)
-    if of_pip and path.suffix in (".txt", ".in"):
+    *folders, base = name.lower().split("/")
+    if base in _NAMES:
+        return _NAMES[base]
+    stem, suffix = os.path.splitext(base)
+    if suffix in (".txt", ".in") and any(word in stem or f"{word}s" in folders for word in _OF_PIP):
         return "requirements"
-    if path.name.startswith(("dockerfile.", "dockerfile-", "dockerfile_")):
+    if base.startswith(("dockerfile.", "dockerfile-", "dockerfile_")):
         return "dockerfile"
-    if path.name == ".env" or path.name.startswith(".env."):
+    if base == ".env" or base.startswith(".env."):
         return "env"
-    return _SUFFIXES.get(path.suffix, "")
+    return _SUFFIXES.get(suffix, "")
 
 
 def document_type(name: str) -> str:
     """``markdown`` or ``rst`` for a document, whose blocks of shell are looked at where that is asked for."""
-    return DOCUMENTS.get(PurePosixPath(name.lower()).suffix, "")
+    return DOCUMENTS.get(os.path.splitext(name.lower())[1], "")
 
 
 def starts_as_shell(data: bytes) -> bool:

@@ -8,15 +8,16 @@ import re
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from migrator import __version__
 from migrator.files.errors import harmless, shown
 from migrator.findings.finding import Finding, Place
-from migrator.matchers.packs import Rule
-from migrator.report.csv_tables import REVIEW, file_of, row_of
 from migrator.report.formats import LintReport
 from migrator.report.formats.text import cell_of, words_of
+
+if TYPE_CHECKING:
+    from migrator.matchers.packs import Rule
 
 # -- lines -----------------------------------------------------------------------------
 
@@ -279,6 +280,7 @@ def write_html(report: LintReport, stream: TextIO) -> None:
     """A self-contained page to look at, as that of a migration."""
     import pandas
 
+    from migrator.report.csv_tables import REVIEW, file_of, row_of
     from migrator.report.views.page import pages
     from migrator.report.views.run import PLACE_COLUMNS, Run
 
