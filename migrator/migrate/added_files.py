@@ -14,13 +14,13 @@ from migrator.core.rules import Rules
 from migrator.data_folders import data_folder
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite
-from migrator.files.naming import EQUIVALENTS, LIGHTNING, MADE, is_equivalents, is_made
+from migrator.files.naming import AMP, EQUIVALENTS, LIGHTNING, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
 from migrator.matchers.structural.api_verdicts import function_of
 from migrator.project.added_package import Place
 from migrator.project.imports import Read
-from migrator.project.offers import LIBRARY
+from migrator.project.offers import LIBRARY, SCALES
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_of
 
@@ -31,6 +31,10 @@ _LIGHTNING = frozenset({"pytorch-lightning", "lightning"})
 _OF_LIGHTNING_1 = re.compile(
     r"\bTrainer\([^()]{0,400}\bgpus\s*=|\bTrainer\.(?:from_argparse_args|add_argparse_args)\b"
 )
+_APEX_AMP = re.compile(r"\bapex\b[^\n]*\bamp\b")
+# A program that has torch's own mixed precision beside it, or what the module has not.
+_BESIDE_APEX = re.compile(r"\bGradScaler\b|\bautocast\b|\bamp\.(?:init|handle|lists|rnn_compat)\b")
+_WITH_AUTOCAST = (2, 1)  # torch.autocast("npu")
 _WITH_ACCELERATOR = (2, 6)
 
 
@@ -48,9 +52,10 @@ class Module(NamedTuple):
         return f"{self.name}.py"
 
 
-# With it PyTorch Lightning finds NPUs; with the other the source of --keep-cuda finds what differs.
+# With it PyTorch Lightning finds NPUs; with the last the source of --keep-cuda finds what differs.
 MODULES = (
     Module(LIGHTNING, MADE, "lightning", "NPU616"),
+    Module(AMP, MADE, "apex", "NPU646"),
     Module(NAME, "npumigrate --keep-cuda", "keep_cuda", "--keep-cuda"),
 )
 
@@ -120,6 +125,14 @@ def helps_lightning(project: Project, files: Iterable[str], read: Read) -> bool:
         _OF_LIGHTNING_1.search(text) or (base == f"{LIGHTNING}.py" and MADE not in text[:1000])
         for base, text in texts
     )
+
+
+def helps_apex(project: Project, rules: Rules, files: Iterable[str], read: Read) -> bool:
+    """Whether a project has mixed precision of apex and no other."""
+    if rules.version.tuple < _WITH_AUTOCAST or not project.offers.of(SCALES):
+        return False
+    texts = [text for name in files if _APEX_AMP.search(text := read(name) or "")]
+    return bool(texts) and not any(map(_BESIDE_APEX.search, texts))
 
 
 def name_of_package(source: Path, where: Mapping[str, Place]) -> str:

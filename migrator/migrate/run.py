@@ -22,14 +22,20 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.document import document_type
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
-from migrator.files.naming import EQUIVALENTS, LIGHTNING, MULTI_SUFFIX, SUFFIX
+from migrator.files.naming import AMP, EQUIVALENTS, LIGHTNING, MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
-from migrator.migrate.added_files import Wanted, helps_lightning, is_of_earlier_result, name_of_package
+from migrator.migrate.added_files import (
+    Wanted,
+    helps_apex,
+    helps_lightning,
+    is_of_earlier_result,
+    name_of_package,
+)
 from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.frameworks import TORCH
@@ -55,7 +61,7 @@ LEFT_ALONE = ("NPU995", "NPU996")
 # The rules that write functions of ours for APIs that NPUs lack.
 REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
-_LIGHTNING_RULE = "NPU616"
+_LIGHTNING_RULE, _APEX_RULE = "NPU616", "NPU646"
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
 
@@ -260,9 +266,11 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
     python = [entry.name for entry in entries if entry.holds_python]
     added = {SHARED_DEVICE: SHARED_DEVICE} if plan.settings.keep_cuda else {}
-    if _LIGHTNING_RULE in rules.enabled and not (plan.safe_only or plan.settings.transfer or added):
-        if helps_lightning(project, python, text_of):
+    if not (plan.safe_only or plan.settings.transfer or added):
+        if _LIGHTNING_RULE in rules.enabled and helps_lightning(project, python, text_of):
             added[LIGHTNING] = LIGHTNING
+        if _APEX_RULE in rules.enabled and helps_apex(project, rules, python, text_of):
+            added[AMP] = AMP
     if added or plan.replaces:
         where = places(python, text_of)
         if plan.replaces and not plan.settings.keep_cuda:

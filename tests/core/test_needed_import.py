@@ -51,26 +51,6 @@ def test_an_import_for_another_change_is_enough() -> None:
     assert migrated(text, "2.1").count("import torch_npu") == 1
 
 
-APEX = """\
-import torch
-class Trainer:
-    def __init__(self, model, optimizer):
-        from apex import amp
-        self.model, self.optimizer = amp.initialize(model, optimizer, opt_level="O2", loss_scale="dynamic")
-    def step(self, loss):
-        from apex import amp
-        with amp.scale_loss(loss, self.optimizer) as scaled:
-            scaled.backward()
-        self.optimizer.step()
-"""
-
-
-def test_the_import_comes_before_what_is_inserted_at_its_place() -> None:
-    text = migrate_text(engine("2.6.0"), "train.py", APEX, Project()).text
-    assert text is not None
-    assert text.index("import torch_npu") < text.index("amp_scaler = torch.npu")
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
 def test_a_blank_line_behind_the_import_stays_where_newlines_differ(newline: str) -> None:
     text = f"import torch\n\n# {newline}torch.cuda.init()\r# y\r"
