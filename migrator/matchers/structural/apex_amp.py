@@ -25,8 +25,6 @@ _AMP = "apex.amp"
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """The imports and the uses that need the module, or each import and each call."""
     index = context.index
-    if context.project.owns(_AMP, context.name):
-        return
     every, statement = [*context.uses_of(rule)], context.project.import_of(AMP, context.name)
     if statement and not index.module_scope.bindings.get(AMP):
         yield from _moved(context, rule, every, statement)
@@ -34,7 +32,7 @@ def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     yield from every_import(context, [rule])
     for node, name in every:
         call = index.call_of(node)
-        if call is not None and not is_replaced(context, rule, call, name):
+        if call is not None and not is_replaced(context, rule, call):
             yield found(context, rule, call, api=name)
 
 
