@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from migrator.files.naming import AMP
 from migrator.findings.finding import Edit
@@ -41,9 +42,10 @@ def _moved(
 ) -> Iterator[Match]:
     """Imports of apex.amp, and its names behind ``apex.``, which need an import beside that of apex."""
     index, place = context.index, context.project.places[context.name]
+    changed = partial(found, safety="unsafe", needs_npu=False)
     for node in index.imports:
         if any(map(rule.fits, imported(node))) and (edit := _import(context, rule, node, place, statement)):
-            yield found(context, rule, node, api=_AMP, edits=[edit], needs_npu=False)
+            yield changed(context, rule, node, api=_AMP, edits=[edit])
     named: dict[ast.expr, ast.AST] = {}  # apex.amp in them, with what imports apex
     for use, name in every:
         own = next((each for each in attributes(use) if index.qualified_name(each) == _AMP), None)
@@ -52,11 +54,11 @@ def _moved(
             continue
         for binding in index.bindings(first)[:1]:
             named[first] = binding.node
-            yield found(context, rule, use, api=name, edits=[instead_of(index, own, AMP)], needs_npu=False)
+            yield changed(context, rule, use, api=name, edits=[instead_of(index, own, AMP)])
     for node in dict.fromkeys(each for each in named.values() if isinstance(each, ast.Import)):
         only = len(node.names) == 1 and set(index.uses("apex", index.scope_of(node))) <= set(named)
         edit = instead_of(index, node, statement) if only else insert_import(index, node, statement)
-        yield found(context, rule, node, api=_AMP, edits=[edit], needs_npu=False)
+        yield changed(context, rule, node, api=_AMP, edits=[edit])
 
 
 def _import(context: FileContext, rule: Rule, node: Import, place: Place, statement: str) -> Edit | None:
