@@ -7,13 +7,12 @@ from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
+from migrator.api_support.tables import Version
+from migrator.api_support.versions import newest
 from migrator.language import _
 
 ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-# The options that torch_npu's allocator knows as well.
-ALLOCATOR_OPTIONS = frozenset(
-    "max_split_size_mb garbage_collection_threshold expandable_segments roundup_power2_divisions".split()
-)
+_BETWEEN_OPTIONS = re.compile(r",(?![^\[]*\])")  # not those of roundup_power2_divisions:[256:1,512:2]
 
 
 class EnvVar(NamedTuple):
@@ -75,18 +74,38 @@ def look_up(name: str) -> Optional[EnvVar]:
     return known().get(name)
 
 
-def carries_over(variable: EnvVar, value: str) -> bool:
-    """Whether a variable can be renamed with the ``value`` that it has.
+def carries_over(variable: EnvVar, value: str, version: Version = ()) -> bool:
+    """Whether a variable can be renamed with the ``value`` that it has."""
+    return variable.keeps_values and not refused(variable, value, version)
 
-    The allocator's options are looked at one by one.
+
+def refused(variable: EnvVar, value: str, version: Version = ()) -> str:
+    """What the NPU's variable does not take of a value; empty where it takes all of it, or nobody knows.
+
+    ``version`` is that of torch, the newest one without it: torch_npu comes to know more of the allocator's
+    options, of which some exclude each other, and it raises for what it does not know.
     """
+    if value.startswith("$"):
+        return ""
     if variable.name in ALLOCATOR_VARIABLES:
-        return all(option.partition(":")[0].strip() in ALLOCATOR_OPTIONS for option in value.split(","))
+        return _refused_option(value.replace(" ", ""), version or newest().tuple)
     if variable.name == "CUDA_VISIBLE_DEVICES":  # a UUID or -1 means nothing on an NPU
-        return bool(re.fullmatch(r"[\d, ]*|\$.*", value))
-    if variable.values and not value.startswith("$"):
-        return value.isdecimal() and int(value) in variable.values
-    return variable.same_values
+        return "" if re.fullmatch(r"[\d, ]*", value) else value
+    takes = not variable.values or (value.isdecimal() and int(value) in variable.values)
+    return "" if takes else value
+
+
+def _refused_option(value: str, version: Version) -> str:
+    known = {option: rest for option, _first, _last, *rest in tables.rows_at("allocator_options", version)}
+    given = [item for item in _BETWEEN_OPTIONS.split(value) if item]
+    for item in given:
+        name, _colon, what = item.partition(":")
+        values, excludes, _source = known.get(name, ("", "", ""))
+        if name not in known or not re.fullmatch(values, what):
+            return item
+        if excludes in given:
+            return f"{item},{excludes}"
+    return ""
 
 
 @cache

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Callable, NamedTuple, NoReturn
 
-from migrator.api_support.env_vars import carries_over, look_up
+from migrator.api_support.env_vars import look_up, refused
 from migrator.data_folders import reports_yaml
 from migrator.findings.finding import Finding
 from migrator.language import N_, MessageError, _
@@ -304,7 +304,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
             line.note("left out: {name} ({value})", name=name, value=known.advice.rstrip("."))
             continue
         given = None if value is None or any(char in shell.signs for char in value) else value
-        if known and given is not None and known.values and not carries_over(known, given):
+        if known and given is not None and refused(known, given):
             said = N_("{npu} does not take {given}: {value}")
             why = _(said, npu=known.npu, given=given, value=known.advice.rstrip("."))
             line.note("left out: {name} ({why})", name=name, why=why)

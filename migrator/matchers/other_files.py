@@ -228,8 +228,8 @@ def _variable(found: re.Match[str], line: int) -> Iterator[Finding]:
     if known.npu and (not value or env_vars.carries_over(known, value)):
         message = known.on_npus()
         advice = _("Write {npu}{value}.", npu=known.npu, value="=" + value if value else "")
-    elif known.npu and known.same_values:
-        message = known.refuses(value)
+    elif known.npu and (bad := env_vars.refused(known, value)):
+        message = known.refuses(bad)
     severity: Severity = "warning" if known.npu else "info"
     yield _at(VARIABLE, known.name, line, message, advice, severity, found.start("name"))
 

@@ -13,6 +13,7 @@ Key = TypeVar("Key")
 
 COLUMNS = {
     "aliases": "alias api",
+    "allocator_options": "option from to values excludes source",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",
     "by_hand/areas": "name status note source",
     "by_hand/composed": "api program",

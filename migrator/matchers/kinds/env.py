@@ -66,7 +66,7 @@ def _named(
     if rule is None:
         return
     is_set, value = _given(index, node)
-    bad = _foreign_value(variable, value) if rename else ""
+    bad = _foreign_value(context, variable, value) if rename else ""
     edits: list[Edit] = []
     advice, safety = variable.advice, ""
     if bad:
@@ -78,7 +78,8 @@ def _named(
         message = variable.on_npus("" if variable.same_values else _("; the values differ"))
         advice = advice if variable.values or not variable.same_values else ""
         # What is not written beside the variable may be a number that the NPU's one does not take.
-        safety = "unsafe" if variable.values and is_set and string_value(value) is None else ""
+        checked = variable.values or variable.name in env_vars.ALLOCATOR_VARIABLES
+        safety = "unsafe" if checked and is_set and string_value(value) is None else ""
     elif place == "report":
         message = _("{name} is named outside an environment", name=name)
     elif variable.npu:
@@ -99,7 +100,7 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         variable = env_vars.look_up(keyword.arg) if keyword.arg else None
         if variable is None or variable.npu == variable.name:
             continue
-        bad = _foreign_value(variable, keyword.value)
+        bad = _foreign_value(context, variable, keyword.value)
         rename = bool(variable.npu) and variable.keeps_values and not bad and given
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
@@ -162,15 +163,10 @@ def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
     return context.index.qualified_name(node) in ("os.environ", "os.environb")
 
 
-def _foreign_value(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
+def _foreign_value(context: FileContext, variable: env_vars.EnvVar, value: ast.expr | None) -> str:
     """What is set beside a variable and refused on NPUs: a number, or an option of the allocator."""
     text = string_value(value)
-    if text is None:
-        return ""
-    if variable.name not in env_vars.ALLOCATOR_VARIABLES:
-        return "" if not variable.same_values or env_vars.carries_over(variable, text) else text
-    known = {"", *env_vars.ALLOCATOR_OPTIONS}
-    return next((item for item in text.split(",") if item.partition(":")[0].strip() not in known), "")
+    return "" if text is None else env_vars.refused(variable, text, context.version.tuple)
 
 
 def _given(index: ModuleIndex, node: ast.AST) -> tuple[bool, ast.expr | None]:
@@ -217,21 +213,22 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
     settings = (each for each in context.index.content.settings if each.kind == "variable")
     variables = [(each, known) for each in settings if (known := env_vars.look_up(each.name)) is not None]
     # What keeps its old name where it is set, is asked for by it.
-    kept = {each.name for each, known in variables if not each.reads and not _renames(known, each)}
+    version = context.version.tuple
+    kept = {each.name for each, known in variables if not each.reads and not _renames(known, each, version)}
     is_of_binary = bool(variables) and _starts_binary(context.index.content)
     for setting, known in variables:
         # What a makefile does not export is its own: USE_CUDNN of one that compiles CUDA sources.
         is_own = context.index.type == "makefile" and not setting.exported
         if (is_own or is_of_binary) and not known.npu:
             continue
-        rename = _renames(known, setting) and not (setting.reads and setting.name in kept)
+        rename = _renames(known, setting, version) and not (setting.reads and setting.name in kept)
         rule = by_verdict.get("rename" if rename else "report")
         if rule is None or known.npu == known.name:
             continue
         if rename or not known.npu:
             message = known.on_npus()
-        elif known.same_values:
-            message = known.refuses(setting.value)
+        elif bad := env_vars.refused(known, setting.value or setting.begins, version):
+            message = known.refuses(bad)
         else:
             message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
         about: Said = {"api": known.name, "message": message, "severity": "" if known.npu else "info"}
@@ -252,9 +249,9 @@ def _starts_binary(content: Content) -> bool:
     return bool(compiled) and not may_be and len(names) == len(started)
 
 
-def _renames(known: env_vars.EnvVar, setting: Setting) -> bool:
+def _renames(known: env_vars.EnvVar, setting: Setting, version: tuple[int, ...]) -> bool:
     """Whether the NPU's variable takes what stands there; what only a shell knows is taken to be right."""
     if not known.npu:
         return False
     value = setting.begins or ("" if setting.reads else setting.value)
-    return env_vars.carries_over(known, value) if value else known.keeps_values
+    return env_vars.carries_over(known, value, version) if value else known.keeps_values
