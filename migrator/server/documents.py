@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
+from pygls.workspace import PositionCodec
 
 from migrator.core.cells import placed_edits
 from migrator.files.document import Document as FileDocument
@@ -38,6 +40,7 @@ class Text:
     def __init__(self, text: str, units: str = UTF16) -> None:
         self.text = text
         self._units = units
+        self._codec = PositionCodec(units)
         self._starts = [0, *(match.end() for match in LINE_END.finditer(text))]
 
     def offset(self, place: types.Position) -> int:
@@ -46,20 +49,16 @@ class Text:
             return len(self.text)
         start = self._starts[place.line]
         line = self.text[start : self._start_of(place.line + 1)].rstrip("\r\n")
-        if self._units == UTF32 or line.isascii():
+        if line.isascii():
             return start + min(place.character, len(line))
-        left = place.character
-        for column, char in enumerate(line):
-            if left <= 0:
-                return start + column
-            left -= _size(char, self._units)
-        return start + len(line)
+        units = [*accumulate(map(self._codec.client_num_units, line), initial=0)]
+        return start + min(bisect_left(units, place.character), len(line))
 
     def place(self, offset: int) -> types.Position:
         """The editor's place of an index."""
         row = bisect_right(self._starts, offset) - 1
         before = self.text[self._starts[row] : offset]
-        return types.Position(row, _size(before, self._units))
+        return types.Position(row, self._codec.client_num_units(before))
 
     def position(self, offset: int) -> Place:
         """The row and column, as findings have them, of an index."""
@@ -105,14 +104,6 @@ class Text:
 
     def _start_of(self, row: int) -> int:
         return self._starts[row] if row < len(self._starts) else len(self.text)
-
-
-def _size(text: str, units: str) -> int:
-    if units == UTF32 or text.isascii():
-        return len(text)
-    if units == UTF8:
-        return len(text.encode("utf-8", "surrogatepass"))
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def same_start(one: Sequence[str], other: Sequence[str]) -> int:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, Said, found, instead_of, put_around
-from migrator.matchers.npu_import import imports_package
+from migrator.matchers.npu_import import imports_package, torch_module
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.conditions import is_guarded
@@ -291,7 +291,7 @@ def _moved_with_to(
     elif surely_int(index, options.integers, device):
         given = as_device(index, device)
     elif not _names_device(index, device):
-        torch = next((alias for alias in ("torch", "th") if _is_torch(index, call, alias)), None)
+        torch = torch_module(index, call)
         if torch is None:
             return None
         given, safety = put_around(index, device, f'{torch}.device("npu", ', ")"), "unsafe"
@@ -382,12 +382,6 @@ def _names_device(index: ModuleIndex, device: ast.expr) -> bool:
     return any(_is_device(index, each) for each in assigned) or bool(_DEVICE_NAME.search(bare_name(device)))
 
 
-def _is_torch(index: ModuleIndex, node: ast.AST, name: str) -> bool:
-    """Whether a name stands for the module torch where a node is."""
-    bound = index.scope_of(node).look_up(name)
-    return len(bound) == 1 and bound[0].kind == "import" and bound[0].name == "torch"
-
-
 def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.expr, value: Value) -> bool:
     """Whether what has the method is, or may well be, of a class that has the method itself."""
     index, lightning = context.index, context.project.offers.names(LIGHTNING)
@@ -453,84 +447,39 @@ def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int
 
 
 def _in_torchscript(context: FileContext, node: ast.AST) -> bool:
-    """Whether TorchScript compiles a function: by a decorator, or by a call of torch.jit.script.
+    """Whether TorchScript compiles the function that a node is in.
 
-    A call compiles ``forward`` of its module, the methods and functions that it calls, here and in other
-    files, and those of what it holds. Which module a call somewhere in the project means is seldom seen, so
-    all of them are taken for compiled: what TorchScript compiles does the same elsewhere.
+    It compiles what has a decorator, or is given to torch.jit.script: of a module ``forward`` and what that
+    calls, here and in other files. Which module a call means is seldom seen, so all of them are taken for
+    compiled: what TorchScript compiles does the same elsewhere.
     """
-    index = context.index
-    function, owner = index.function_of(node), index.class_of(node)
-    if function is not None:
-        decorators = _decorators(context, function)
-        if decorators & _LEFT_OUT:
-            return False
-        if decorators & _COMPILERS:
+    function = context.index.function_of(node)
+    return function is not None and _is_compiled(context, function)
+
+
+def _is_compiled(context: FileContext, function: Function) -> bool:
+    index, owner = context.index, context.index.class_of(function)
+
+    def find() -> bool:
+        for each in filter(None, (function, owner)):
+            index.expand(each)
+        decorators = {index.qualified_name(each) for each in function.decorator_list}
+        if not decorators.isdisjoint(_LEFT_OUT | _COMPILERS):
+            return decorators.isdisjoint(_LEFT_OUT)
+        if owner is None:
+            takers = {use: index.parent(use) for use in index.uses_of(function)}
+            return context.project.is_scripted(function.name, context.name) or any(
+                (isinstance(taker, ast.Call) and index.qualified_name(taker.func) in _SCRIPTING)
+                or _in_torchscript(context, use)
+                for use, taker in takers.items()
+            )
+        if any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases):
             return True
-    if owner is None:
-        return function is not None and function.name in _compiled_functions(context)
-    index.expand(owner)
-    if any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases):
-        return True
-    if function is None or not context.project.offers.of(SCRIPTS_MODULES):
-        return False
-    return function.name in _compiled_methods(context, owner)
+        if not owner.bases or not context.project.offers.of(SCRIPTS_MODULES):
+            return False
+        own = rf"self\.{function.name}\b"
+        methods = (each for each in owner.body if isinstance(each, FUNCTIONS) and each is not function)
+        callers = (each for each in methods if re.search(own, index.segment(each)))
+        return function.name == "forward" or any(_is_compiled(context, each) for each in callers)
 
-
-def _decorators(context: FileContext, function: Function) -> set[str]:
-    context.index.expand(function)
-    return {context.index.qualified_name(each) for each in function.decorator_list}
-
-
-def _compiled_methods(context: FileContext, owner: ast.ClassDef) -> frozenset[str]:
-    """The methods of a module that ``forward`` reaches; none of another class."""
-
-    def find() -> frozenset[str]:
-        return _reached(_defined(owner), ["forward"], own=True) if owner.bases else frozenset()
-
-    return context.index.once(("compiled", owner), find)
-
-
-def _compiled_functions(context: FileContext) -> frozenset[str]:
-    """The functions of the file that a call of torch.jit.script compiles, itself or through a module."""
-    index = context.index
-
-    def find() -> frozenset[str]:
-        functions = _defined(index.tree)
-        calls = (call for call in index.calls if index.qualified_name(call.func) in _SCRIPTING)
-        first = [item.id for call in calls for item in call.args[:1] if isinstance(item, ast.Name)]
-        first += [name for name in functions if context.project.is_scripted(name, context.name)]
-        first += [name for name, item in functions.items() if _decorators(context, item) & _COMPILERS]
-        for owner in index.classes if context.project.offers.of(SCRIPTS_MODULES) else ():
-            compiled = _compiled_methods(context, owner)
-            for name, item in _defined(owner).items():
-                first += _called(item, own=False) if name in compiled else ()
-        return _reached(functions, first, own=False)
-
-    return index.once(("compiled",), find)
-
-
-def _defined(holder: ast.Module | ast.ClassDef) -> dict[str, Function]:
-    """The functions that stand in a body itself."""
-    return {item.name: item for item in holder.body if isinstance(item, FUNCTIONS)}
-
-
-def _reached(functions: Mapping[str, Function], first: Iterable[str], own: bool) -> frozenset[str]:
-    """Those of some functions that the first ones call, these too."""
-    reached: set[str] = set()
-    waiting = list(first)
-    while waiting:
-        name = waiting.pop()
-        if name in functions and name not in reached:
-            reached.add(name)
-            waiting += _called(functions[name], own)
-    return frozenset(reached)
-
-
-def _called(function: Function, own: bool) -> list[str]:
-    """The names that a function calls: of its own object, or bare ones."""
-    called = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
-    if own:
-        members = (each for each in called if isinstance(each, ast.Attribute))
-        return [each.attr for each in members if bare_name(each.value) == "self"]
-    return [each.id for each in called if isinstance(each, ast.Name)]
+    return index.ask("is it compiled?", function, find, False)
