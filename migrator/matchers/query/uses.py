@@ -18,6 +18,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     argument_of,
     attributes,
+    bare_name,
     called_name,
     holder_of,
     is_read,
@@ -105,11 +106,22 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for call in sorted(index.calls, key=index.start):
         name = index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
+        name = name or (_of_base(index, call.func) if method.startswith(".__") else "")
         for rule in rules:
             if name and context.fits(rule, name):
                 yield Use(context, rule, "call", call, name)
             elif method in rule.match and (not name or not _is_of_module(index, call.func, name)):
                 yield Use(context, rule, "call", call, name or method)
+
+
+def _of_base(index: ModuleIndex, function: ast.expr) -> str:
+    """The name of ``super().__init__`` as that of the first base of the class; empty for any other call."""
+    owner = index.class_of(function)
+    if called_name(getattr(function, "value", None)) != "super" or owner is None or not owner.bases:
+        return ""
+    base = owner.bases[0]
+    name = index.qualified_name(base.value if isinstance(base, ast.Subscript) else base)
+    return f"{name}.{bare_name(function)}" if name else ""
 
 
 def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
