@@ -23,6 +23,7 @@ from migrator.language import N_, MessageError, _
 from migrator.launch.rank_table import RankTableError, parse_hostfile, parse_hosts
 from migrator.launch.script import NAME, rank_options
 from migrator.launch.shell_line import ShellLine, ShellLineError, split_line
+from migrator.other_files.command_lines import ASSIGNED
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
 _PORT = 29500
@@ -132,7 +133,8 @@ def _plan(shell: ShellLine, read_text: Callable[[str], str], starter: Starter) -
     line = _read(shell.words, read_text, starter)
     for word in shell.assignments:
         name, _sign, value = word.partition("=")
-        line.variables.setdefault(name, value)
+        if line.variables.get(name) is None:  # not: named by -x, which asks for this value
+            line.variables[name] = value
     hosts = _share(line)
     settings = [*_settings(line, shell), *shell.starters]
     folder = f"cd {shell.quoted(line.folder)} && " if line.folder else ""
@@ -186,9 +188,10 @@ def _take(line: MpiLine, name: str, values: list[str], place: int) -> None:
     elif means == "hostfile":
         line.hosts = parse_hostfile(line.read_text(values[0]), values[0])
     elif means == "variable":
-        for part in values[0].split(","):
-            variable, sign, value = part.partition("=")
-            line.variables[variable] = value if sign else None
+        found = [*ASSIGNED.finditer(values[0])]
+        if ",".join(each[0] for each in found) != values[0]:  # a shell would read it as a command
+            raise MpiLineError("{name!r} is not a name of a variable", name=values[0].partition("=")[0])
+        line.variables.update((each[1], each[2]) for each in found)
     elif means == "variable_pair":
         line.variables[values[0]] = values[1]
     elif means in ("folder", "logs"):
@@ -300,25 +303,23 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
         if not _VARIABLE.match(name):  # a shell would read it as a command
             raise MpiLineError("{name!r} is not a name of a variable", name=name)
         known = look_up(name)
-        if known is not None and not known.npu:
-            line.note("left out: {name} ({value})", name=name, value=known.advice.rstrip("."))
-            continue
-        given = None if value is None or any(char in shell.signs for char in value) else value
-        if known and given is not None and refused(known, given):
-            said = N_("{npu} does not take {given}: {value}")
-            why = _(said, npu=known.npu, given=given, value=known.advice.rstrip("."))
-            line.note("left out: {name} ({why})", name=name, why=why)
-            continue
         new = known.npu if known else name
         if known is not None and new != name:
-            advice = "" if known.same_values else f": {known.advice}"
-            line.notes.append(_("{name} became {new}", name=name, new=new) + advice)
-        elif value is None:
-            line.note("assumed: {name} is set on each host already", name=name)
-        if value is not None:
+            given = None if value is None or any(char in shell.signs for char in value) else value
+            why = known.advice.rstrip(".")
+            if given is not None and refused(known, given):
+                said = N_("{npu} does not take {given}: {value}")
+                why = _(said, npu=new, given=given, value=why)
+            elif new and known.keeps_values:
+                why = ""
+            if why:
+                line.note("left out: {name} ({why})", name=name, why=why)
+                continue
+            line.note("{name} became {new}", name=name, new=new)
+        if value is None:  # what sets it says the new name by now, too
+            line.note("assumed: {name} is set on each host already", name=new)
+        else:
             words.append(f"{new}={shell.quoted(value)}")
-        elif new != name:
-            words.append(f'{new}="${name}"')
     return words
 
 

@@ -28,7 +28,10 @@ SHELLS = ("bash", "sh", "dash")
 _PYTHON = re.compile(r"python[\d.]*\Z")
 _SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
-_ASSIGNED = re.compile(r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=([^,]*))?(?=,|$)")
+# A variable, alone or with its value, which may hold commas: ALL,NAME=0,1,OTHER
+ASSIGNED = re.compile(
+    r"(?:^|(?<=,))([A-Za-z_]\w*)(?:=((?:[^,]|,(?![A-Za-z_]\w*(?:[=,]|$)))*))?(?=,|$)", re.DOTALL
+)
 
 
 @dataclass
@@ -323,7 +326,7 @@ def _valued(
 
 def _named(word: ShellWord, start: int) -> Iterator[Setting]:
     """The variables that an option's value names: ``ALL,NAME=value``."""
-    for found in _ASSIGNED.finditer(word.text[start:]):
+    for found in ASSIGNED.finditer(word.text[start:]):
         span = word.place(start + found.start(1), start + found.end(1))
         if span is not None and found[1] not in ("ALL", "NONE", "NIL"):
             value = found[2] if found[2] is not None and FILLED not in found[2] else None

@@ -165,6 +165,25 @@ def test_a_line_of_modelarts(mpi):
     assert "left out: -tune env_file" in err
 
 
+def test_variables_of_the_environment(mpi):
+    named = "-x CUDA_VISIBLE_DEVICES -x NCCL_DEBUG -x CUDA_HOME -x PATH"
+    code, out, err = mpi(f"mpirun -n 2 {named} python t.py")
+    start = "bash run_distributed_npu.sh --entry t.py --nproc 2\n"
+    assert (code, out) == (0, start)  # "$CUDA_VISIBLE_DEVICES" is set by nobody any more
+    assert "assumed: ASCEND_RT_VISIBLE_DEVICES is set on each host already" in err
+    assert "left out: NCCL_DEBUG (" in err
+    assert "left out: CUDA_HOME (" in err
+    given = "-x CUDA_VISIBLE_DEVICES=0,1 -x NCCL_ALGO=Ring -x A=1,B=2 -x TORCH_NCCL_BLOCKING_WAIT=true"
+    options = "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128,expandable_segments:True"
+    _, out, err = mpi(f"mpirun -n 2 {given} -x {options} python t.py")
+    assert out == f"ASCEND_RT_VISIBLE_DEVICES=0,1 A=1 B=2 {start}"
+    assert "left out: NCCL_ALGO (The words differ" in err
+    assert "left out: PYTORCH_CUDA_ALLOC_CONF (PYTORCH_NPU_ALLOC_CONF does not take max_split_size_mb" in err
+    assert "left out: TORCH_NCCL_BLOCKING_WAIT (TORCH_HCCL_BLOCKING_WAIT does not take true" in err
+    _, out, _ = mpi("CUDA_VISIBLE_DEVICES=1 mpirun -n 2 -x CUDA_VISIBLE_DEVICES python t.py")
+    assert out == f"ASCEND_RT_VISIBLE_DEVICES=1 {start}"
+
+
 def test_a_host_file_that_only_the_shell_knows(mpi):
     code, _, err = mpi("mpirun -np 16 --hostfile ${HOSTS} python train.py")
     assert code == 2
