@@ -34,7 +34,7 @@ def main() -> NoReturn:
 def run() -> int:
     """Run the command line of this process and return its exit code."""
     # A short run makes little garbage: looking for it, once more at its end, is a quarter of a hook's time.
-    gc.set_threshold(50_000)
+    gc.set_threshold(500_000)
     atexit.register(gc.freeze)
     _open_streams()
     try:

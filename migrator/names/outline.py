@@ -13,6 +13,10 @@ from migrator.names.tree import Function, Import, Statement, body_fields, defaul
 
 # Packages with a module named torch.
 _OWN_TORCH = frozenset({"horovod", "safetensors", "smdistributed"})
+# Most statements are of these kinds.
+_BINDS_NOTHING = frozenset(
+    {ast.Expr, ast.Return, ast.If, ast.While, ast.Try, ast.Raise, ast.Assert, ast.Pass, ast.Delete}
+)
 Binder = Union[ast.stmt, ast.expr, ast.arg, ast.ExceptHandler]
 
 
@@ -98,15 +102,17 @@ class Outline:
         stack: list[tuple[Any, ast.AST, Scope]] = [
             (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
         ]
+        parents, statements = self.parents, self.statements
         while stack:
             node, parent, scope = stack.pop()
-            self.parents[node] = parent
-            cls = node.__class__
-            self.statements.append(node)
+            parents[node] = parent
+            statements.append(node)
             scope.statements.append(node)
-            inner = self._bind(node, cls, scope)
+            cls = node.__class__
+            if cls not in _BINDS_NOTHING:
+                scope = self._bind(node, cls, scope)
             for field in reversed(body_fields(cls)):
-                stack += [(child, node, inner) for child in reversed(getattr(node, field))]
+                stack += [(child, node, scope) for child in reversed(getattr(node, field))]
 
     def _bind(self, node: Any, cls: type, scope: Scope) -> Scope:
         """Note what a statement binds, and give the scope of its body."""
@@ -129,8 +135,8 @@ class Outline:
         elif cls is ast.Global or cls is ast.Nonlocal:
             scope.outer = scope.outer.union(node.names)
         else:
-            for name, value in _bound_names(node):
-                scope.bind(name, Binding("assign", node, value=value))
+            for name, value in _bound_names(node, cls):
+                scope.bind(name, Binding("assign", node, "", value))
         return scope
 
 
@@ -149,36 +155,34 @@ def _bind_import(scope: Scope, node: Import) -> None:
             home.bind(bound, Binding("import", node, name=qualified))
 
 
-def _bound_names(node: Statement) -> Iterable[tuple[str, ast.expr | None]]:
+def _bound_names(node: Any, cls: type) -> Iterable[tuple[str, ast.expr | None]]:
     """The bare names that a statement assigns, each with its value where that is plain."""
-    if isinstance(node, ast.Assign):
-        return (pair for target in node.targets for pair in _targets(target, node.value))
-    if isinstance(node, ast.AnnAssign):
+    if cls is ast.Assign:
+        return [pair for target in node.targets for pair in _targets(target, node.value)]
+    if cls is ast.AnnAssign:
         return _targets(node.target, node.value)
-    if isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
+    if cls in (ast.AugAssign, ast.For, ast.AsyncFor):
         return _targets(node.target, None)
-    if isinstance(node, (ast.With, ast.AsyncWith)):
-        return (pair for item in node.items for pair in _targets(item.optional_vars, None))
-    if isinstance(node, ast.ExceptHandler) and node.name:
-        return [(node.name, None)]
-    return ()
+    if cls in (ast.With, ast.AsyncWith):
+        return [pair for item in node.items for pair in _targets(item.optional_vars, None)]
+    return [(node.name, None)] if cls is ast.ExceptHandler and node.name else ()
 
 
-def _targets(target: ast.expr | None, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
+def _targets(target: ast.expr | None, value: ast.expr | None) -> Iterable[tuple[str, ast.expr | None]]:
     if isinstance(target, ast.Name):
-        yield target.id, value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        values: list[ast.expr | None] = [None] * len(target.elts)
-        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-            values = [*value.elts]
-        for element, element_value in zip(target.elts, values):
-            yield from _targets(element, element_value)
-    elif isinstance(target, ast.Starred):
-        yield from _targets(target.value, None)
+        return [(target.id, value)]
+    if isinstance(target, ast.Starred):
+        return _targets(target.value, None)
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return ()
+    values: list[ast.expr | None] = [None] * len(target.elts)
+    if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+        values = [*value.elts]
+    return [pair for each in zip(target.elts, values) for pair in _targets(*each)]
 
 
 _RECENT = 8
-_MOST = 1_000_000  # characters of texts; an outline takes 40 times as many bytes
+_MOST = 4_000_000  # characters of texts; an outline takes 40 times as many bytes
 _kept: dict[str, Outline] = {}
 _size = 0
 

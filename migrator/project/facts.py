@@ -27,7 +27,8 @@ from migrator.project.saved_objects import SAVING, saved_objects
 
 _MEMBERS = ("cuda", "is_cuda")
 # A class of a file may have a member with a CUDA name.
-# From a plain beginning a search is many times as fast as from a choice of them.
+# From a plain beginning a search is many times as fast as from a choice of them, or from "^": so patterns for
+# lines begin with the end of the one before, which is put before a text, too (``_File.lined``).
 _MAY_DEFINE = re.compile(
     r"cuda\b(?:(?<=def[ \t]cuda)|(?<=def[ \t]is_cuda)"
     r"|(?:(?<=[.\s]cuda)|(?<=[.\s]is_cuda))\s*(?:=[^=]|:))"
@@ -42,22 +43,22 @@ _SCRIPTED = (
 )
 _SCRIPT_IMPORT = r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b"
 _BARE_SCRIPTED = r"(?<![@\w.])script\(\s*([\w.]+)?"
-# How a file calls what TorchScript may compile.
-_BEFORE = re.compile(r"[\w.]")
-_BEHIND = re.compile(r"(?:\.([^\W\d]\w*))?\(")
-_GIVEN = re.compile(r"\bscript\(\s*([\w.]+)")
+# Everything but dotted names and what opens a call's arguments, as blanks.
+_BUT_CALLS = "".join(
+    letter if letter.isalnum() or letter in "_.(" else " " for letter in map(chr, range(128))
+)
+_GIVEN = re.compile(r"script\((?<!\wscript\()\s*([\w.]+)")
 # The device that becomes the current one, where a name or an attribute says which.
 _SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?")
 _REDUCING = frozenset(
     {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"}
 )
-_COLLECTIVE = re.compile(
-    r"\b(?:all_reduce|all_reduce_coalesced|reduce_scatter|reduce_scatter_tensor|dist\w*\.reduce)\("
-)
+_COLLECTIVE = ("all_reduce(", "all_reduce_coalesced(", "reduce_scatter(", "reduce_scatter_tensor(")
 # Functions at the top of a file, with their lines, and a collective in them.
-_FUNCTION = re.compile(r"^def[ \t]+(\w+)\([^\n]*\n(?:[ \t)][^\n]*\n|[ \t]*\n)*", re.MULTILINE)
+_FUNCTION = re.compile(r"\ndef[ \t]+(\w+)\([^\n]*(?:\n[ \t)][^\n]*|\n(?=\n))*")
 _WAITS = re.compile(
-    r"\b(?:dist|distributed|c10d)\.(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
+    r"\.(?:(?<=\bdist\.)|(?<=\bdistributed\.)|(?<=\bc10d\.))"
+    r"(?:barrier|all_reduce|broadcast|all_gather|reduce|\w{9,10}_object(?:_list)?)\("
 )
 # What chooses the current device: calls, and the context of ``with torch.cuda.device(rank):``.
 _CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
@@ -79,18 +80,16 @@ _DEVICE_READ = {
 }
 # Functions at the top of a file and what makes a class's objects, up to the first parenthesis of a default.
 _DEFINED = re.compile(
-    r"^(?:class[ \t]+(\w+)|[ \t]+def[ \t]+__init__\(([^()]*)|(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))", re.M
+    r"\n(?:class[ \t]+(\w+)|[ \t]+def[ \t]+__init__\(([^()]*)|(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))"
 )
 _INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # A class that is moved by a cuda() or to() that Lightning defines.
-_LIGHTNING = r"(?m)^[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
+_LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
 # The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
-_LIBRARIES = re.compile(
-    r"^[ \t]*(?:from|import)[ \t]+(pytorch_lightning|lightning_fabric|lightning)\b", re.MULTILINE
-)
+_LIBRARIES = re.compile(r"\n[ \t]*(?:from|import)[ \t]+(pytorch_lightning|lightning_fabric|lightning)\b")
 # Questions for names of torch, and for its release, each with the word that a text then has.
 _ASKS = {
     "attr(": r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b",
@@ -99,10 +98,10 @@ _ASKS = {
 }
 # Names under which other files may take torch, torch.cuda or apex.amp from this one.
 _NAMED_MODULES = (
-    r"(?m)^(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)",
-    r"(?m)^(?:try:[^\n]*\n[ \t]+)?from[ \t]+torch[ \t]+import[ \t]+(cuda)\b(?:[ \t]+as[ \t]+(\w+))?",
-    r"(?m)^(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)",
-    r"(?m)^[ \t]*from[ \t]+apex[ \t]+import[ \t]+(?:\w+,[ \t]*){0,8}(amp)\b(?:[ \t]+as[ \t]+(\w+))?",
+    r"\n(?:try:[^\n]*\n[ \t]+)?import[ \t]+(torch(?:\.cuda)?)[ \t]+as[ \t]+(\w+)",
+    r"\n(?:try:[^\n]*\n[ \t]+)?from[ \t]+torch[ \t]+import[ \t]+(cuda)\b(?:[ \t]+as[ \t]+(\w+))?",
+    r"(?m)\n(?=\w+[ \t]*=[ \t]*(torch(?:\.cuda)?)[ \t]*(?:#|$))(\w+)",
+    r"\n[ \t]*from[ \t]+apex[ \t]+import[ \t]+(?:\w+,[ \t]*){0,8}(amp)\b(?:[ \t]+as[ \t]+(\w+))?",
 )
 _FULL_NAMES = {"cuda": "torch.cuda", "amp": "apex.amp"}
 # Words of which a text holds one where the pattern fits: to look for these takes a tenth of the time.
@@ -179,6 +178,11 @@ class _File:
     text: str
 
     @cached_property
+    def lined(self) -> str:
+        """The text behind a line's end."""
+        return f"\n{self.text}"
+
+    @cached_property
     def index(self) -> Optional[ModuleIndex]:
         """The file's index, for all that needs one; None where it cannot be parsed."""
         return parsed(self.text, {"double", "float64", *_REDUCING})
@@ -192,7 +196,7 @@ def scan_offers(name: str, text: str) -> frozenset[Offer]:
     """What a Python file, with its name in the project, offers to the others."""
     file = _File(name, text)
     shown = [(kind, pattern) for kind, (words, pattern) in _WRITTEN.items() if _has(text, words)]
-    found = {Offer(kind, name) for kind, pattern in shown for name in re.findall(pattern, text)}
+    found = {Offer(kind, name) for kind, pattern in shown for name in re.findall(pattern, file.lined)}
     return frozenset(found).union(*(scan(file) for words, scan in _SCANS if _has(text, words)))
 
 
@@ -203,7 +207,7 @@ def _has(text: str, words: Iterable[str]) -> bool:
 def _modules(file: _File) -> Iterator[Offer]:
     """``th`` for ``import torch as th``, ``cuda`` for ``from torch import cuda``, and what they stand for."""
     patterns = [pattern for pattern, words in zip(_NAMED_MODULES, _SHOWN_BY) if _has(file.text, words)]
-    named = (found for pattern in patterns for found in re.findall(pattern, file.text))
+    named = (found for pattern in patterns for found in re.findall(pattern, file.lined))
     modules = {name or module: _FULL_NAMES.get(module, module) for module, name in named}
     for name, module in modules.items():
         if name != "torch":
@@ -226,7 +230,7 @@ def _flags(file: _File) -> Iterator[Offer]:
 def _takers(file: _File) -> Iterator[Offer]:
     """The functions and classes of which an argument is a device by its name, and its place."""
     owner = ""
-    for made in _DEFINED.finditer(file.text):
+    for made in _DEFINED.finditer(file.lined):
         if made[1]:
             owner = made[1]
             continue
@@ -240,7 +244,10 @@ def _takers(file: _File) -> Iterator[Offer]:
 
 
 def _reducers(file: _File) -> Iterator[Offer]:
-    if not _names_distributed(file.text) or not _COLLECTIVE.search(file.text) or file.index is None:
+    reduces = _has(file.text, _COLLECTIVE) or (
+        ".reduce(" in file.text and re.search(r"\bdist\w*\.reduce\(", file.text)
+    )
+    if not reduces or not _names_distributed(file.text) or file.index is None:
         return
     for each in reduced(file.index, is_reducing)[1]:
         if isinstance(file.index.parent(each.function), ast.Module):
@@ -253,7 +260,7 @@ def _waits(file: _File) -> Iterator[Offer]:
         return
     if "barrier(" in file.text:
         yield Offer(offers.WAITS)
-    for function in _FUNCTION.finditer(file.text) if _WAITS.search(file.text) else ():
+    for function in _FUNCTION.finditer(file.lined) if _WAITS.search(file.text) else ():
         if "set_device" not in function[0] and _WAITS.search(function[0]):
             yield Offer(offers.WAITER, file.full(function[1]))
 
@@ -320,29 +327,25 @@ def _called(file: _File) -> Iterator[Offer]:
     """
     text = file.text
     why = offers.SCRIPT if "jit.script" in text else offers.FORWARD
-    names = ((bound, full) for bound, full in imported_names(text) if not full.startswith("torch"))
     scripted = set(_GIVEN.findall(text))
-    for bound, full in names:
-        if why == offers.FORWARD and f"{bound}." not in text and f"{bound}(" not in text:
-            continue
-        called = _called_members(text, bound)
-        if bound in scripted:
-            called.add("")
-        lower = {member for member in called if (member or bound)[:1].islower()}
-        name = absolute_name(full, file.name) if lower else ""
-        for member in lower:
+    called = _called_members(text)
+    for bound, full in imported_names(text):
+        members = called.get(bound, set())
+        if bound in scripted and (why == offers.SCRIPT or members or f"{bound}." in text):
+            members = {"", *members}
+        lower = {member for member in members if (member or bound)[:1].islower()}
+        name = absolute_name(full, file.name) if lower and not full.startswith("torch") else ""
+        for member in lower if name else ():
             yield Offer(offers.CALLED, f"{name}.{member}" if member else name, detail=(why,))
 
 
-def _called_members(text: str, name: str) -> set[str]:
-    """The members of a name that a text calls; an empty one where it calls the name itself."""
-    found = set()
-    place = text.find(name)
-    while place >= 0:
-        behind = _BEHIND.match(text, place + len(name))
-        if behind and not _BEFORE.match(text, place - 1 if place else len(text)):
-            found.add(behind[1] or "")
-        place = text.find(name, place + len(name))
+def _called_members(text: str) -> dict[str, set[str]]:
+    """The members that a text calls of each name; an empty one where it calls the name itself."""
+    found: dict[str, set[str]] = {}
+    written = set(text.translate(_BUT_CALLS).replace("(", "( ").split())
+    for name, _, member in [each[:-1].partition(".") for each in written if each[-1] == "("]:
+        if "." not in member:
+            found.setdefault(name, set()).add(member)
     return found
 
 
@@ -353,7 +356,7 @@ _WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
     offers.SET_DEVICE: (("set_device(",), _SET_DEVICE),
     offers.LIBRARY: (("lightning",), _LIBRARIES),
     offers.SCALES: (("GradScaler", "apex"), _SCALER),
-    offers.CHOOSES: (_CHOOSING, "^()"),
+    offers.CHOOSES: (_CHOOSING, r"\A()"),
 }
 # What needs more than that, with words of which a text then has one.
 _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (

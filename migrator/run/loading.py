@@ -20,7 +20,7 @@ from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
-from migrator.project.frameworks import SHOWING, of_project, shown_framework
+from migrator.project.frameworks import TORCH, of_project, shown_framework
 from migrator.project.module_names import folders_around, npu_twins, packages_of
 from migrator.project.wanted_versions import lines_with_versions
 from migrator.run.cache import Cache, digest
@@ -41,7 +41,6 @@ _MAY_TELL = (
     *b"torch.float64 .double() torch.save( torch.device( map_location init_process_group horovod".split(),
     *b"save_on_master( save_checkpoint( attr(torch attr(F, attr(nn torch.__version__ torch.version".split(),
     *(b"torch.jit import", b"import torch as ", b"= torch\n", b"def forward("),
-    *(word.encode("ascii") for word in SHOWING),
 )
 
 
@@ -56,7 +55,8 @@ class PythonFile(NamedTuple):
 class Read(NamedTuple):
     """What a Python file tells, and the digest of the content that told it: it may just have changed.
 
-    ``failed`` is the internal error that kept it from telling; ``framework`` the one that it shows.
+    ``failed`` is the internal error that kept it from telling; ``framework`` the one that it shows, empty
+    for who knows it already.
     """
 
     content: bytes
@@ -66,9 +66,12 @@ class Read(NamedTuple):
     framework: str = ""
 
 
-def may_tell(data: bytes) -> bool:
-    """A quick look: whether a Python file may tell anything that another one has to know."""
-    return any(word in data for word in _MAY_TELL)
+def may_tell(data: bytes, framework: str) -> bool:
+    """A quick look: whether a Python file may tell anything that another one has to know.
+
+    ``framework`` is what the file shows.
+    """
+    return framework not in ("", TORCH) or any(word in data for word in _MAY_TELL)
 
 
 def load_project(
@@ -160,7 +163,7 @@ class Loader:
         framework = shown_framework(data, file.name)
         if framework:
             self.frameworks[framework] += 1
-        if may_tell(data):
+        if may_tell(data, framework):
             self._files.append((file, content))
             self._size += len(data)
 
@@ -274,30 +277,31 @@ def _key(file: PythonFile, content: bytes) -> bytes:
 
 
 def read_python(files: Sequence[PythonFile], size: int, jobs: Optional[int]) -> list[Read]:
-    """What each file tells, in their order; ``size`` is how many bytes they have."""
-    return list(spread(files, processes_for(size, jobs), _read, False))
+    """What each file tells, which may be something, in their order; ``size`` is how many bytes they have."""
+    return list(spread(files, processes_for(size, jobs), _read, False, True))
 
 
-def _read(file: PythonFile, starts: bool) -> Read:
+def _read(file: PythonFile, starts: bool, looked: bool = False) -> Read:
     from migrator.names.outline import uncollected
     from migrator.project.facts import FileFacts, scan_file
 
-    data, facts, start, failed = b"", FileFacts(), None, None
+    data, framework, facts, start, failed = b"", "", FileFacts(), None, None
     try:
         data = read_bytes(file.path) if file.data is None else file.data
         with uncollected():
+            framework = "" if looked else shown_framework(data, file.name)
+            if starts or looked or may_tell(data, framework):
+                text = document(data, file.name).text
+                facts = scan_file(file.name, text)
             if starts:
                 from migrator.project.entry import scan_start
 
-                text = document(data, file.name).text
-                facts, start = scan_file(file.name, text), scan_start(file.name, text)
-            elif may_tell(data):
-                facts = scan_file(file.name, document(data, file.name).text)
+                start = scan_start(file.name, text)
     except Unreadable:  # that is told when its turn comes to be checked
         pass
     except Exception as error:
         failed = internal_error(file.name, error)
-    return Read(digest(data), facts, start, failed, shown_framework(data, file.name))
+    return Read(digest(data), facts, start, failed, framework)
 
 
 def read_native(files: Mapping[str, bytes], jobs: Optional[int]) -> list[tuple[NativeFile, Optional[Result]]]:

@@ -15,6 +15,7 @@ from migrator.lint.files import Stamp, Target, excluded, stamp, targets
 from migrator.lint.options import KEYS, Options, checked_table, for_file
 from migrator.names.tree import parse
 from migrator.project.facts import FileFacts, scan_file
+from migrator.project.frameworks import shown_framework
 from migrator.project.module_names import npu_twins, packages_of
 from migrator.project.offers import Offers
 from migrator.project.project import Project, classes_of
@@ -156,6 +157,7 @@ def text_of(target: Target) -> Optional[str]:
     """The text of a file on the disk that may define what others have to know; None without."""
     try:
         data = read_bytes(target.place)
-        return document(data, target.path).text if len(data) <= LARGEST and may_tell(data) else None
+        tells = len(data) <= LARGEST and may_tell(data, shown_framework(data, target.path))
+        return document(data, target.path).text if tells else None
     except Unreadable:
         return None
