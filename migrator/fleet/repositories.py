@@ -15,7 +15,8 @@ Kind = Literal["folder", "archive", "package", "git"]
 ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 _SHOWN = 10  # wrong lines that are reported
-_PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]*(?:==[\w.!+-]+)?")
+# Not its name alone: a folder that is missing may be the name of anybody's package.
+_PACKAGE = re.compile(r"pypi:([A-Za-z0-9][\w.-]*(?:==[\w.!+-]+)?)")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -71,6 +72,8 @@ def read_list(file: Path) -> list[Repository]:
 
 
 def _repository(entry: str, file: Path, number: int) -> Repository:
+    if package := _PACKAGE.fullmatch(entry):
+        return Repository(package[1].replace("==", "-"), "package", package[1])
     git = entry.startswith("git+")
     source, at, revision = entry.removeprefix("git+").rpartition("@")
     if not at or "/" in revision or (":" in revision and not git):  # git@host:path has no revision
@@ -86,9 +89,9 @@ def _repository(entry: str, file: Path, number: int) -> Repository:
     local = file.parent / source
     if local.is_dir() and (revision or _is_bare(local)):
         return _git(str(local.resolve()), revision, file, number)
-    if _PACKAGE.fullmatch(entry) and "/" not in entry:
-        return Repository(entry.replace("==", "-"), "package", entry)
-    why = N_("{file}, line {line}: no folder, archive, package or Git URL: {entry}")
+    why = N_(
+        "{file}, line {line}: no folder, archive or Git URL: {entry} (a package of the index is pypi:NAME)"
+    )
     raise SourceError(_(why, file=file, line=number, entry=entry))
 
 

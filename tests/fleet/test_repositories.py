@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from migrator.cli import main
 from migrator.files.errors import SourceError
 from migrator.fleet.obtain import NotObtainedError, obtain, run
 from migrator.fleet.repositories import Repository, read_list
@@ -34,8 +35,8 @@ def test_each_kind(tmp_path: Path) -> None:
         "# all",
         "one",
         "two.tar.gz  # archive",
-        "timm==1.0.3",
-        "timm",
+        "pypi:timm==1.0.3",
+        "pypi:timm",
         "",
         f"git+https://a.b/c/d.git@{commit}",
     )
@@ -57,18 +58,21 @@ def test_names_are_not_shared(tmp_path: Path) -> None:
     assert [item.name for item in listed(tmp_path, "a/x", "b/x", "c/X")] == ["x", "x-2", "X-3"]
 
 
-@pytest.mark.parametrize("line", ["no/such/folder", "git+https://a.b/c@--upload-pack=x", "file.txt"])
+@pytest.mark.parametrize(
+    "line",
+    ["no/such/folder", "timm", "timm==1.0.3", "pypi:../x", "git+https://a.b/c@--upload-pack=x", "file.txt"],
+)
 def test_what_is_no_repository_is_one_line(tmp_path: Path, line: str) -> None:
     (tmp_path / "file.txt").touch()
     if line == "file.txt":
         line = "./file.txt"
     with pytest.raises(SourceError, match=r"repos\.txt, line 2: "):
-        listed(tmp_path, "timm", line)
+        listed(tmp_path, "pypi:timm", line)
 
 
 def test_all_wrong_lines_are_told(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
-        listed(tmp_path, "no/1", "timm", *(f"no/{number}" for number in range(3, 14)))
+        listed(tmp_path, "no/1", "pypi:timm", *(f"no/{number}" for number in range(3, 14)))
     told = str(caught.value).splitlines()
     assert [line.split(": ")[0].rsplit(" ", 1)[-1] for line in told[:2]] == ["1", "3"]
     assert (len(told), told[-1]) == (11, "(+2)")
@@ -143,7 +147,7 @@ def test_a_package_of_an_index(tmp_path: Path) -> None:
     for name in ("one==1.0", "two"):
         scratch = tmp_path / f"scratch-{name[:3]}"
         scratch.mkdir()
-        folder = obtain(listed(tmp_path, name)[0], scratch, index.as_uri(), 60)
+        folder = obtain(listed(tmp_path, f"pypi:{name}")[0], scratch, index.as_uri(), 60)
         assert [path.name for path in folder.rglob("*.py")] == ["in.py"]
 
 
@@ -154,7 +158,7 @@ def test_a_package_of_an_index(tmp_path: Path) -> None:
 def test_why_a_package_is_not_there(tmp_path: Path, url: str, why: str) -> None:
     pytest.importorskip("unearth")
     with pytest.raises(NotObtainedError, match=f"none: .*{why}"):
-        obtain(listed(tmp_path, "none")[0], tmp_path, url or tmp_path.as_uri(), 60)
+        obtain(listed(tmp_path, "pypi:none")[0], tmp_path, url or tmp_path.as_uri(), 60)
 
 
 def test_what_a_killed_process_had_started_ends_with_it(tmp_path: Path) -> None:
@@ -165,3 +169,16 @@ def test_what_a_killed_process_had_started_ends_with_it(tmp_path: Path) -> None:
     assert done.code == -signal.SIGKILL
     time.sleep(1.5)
     assert not (tmp_path / "late").exists()
+
+
+def test_a_missing_folder_is_not_looked_for_in_the_index(tmp_path: Path, capsys) -> None:
+    (tmp_path / "repos.txt").write_text("training-code\n")
+    assert (
+        main.run(
+            ["fleet", str(tmp_path / "repos.txt"), "-o", str(tmp_path / "out"), "--index-url", "http://x"]
+        )
+        == 2
+    )
+    said = "line 1: no folder, archive or Git URL: training-code (a package of the index is pypi:NAME)\n"
+    assert capsys.readouterr().err == f"npumigrate: {tmp_path / 'repos.txt'}, {said}"
+    assert not (tmp_path / "out").exists()
