@@ -119,7 +119,7 @@ def migrate(given: Given) -> None:
     except KeyboardInterrupt:
         said = _("interrupted")
         if bar.total:
-            said += _(" after {done} of {total} Python files", done=bar.done, total=bar.total)
+            said += _(" after {done} of {total} files", done=bar.done, total=bar.total)
         what = _("the diff is not complete") if given.diff else _("no result was written")
         stop(f"{said}: {what}", INTERRUPTED)
     files = write_reports(outcome.result, built, given.rules) if outcome.result and built else []

@@ -173,16 +173,16 @@ def judged(
     for item in matches:
         finding = item.finding
         if finding.severity == "blocker":
-            finding = finding._replace(severity=_severity(index, item.node, way()))
-            if not way():
+            surely = surely_runs(index, item.node, way() != "import")
+            if surely and not way():
                 said = N_("{message}; no program that the launcher can start is seen to come here")
                 finding = finding._replace(message=_(said, message=finding.message))
+            if not surely or way() not in ("program", "import"):
+                finding = finding._replace(severity=_less_grave(index, item.node))
         result.append(item._replace(finding=finding))
     return result
 
 
-def _severity(index: ModuleIndex, node: ast.AST, way: str) -> Severity:
-    if way in ("program", "import") and surely_runs(index, node, way == "program"):
-        return "blocker"
+def _less_grave(index: ModuleIndex, node: ast.AST) -> Severity:
     # What catches the error of an import, the rules of imports look at.
     return "error" if isinstance(node, _IMPORTS) or not is_caught(index, node, _RAISED) else "warning"

@@ -44,6 +44,7 @@ _PLAIN_OPTION = re.compile(r"-[\w.-]*")
 _QUOTED_OPTION = re.compile(r"""(?<=["'])-[\w.-]*(?=["'])""")
 # The beginning of a package that lies at the project's top, or in its folder of sources.
 _PACKAGE = re.compile(r"(?:(?:src|python|lib)/)?(?!tests?/|docs?/)[^/]+/__init__\.py")
+_INIT = "__init__.py"
 _IMPORTERS = frozenset({"import_module", "__import__"})
 _ENVIRONMENT = re.compile(r"\b(?:environ|getenv)\b")
 # For device strings, and for backends.
@@ -205,9 +206,13 @@ class Programs:
         if index is None:
             return ()
         found: dict[tuple[str, str], bool] = {}
+        # What lies in a package whose folder is the project's own names itself by that.
+        own = self.files[name].absolute().parents[name.count("/")].name if _INIT in self.files else "/"
         for node in index.imports:
             runs = surely_runs(index, node, is_program)
             for _, _, module, attribute in imported_names([node]):
+                if module.partition(".")[0] == own:
+                    module = module.partition(".")[2]
                 parts = module.split(".")
                 around = filter(None, (".".join(parts[:end]) for end in range(1, len(parts) + 1)))
                 for key in (

@@ -122,7 +122,8 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     surely = ngettext(
         ": {n} blocker surely stops the program", ": {n} blockers surely stop the program", blockers
     )
-    yield Text(_("Manual review") + (surely if blockers else ""), style="bold")
+    if groups:
+        yield Text(_("Manual review") + (surely if blockers else ""), style="bold")
     for group in groups[:_GROUPS_SHOWN]:
         times = f"{group.count} × " if group.count > 1 else ""
         # What is said of several APIs is the rule's summary: their names stand below, with their places.

@@ -98,7 +98,7 @@ def test_interrupted(npumigrate, project, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(project_files, "check", stop_at_ten)
     answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
     assert answer.code == 130
-    assert answer.err == "npumigrate: interrupted after 9 of 43 Python files: no result was written\n"
+    assert answer.err == "npumigrate: interrupted after 9 of 43 files: no result was written\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -143,6 +143,41 @@ def test_the_numbers_of_the_original(verify, tmp_path):
     assert done.stdout.count("step 0 loss") == 1
 
 
+DATA_PARALLEL = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+    def forward(self, x, scale=1):
+        return {"y": self.norm(self.layer(x)) * scale, "sum": x.sum()}
+class Wrapped(nn.DataParallel):
+    pass
+x = torch.randn(8, 4).cuda()
+for net in (nn.DataParallel(Net().cuda()), Wrapped(Net().cuda(), device_ids=[0, 1])):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        out = net(x, scale=2.0)
+        loss = (out["y"] * x).mean() + out["y"].pow(2).mean() + out["sum"].mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        print("loss", loss.item(), "mean", net.module.norm.running_mean.sum().item())
+"""
+
+
+def test_data_parallel_trains_on_several_npus(verify, tmp_path):
+    result = migrated_training(tmp_path, DATA_PARALLEL)
+    assert "device_ids=[0, 1]" in (result / "train.py").read_text()
+    code, verdict, done = verify(result, "--devices", "2", "--compare-cpu", "--tolerance", "1e-6")
+    assert code == 0, done.stderr
+    assert list(verdict["operators"]) == ["0", "1"]
+    comparison = verdict["original"]["comparison"]
+    assert (comparison["agrees"], comparison["numbers"]) == (True, 12)
+
+
 def test_numbers_that_are_not_those_of_the_original(verify, tmp_path):
     result = migrated_training(tmp_path, CUDA)
     text = (result / "model.py").read_text()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, Optional
@@ -17,6 +17,7 @@ from typing import Any, Optional
 import torch
 from torch import distributed
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from npumigrate_emulator import leaving, patches
 
@@ -139,15 +140,41 @@ class Event:
 
 
 class DataParallel(torch.nn.Module):  # type: ignore[misc]
-    """Runs the module on the one CPU."""
+    """Runs the module on the one CPU, on one part of the input after the other, as replicas do on devices."""
 
-    def __init__(self, module: torch.nn.Module, *args: Any, **options: Any) -> None:
+    def __init__(
+        self, module: torch.nn.Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ) -> None:
         super().__init__()
-        self.module = module
+        self.module, self.dim, self.output_device = module, dim, output_device
+        self.device_ids = list(range(torch.cuda.device_count()) if device_ids is None else device_ids)
 
     def forward(self, *args: Any, **options: Any) -> Any:
-        """Run the module."""
-        return self.module(*args, **options)
+        """Run the module; only the first replica keeps what it changes in its buffers."""
+        leaves, form = tree_flatten((args, options))
+        parts = [
+            each.chunk(len(self.device_ids), self.dim)
+            if isinstance(each, torch.Tensor) and each.dim()
+            else None
+            for each in leaves
+        ]
+        results = []
+        for place in range(max((len(each) for each in parts if each is not None), default=1)):
+            given = [whole if each is None else each[place] for whole, each in zip(leaves, parts)]
+            own_args, own_options = tree_unflatten(given, form)
+            kept = {name: buffer.clone() for name, buffer in self.module.named_buffers()} if place else {}
+            results.append(tree_flatten(self.module(*own_args, **own_options)))
+            for name, buffer in self.module.named_buffers() if place else ():
+                buffer.data.copy_(kept[name])
+        if len(results) == 1:
+            return tree_unflatten(*results[0])
+        together = [self._gathered(each) for each in zip(*(values for values, _form in results))]
+        return tree_unflatten(together, results[0][1])
+
+    def _gathered(self, values: Sequence[Any]) -> Any:
+        if not isinstance(values[0], torch.Tensor):
+            return values[0]
+        return torch.cat(values, self.dim) if values[0].dim() else torch.stack(values)
 
 
 def apply(devices: int) -> None:
