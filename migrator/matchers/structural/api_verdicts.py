@@ -22,7 +22,7 @@ from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.conditions import annotated, is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, attributes, bare_name, hands_on, is_read, root
+from migrator.names.tree import LOOPS, argument_of, attributes, bare_name, hands_on, is_read, root
 from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
 from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.facts import is_reducing
@@ -135,11 +135,23 @@ def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[
         if rule.options.advice != _is_advice(verdict, use.status, _is_plain(use)):
             continue
         message, severity = _words(context, use, rule)
+        if use.status == "fallback" and _runs_once(context.index, use.node):
+            severity = "info"  # what is lost is time
         if use.certainty != "certain":
             message, severity = f"{message} ({use.certainty})", "info"
         shown = verdict._replace(status=use.status, documents=verdict.documents or "not listed")
         says = partial(found, message=message, severity=severity, certainty=use.certainty)
         yield says(context, rule, use.node, api=verdict.api, verdict=shown)
+
+
+_ONCE = frozenset({"__init__", "__post_init__", "reset_parameters", "init_weights", "_init_weights"})
+
+
+def _runs_once(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a place runs once, or once for each module that is made: at the margin, or in a constructor."""
+    function = index.function_of(node)
+    looped = any(isinstance(up, LOOPS) for up in index.above(node))
+    return not looped and (function is None or function.name in _ONCE)
 
 
 class Use(NamedTuple):
