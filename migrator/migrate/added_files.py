@@ -17,6 +17,7 @@ from migrator.files.errors import CannotWrite
 from migrator.files.naming import AMP, EQUIVALENTS, LIGHTNING, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
+from migrator.matchers.structural.apex_amp import BESIDE_APEX
 from migrator.matchers.structural.api_verdicts import function_of
 from migrator.project.added_package import Place
 from migrator.project.imports import Read
@@ -32,8 +33,6 @@ _OF_LIGHTNING_1 = re.compile(
     r"\bTrainer\([^()]{0,400}\bgpus\s*=|\bTrainer\.(?:from_argparse_args|add_argparse_args)\b"
 )
 _APEX_AMP = re.compile(r"\bapex\b[^\n]*\bamp\b")
-# A program that has torch's own mixed precision beside it, or what the module has not.
-_BESIDE_APEX = re.compile(r"\bGradScaler\b|\bautocast\b|\bamp\.(?:init|handle|lists|rnn_compat)\b")
 _WITH_AUTOCAST = (2, 1)  # torch.autocast("npu")
 _WITH_ACCELERATOR = (2, 6)
 
@@ -128,11 +127,11 @@ def helps_lightning(project: Project, files: Iterable[str], read: Read) -> bool:
 
 
 def helps_apex(project: Project, rules: Rules, files: Iterable[str], read: Read) -> bool:
-    """Whether a project has mixed precision of apex and no other."""
+    """Whether a project has files with mixed precision of apex that the module serves."""
     if rules.version.tuple < _WITH_AUTOCAST or not project.offers.of(SCALES):
         return False
-    texts = [text for name in files if _APEX_AMP.search(text := read(name) or "")]
-    return bool(texts) and not any(map(_BESIDE_APEX.search, texts))
+    texts = (read(name) or "" for name in files)
+    return any(_APEX_AMP.search(text) and not BESIDE_APEX.search(text) for text in texts)
 
 
 def name_of_package(source: Path, where: Mapping[str, Place]) -> str:

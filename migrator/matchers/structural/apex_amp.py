@@ -1,12 +1,12 @@
 """apex.amp: a migration adds a module that has its functions, by torch's autocast and GradScaler.
 
-Where there is none (in lint; in a project that has torch's mixed precision, too) imports and calls are
-reported.
+Where there is none (in lint; in a file that has torch's mixed precision, too) imports and calls are reported.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -21,13 +21,15 @@ from migrator.names.tree import Import, attributes, imported, root
 from migrator.project.added_package import Place
 
 _AMP = "apex.amp"
+# A file that has torch's own mixed precision beside it, or what the module has not.
+BESIDE_APEX = re.compile(r"\bGradScaler\b|\bautocast\b|\bamp\.(?:init|handle|lists|rnn_compat)\b")
 
 
 def find(context: FileContext, rule: Rule) -> Iterator[Match]:
     """The imports and the uses that need the module, or each import and each call."""
     index = context.index
     every, statement = [*context.uses_of(rule)], context.project.import_of(AMP, context.name)
-    if statement and not index.module_scope.bindings.get(AMP):
+    if statement and not index.module_scope.bindings.get(AMP) and not BESIDE_APEX.search(index.text):
         yield from _moved(context, rule, every, statement)
         return
     yield from every_import(context, [rule])
