@@ -114,7 +114,7 @@ class Wanted:
 
 def helps_lightning(project: Project, files: Iterable[str], read: Read) -> bool:
     """Whether a project is one on Lightning 2, that has nothing else of the name of the module for it."""
-    if not project.offers.of(LIBRARY) or any(
+    if not any("lightning" in name for name in project.offers.names(LIBRARY)) or any(
         limits_hold(">=2.0", limits) is False
         for limits in wanted_of(project.requirements, _LIGHTNING).values()
     ):

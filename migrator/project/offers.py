@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional
 LIGHTNING = "LightningModule"  # a class that derives from it
 SET_DEVICE = "set_device"  # what torch.cuda.set_device is given, as written; empty for more than a name
 DEVICE_KEY = "device key"  # a member or an item, in lower case, that goes into a device or is a backend
-LIBRARY = "library"  # a package that is imported, in which a word of devices has a meaning of its own
+LIBRARY = "library"  # a package that is imported, which has a way of its own with devices
 MODULE = "module"  # a name that stands for torch, torch.cuda or apex.amp, which is the detail
 FOREIGN = "foreign"  # a file of another framework than PyTorch, which is the detail
 FLAG = "flag"  # a name that holds or gives an answer; the details are what it depends on

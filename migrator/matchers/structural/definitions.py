@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import field
+from itertools import chain
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import FileContext, Match, found, instead_of
@@ -12,9 +13,10 @@ from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import in_other_branch
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.tree import FUNCTIONS, arguments_of, called_name, only_target, string_value, walk
 from migrator.names.what_is import CLASS, MODULE
-from migrator.project.offers import CUDA_DEFAULT
+from migrator.project.offers import CUDA_DEFAULT, LIBRARY
 
 _MOVES = frozenset({"to", "cuda", "npu", "cpu", "type", "type_as"})
 _CPU = '"cpu"'
@@ -22,9 +24,14 @@ _BRANCHES = (ast.If, ast.With, ast.Try)
 
 
 class TypeOptions(Options):
-    """``dtypes``: torch's dtype for each tensor type, by its last name."""
+    """``dtypes``: torch's dtype for each tensor type, by its last name.
+
+    ``split``: packages whose modules put tensors together that are made by ``torch.Tensor`` and by functions:
+    while they are built, a default device would leave the first ones on the CPU.
+    """
 
     dtypes: dict[str, str] = field(default_factory=dict)
+    split: tuple[str, ...] = ()
 
 
 def find_default_type(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Match]:
@@ -40,7 +47,9 @@ def find_default_type(context: FileContext, rule: Rule[TypeOptions]) -> Iterator
     cuda += [call for call in index.calls if index.qualified_name(call.func) == "torch.set_default_device"]
     for call, api, default in calls:
         if default is None:
-            if any("cuda" in index.segment(argument) for argument in call.args):
+            may_be = [each for argument in call.args for each in made_from(index, argument)]
+            handed = (given(index, known) for each in may_be if (known := parameter_of(index, each)))
+            if cuda or any("cuda" in index.segment(each) for each in chain(may_be, *handed)):
                 yield found(context, rule, call, api=api, severity="error", claims=True)
             continue
         device, dtype = default
@@ -55,18 +64,23 @@ def find_default_type(context: FileContext, rule: Rule[TypeOptions]) -> Iterator
         base = index.segment(call.func)[: -len(api.rpartition(".")[2])]
         edits = []
         if base and isinstance(statement, ast.Expr) and context.version.has_set_default_device:
-            both = f"{base}set_default_device({device})", f"{base}set_default_dtype({base}{dtype})"
-            edits = [instead_of(index, call, statement_separator(index, statement).join(both))]
+            new = [f"{base}set_default_device({device})", f"{base}set_default_dtype({base}{dtype})"]
+            new = new[device != _CPU and _splits(context, rule) :]
+            edits = [instead_of(index, call, statement_separator(index, statement).join(new))]
         severity = "" if edits else "error" if device != _CPU else "warning"
         yield found(context, rule, call, api=api, edits=edits, severity=severity, claims=True)
 
 
+def _splits(context: FileContext, rule: Rule[TypeOptions]) -> bool:
+    return not context.project.offers.names(LIBRARY).isdisjoint(rule.options.split)
+
+
 def _default(index: ModuleIndex, rule: Rule[TypeOptions], call: ast.Call) -> tuple[str, str] | None:
     """The device, as source, and the dtype that a call makes the default; None where that is not seen."""
-    given = arguments_of(call)
-    choice = given[0] if len(given) == 1 else None
+    arguments = arguments_of(call)
+    choice = arguments[0] if len(arguments) == 1 else None
     devices, dtypes = [], set()
-    for node in (choice.body, choice.orelse) if isinstance(choice, ast.IfExp) else given:
+    for node in (choice.body, choice.orelse) if isinstance(choice, ast.IfExp) else arguments:
         module, _dot, last = (string_value(node) or index.qualified_name(node)).rpartition(".")
         if choice is None or last not in rule.options.dtypes or module not in ("torch", "torch.cuda"):
             return None
@@ -94,27 +108,36 @@ def find_modules(context: FileContext, rule: Rule[TypeOptions]) -> Iterator[Matc
     """Modules that are built while a CUDA type is the default: they are moved as a whole."""
     index = context.index
     known: set[ast.AST] = set()
-    for call, _api in context.calls_of(rule) if context.version.has_set_default_device else ():
+    calls = [call for call, _api in context.calls_of(rule)] if context.version.has_set_default_device else []
+    for call in calls:
         device, _dtype = _default(index, rule, call) or (_CPU, "")
-        for statement in _until_taken_back(context, rule, call) if device != _CPU else ():
-            built = _built(context, statement)
-            if built is not None and built not in known:
-                known.add(built)
-                edits = [Edit(index.end(built), index.end(built), f".to({device})")]
-                yield found(context, rule, built, api=index.segment(built.func), edits=edits)
+        region = [*_until_taken_back(index, calls, call)] if device != _CPU else []
+        every = [(each, built) for each in region if (built := _built(context, each)) is not None]
+        for statement, built in every:
+            if built in known:
+                continue
+            known.add(built)
+            text, later = f".to({device})", [each for each in calls if index.start(each) > index.end(built)]
+            stays = all(index.function_of(each) is not index.function_of(call) for each in later)
+            if _splits(context, rule) and stays and statement is every[-1][0]:
+                base = index.segment(call.func)[: -len("set_default_tensor_type")]
+                text += f"{statement_separator(index, statement)}{base}set_default_device({device})"
+            edits = [Edit(index.end(built), index.end(built), text)]
+            yield found(context, rule, built, api=index.segment(built.func), edits=edits)
 
 
-def _until_taken_back(context: FileContext, rule: Rule[TypeOptions], call: ast.Call) -> Iterator[ast.Assign]:
+def _until_taken_back(index: ModuleIndex, calls: list[ast.Call], call: ast.Call) -> Iterator[ast.Assign]:
     """The assignments behind a call, in its block and around it, until another one changes the default."""
-    index = context.index
-    resets = [each for each, _api in context.calls_of(rule) if each is not call]
+    resets = [each for each in calls if each is not call]
     statement: ast.AST | None = index.statement_of(call)
     while statement is not None:
         for following in index.behind(statement):
-            if any(following in index.above(reset) for reset in resets):
-                return
+            inside = [index.start(reset) for reset in resets if following in index.above(reset)]
             if not isinstance(following, (*FUNCTIONS, ast.ClassDef)):
-                yield from (node for node in ast.walk(following) if isinstance(node, ast.Assign))
+                every = (node for node in ast.walk(following) if isinstance(node, ast.Assign))
+                yield from (node for node in every if not inside or index.start(node) < min(inside))
+            if inside:
+                return
         around = index.parent(statement)
         statement = around if isinstance(around, _BRANCHES) else None
 
