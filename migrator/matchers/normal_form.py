@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain, takewhile
 from typing import NamedTuple, Optional
 
+from migrator.matchers.query.shapes import shape
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import bare_name, hands_on
+from migrator.names.tree import bare_name, called_name, hands_on, only_target
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*\Z")
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type_as", "contiguous"})
@@ -48,227 +48,196 @@ _OPERATORS = {
 _COMPUTING = frozenset({"matmul", "square", "pow", "add", "mul", "sub", "div"})
 _EITHER_ORDER = frozenset({"add", "mul"})
 _OTHER_LIBRARIES = frozenset({"math", "numpy", "jax", "tensorflow"})
+_CAST = "cast"
 _DEEPEST = 12
 
-
-class Term(NamedTuple):
-    """An expression in normal form. ``node`` is where it is written."""
-
-    kind: str
-    label: str
-    parts: tuple[Term, ...]
-    node: ast.expr
-
-    def same(self, other: Term) -> bool:
-        """Whether both are the same expression."""
-        return (
-            self[:2] == other[:2]
-            and len(self.parts) == len(other.parts)
-            and all(mine.same(theirs) for mine, theirs in zip(self.parts, other.parts))
-        )
+Form = tuple[str, list[ast.expr]]  # what an expression computes, and of which others
 
 
-@dataclass(frozen=True)
-class PatternMatch:
+class PatternMatch(NamedTuple):
     """What a pattern's variables stand for, and what had to be looked through to see it."""
 
-    variables: Mapping[str, Term] = field(default_factory=dict)
+    variables: Mapping[str, ast.expr]
     assignments: tuple[ast.Assign, ...] = ()  # statements whose values stand for names
     names: tuple[ast.Name, ...] = ()  # these names
     casts: bool = False
 
 
-@cache
-def compiled(pattern: str) -> Term:
-    """A pattern in normal form. Raises SyntaxError for one that is no expression."""
-    return _Reader(None).term(ast.parse(pattern, mode="eval").body)
-
-
-def matched(index: ModuleIndex, pattern: Term, node: ast.expr) -> Optional[PatternMatch]:
+def matched(index: ModuleIndex, pattern: str, node: ast.expr) -> Optional[PatternMatch]:
     """What a pattern's variables stand for where it fits an expression, None where it does not."""
-    reader = _Reader(index)
-    return _fitted(reader, pattern, reader.term(node), PatternMatch(), 0)
+    return _Reader(index).fitted(shape(pattern), node, PatternMatch({}))
 
 
-def _fitted(
-    reader: _Reader, pattern: Term, term: Term, so_far: PatternMatch, depth: int
-) -> Optional[PatternMatch]:
-    """What is known once the pattern is laid on the term; None where it does not fit."""
-    if depth > 4 * _DEEPEST:
-        return None
-    if pattern.kind == "variable":
-        known = so_far.variables.get(pattern.label)
-        if known is None:
-            return replace(so_far, variables={**so_far.variables, pattern.label: term})
-        if known.same(term):
-            return so_far
-        return replace(so_far, casts=True) if _without_casts(known).same(_without_casts(term)) else None
-    if pattern.kind == "within":
-        return _inside(reader, pattern.parts[0], term, so_far, 0)
-    if term.kind == "cast":
-        return _fitted(reader, pattern, term.parts[0], replace(so_far, casts=True), depth + 1)
-    if isinstance(term.node, ast.Name) and term.kind == "name" and pattern[:2] != term[:2]:
-        value = reader.assigned(term.node)
-        if value is None:
-            return None
-        assignments, names = (*so_far.assignments, value[1]), (*so_far.names, term.node)
-        so_far = replace(so_far, assignments=assignments, names=names)
-        return _fitted(reader, pattern, value[0], so_far, depth + 1)
-    if pattern[:2] != term[:2] or len(pattern.parts) != len(term.parts):
-        return None
-    orders = [term.parts]
-    if pattern.kind == "operator" and pattern.label in _EITHER_ORDER:
-        orders.append(term.parts[::-1])
-    for parts in orders:
-        outcome: PatternMatch | None = so_far
-        for wanted, part in zip(pattern.parts, parts):
-            outcome = outcome and _fitted(reader, wanted, part, outcome, depth + 1)
-        if outcome is not None:
-            return outcome
-    return None
+def _is_variable(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and _VARIABLE.match(node.id) is not None
 
 
-def _without_casts(term: Term) -> Term:
-    while term.kind == "cast":
-        term = term.parts[0]
-    return term
+@cache
+def _wanted(pattern: ast.expr) -> Form:
+    return _Reader(None).form(pattern)
 
 
-def _inside(
-    reader: _Reader, pattern: Term, term: Term, so_far: PatternMatch, depth: int
-) -> Optional[PatternMatch]:
-    attempt = _fitted(reader, pattern, term, PatternMatch(so_far.variables), 0)
-    if attempt is not None:  # what is around it is not part of the match
-        return replace(so_far, variables=attempt.variables, casts=True)
-    if depth > _DEEPEST:
-        return None
-    parts: Iterable[Term] = term.parts
-    if isinstance(term.node, ast.Name) and term.kind == "name":
-        value = reader.assigned(term.node)
-        parts = () if value is None else value[:1]
-    attempts = (_inside(reader, pattern, part, so_far, depth + 1) for part in parts)
-    return next((attempt for attempt in attempts if attempt is not None), None)
-
-
-class _Reader:
+class _Reader(NamedTuple):
     """Brings expressions into normal form: of a file, or of a pattern where there is no index."""
 
-    def __init__(self, index: ModuleIndex | None) -> None:
-        self.index = index
+    file: Optional[ModuleIndex]
 
-    def term(self, node: ast.expr, depth: int = 0) -> Term:
-        def made(kind: str, label: str, *parts: ast.expr) -> Term:
-            return Term(kind, label, tuple(self.term(each, depth + 1) for each in parts), node)
-
+    def fitted(
+        self, pattern: ast.expr, node: ast.expr, so_far: PatternMatch, depth: int = 0
+    ) -> Optional[PatternMatch]:
+        """What is known once the pattern is laid on the expression; None where it does not fit."""
         if depth > 4 * _DEEPEST:
-            return made("other", "")
-        name = self._qualified(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        if name:
-            return made("reference", name)
-        if isinstance(node, ast.Name):
-            is_variable = self.index is None and _VARIABLE.match(node.id)
-            return made("variable" if is_variable else "name", node.id)
-        if isinstance(node, ast.Constant):
-            value = (
-                float(node.value) if isinstance(node.value, int) and node.value is not True else node.value
-            )
-            return made("constant", repr(value))
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            inner = self.term(node.operand, depth + 1)
-            if inner.kind == "constant" and not inner.label.startswith("-"):
-                return made("constant", f"-{inner.label}")
-            return Term("operator", "neg", (inner,), node)
-        if isinstance(node, ast.BinOp):
-            return _squared(made("operator", _OPERATORS.get(type(node.op), "other"), node.left, node.right))
-        if isinstance(node, ast.Call):
-            return self._call(node, depth)
-        if isinstance(node, ast.Attribute):
-            return made("attribute", node.attr, node.value)
-        if isinstance(node, ast.Subscript):
-            return made("item", "", node.value, node.slice)
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return made("sequence", "", *node.elts)
-        if isinstance(node, ast.Slice):
-            none, ends = made("constant", "None"), (node.lower, node.upper, node.step)
-            return Term("slice", "", tuple(self.term(end, depth + 1) if end else none for end in ends), node)
-        return made("other", ast.dump(node) if self.index is None else str(id(node)))
+            return None
+        if isinstance(pattern, ast.Name) and _is_variable(pattern):
+            known = so_far.variables.get(pattern.id)
+            if known is None:
+                return so_far._replace(variables={**so_far.variables, pattern.id: node})
+            if self.same(known, node):
+                return so_far
+            alike = self.same(self.without_casts(known), self.without_casts(node))
+            return so_far._replace(casts=True) if alike else None
+        if isinstance(pattern, ast.Call) and called_name(pattern) == "within":
+            return self.inside(pattern.args[0], node, so_far)
+        (wanted, inner), (label, parts) = _wanted(pattern), self.form(node)
+        if label == _CAST:
+            return self.fitted(pattern, parts[0], so_far._replace(casts=True), depth + 1)
+        if label != wanted and (value := self.assigned(node, label)) is not None:
+            expression, statement, name = value
+            assignments, names = (*so_far.assignments, statement), (*so_far.names, name)
+            so_far = so_far._replace(assignments=assignments, names=names)
+            return self.fitted(pattern, expression, so_far, depth + 1)
+        if label != wanted or len(parts) != len(inner):
+            return None
+        for order in (parts, parts[::-1]) if label in _EITHER_ORDER else (parts,):
+            outcome: Optional[PatternMatch] = so_far
+            for each, part in zip(inner, order):
+                outcome = outcome and self.fitted(each, part, outcome, depth + 1)
+            if outcome is not None:
+                return outcome
+        return None
 
-    def _qualified(self, node: ast.AST) -> str:
-        if self.index is not None:
-            return self.index.qualified_name(node)
+    def inside(
+        self, pattern: ast.expr, node: ast.expr, so_far: PatternMatch, depth: int = 0
+    ) -> Optional[PatternMatch]:
+        """The same for an expression of which the pattern fits a part."""
+        attempt = self.fitted(pattern, node, PatternMatch(so_far.variables))
+        if attempt is not None:  # what is around it is not part of the match
+            return so_far._replace(variables=attempt.variables, casts=True)
+        if depth > _DEEPEST:
+            return None
+        label, parts = self.form(node)
+        value = self.assigned(node, label)
+        parts = parts if value is None else [value[0]]
+        return next(filter(None, (self.inside(pattern, part, so_far, depth + 1) for part in parts)), None)
+
+    def same(self, one: ast.expr, other: ast.expr, depth: int = 0) -> bool:
+        """Whether both are the same expression."""
+        (label, parts), (another, others) = self.form(one), self.form(other)
+        is_like = label == another and len(parts) == len(others) and depth <= 4 * _DEEPEST
+        return is_like and all(self.same(*each, depth + 1) for each in zip(parts, others))
+
+    def without_casts(self, node: ast.expr) -> ast.expr:
+        """What is converted to another data type."""
+        label, parts = self.form(node)
+        return self.without_casts(parts[0]) if label == _CAST else node
+
+    def form(self, node: ast.expr) -> Form:
+        """What an expression computes: a name, a value, an operator, a function with its arguments."""
+        name = self.full_name(node)
+        if name:
+            return name, []
+        if isinstance(node, ast.Name):
+            return f"name {node.id}", []
+        if isinstance(node, ast.Constant):
+            is_number = isinstance(node.value, int) and node.value is not True
+            return repr(float(node.value) if is_number else node.value), []  # type: ignore[arg-type]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            is_number = isinstance(node.operand, ast.Constant)
+            return (f"-{self.form(node.operand)[0]}", []) if is_number else ("neg", [node.operand])
+        if isinstance(node, ast.BinOp):
+            return self.squared(_OPERATORS.get(type(node.op), "other"), [node.left, node.right])
+        if isinstance(node, ast.Call) and not hands_on(node):
+            return self.called(node)
+        if isinstance(node, ast.Attribute):
+            return f".{node.attr}", [node.value]
+        if isinstance(node, ast.Subscript):
+            return "[]", [node.value, node.slice]
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return "()", node.elts
+        if isinstance(node, ast.Slice):
+            return ":", [end or ast.Constant(None) for end in (node.lower, node.upper, node.step)]
+        return f"other {id(node)}", []
+
+    def full_name(self, node: ast.expr) -> str:
+        """The full name of a name or an attribute; of a pattern's, where it begins with a library."""
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return ""
+        if self.file is not None:
+            return self.file.qualified_name(node)
         text = ast.unparse(node)
         return text if text.split(".")[0] in ("torch", "math", "numpy") else ""
 
-    def _call(self, node: ast.Call, depth: int) -> Term:
-        def term(part: ast.expr) -> Term:
-            return self.term(part, depth + 1)
-
-        if self.index is None and isinstance(node.func, ast.Name) and node.func.id == "within":
-            return Term("within", "", (term(node.args[0]),), node)
-        name, other = self._qualified(node.func), Term("other", str(id(node)), (), node)
-        if hands_on(node):
-            return other
-        last = name.rpartition(".")[2] if name else bare_name(node.func)
-        last, rest = _SPELLINGS.get(last, last), node.args
+    def called(self, node: ast.Call) -> Form:
+        """The form of a call: ``torch.f(x, …)`` and ``x.f(…)`` are one."""
+        name, rest = self.full_name(node.func), node.args
+        last = name.rpartition(".")[2] or bare_name(node.func)
+        last = _SPELLINGS.get(last, last)
         if name.startswith("torch.") or not isinstance(node.func, ast.Attribute):
             if name.split(".")[0] in _OTHER_LIBRARIES:
-                return Term("call", name, tuple(map(term, node.args)), node)
-            itself = rest[:1] or [each.value for each in node.keywords if each.arg in ("input", "tensors")]
-            rest = rest[1:]
+                return f"{name}()", node.args
+            by_keyword = (each.value for each in node.keywords if each.arg in ("input", "tensors"))
+            itself, rest = next(iter([*rest[:1], *by_keyword]), None), rest[1:]
         else:
-            itself = [node.func.value]
-        if not itself or not last:
-            return other
-        receiver = term(itself[0])
+            itself = node.func.value
+        if itself is None or not last:
+            return f"other {id(node)}", []
         if last in _CASTS:
-            return Term("cast", "", (receiver,), node)
+            return _CAST, [itself]
         places = dict(enumerate(_PARAMETERS.get(last, ())))
-        given = {places.get(place, str(place)): term(value) for place, value in enumerate(rest)}
+        given = {places.get(place, str(place)): value for place, value in enumerate(rest)}
         for keyword in node.keywords:
-            if keyword.value is not itself[0]:
-                label = _SPELLINGS.get(str(keyword.arg), str(keyword.arg))
-                given[label] = term(keyword.value)
+            if keyword.value is not itself:
+                given[_SPELLINGS.get(str(keyword.arg), str(keyword.arg))] = keyword.value
         if last in _COMPUTING and len(given) == (0 if last == "square" else 1):
             # x.add(y, alpha=2) is another one, and so is x.add(other=y) for all that is known.
             if last in ("matmul", "square", "pow") or "0" in given:
-                return _squared(Term("operator", last, (receiver, *given.values()), node))
+                return self.squared(last, [itself, *given.values()])
         labels = sorted(given)
-        parts = (receiver, *(given[label] for label in labels))
-        return Term("call", f"{last}({','.join(labels)})", parts, node)
+        return f"{last}({','.join(labels)})", [itself, *(given[label] for label in labels)]
 
-    def assigned(self, node: ast.Name) -> tuple[Term, ast.Assign] | None:
+    def squared(self, label: str, parts: list[ast.expr]) -> Form:
+        """``x ** 2``, ``x.pow(2)`` and ``x * x`` in one form."""
+        first, last = parts[0], parts[-1]
+        twice = label == "mul" and type(first) is type(last) and self.same(first, last)
+        if twice and not (self.file is None and _is_variable(first)):
+            return "square", [first]
+        return ("square", [first]) if label == "pow" and self.form(last)[0] == "2.0" else (label, parts)
+
+    def assigned(self, node: ast.expr, label: str) -> Optional[tuple[ast.expr, ast.Assign, ast.Name]]:
         """What a name was last assigned before it is read, and the statement that does it."""
-        if self.index is None:
+        if self.file is None or not isinstance(node, ast.Name) or not label.startswith("name "):
             return None
         earlier = [
             binding.node
-            for binding in self.index.scope_of(node).bindings.get(node.id, ())
+            for binding in self.file.scope_of(node).bindings.get(node.id, ())
             if isinstance(binding.node, ast.Assign) and (binding.node.end_lineno or 0) < node.lineno
         ]
         best = max(earlier, key=lambda statement: statement.lineno, default=None)
-        if best is None or len(best.targets) != 1:
+        target = only_target(best)
+        if best is None or target is None:
             return None
-        self.index.expand(best)
-        target, value = best.targets[0], best.value
+        self.file.expand(best)
+        value = best.value
         if isinstance(target, ast.Name):
-            return self.term(value), best
+            return value, best, node
         targets = target.elts if isinstance(target, ast.Tuple) else []
-        for place, element in enumerate(targets):
-            if isinstance(element, ast.Name) and element.id == node.id:
-                if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets):
-                    return self.term(value.elts[place]), best
-                number = Term("constant", repr(float(place)), (), element)
-                return Term("item", "", (self.term(value), number), element), best
-        return None
-
-
-def _squared(term: Term) -> Term:
-    """``x ** 2``, ``x.pow(2)`` and ``x * x`` in one form."""
-    if term.label == "pow" and term.parts[1].label == "2.0":
-        return Term("operator", "square", (term.parts[0],), term.node)
-    if term.label == "mul" and term.parts[0].kind != "variable" and term.parts[0].same(term.parts[1]):
-        return Term("operator", "square", (term.parts[0],), term.node)
-    return term
+        place = next((n for n, each in enumerate(targets) if bare_name(each) == node.id), None)
+        if place is None or not isinstance(targets[place], ast.Name):
+            return None
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets):
+            return value.elts[place], best, node
+        item = ast.Subscript(value, ast.Constant(place), ast.Load())
+        return ast.copy_location(item, targets[place]), best, node
 
 
 def ancestors(index: ModuleIndex, node: ast.expr) -> Iterator[ast.expr]:

@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
-from migrator.matchers.normal_form import PatternMatch, Term, ancestors, compiled, matched
+from migrator.matchers.normal_form import PatternMatch, ancestors, matched
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.starting_words import starting_words
 from migrator.names.index import ModuleIndex, identifiers
@@ -56,15 +56,13 @@ def find(context: FileContext, rules: list[PatternRule]) -> Iterator[Match]:
 
 
 def _expressions(context: FileContext, rule: PatternRule, holders: set[ast.AST | None]) -> Iterator[Match]:
-    patterns = [compiled(text) for text in rule.match]
-    others = [compiled(text) for text in rule.options.not_where]
     words, seen = starting_words(rule), set[ast.AST]()
     index, own = context.index, rule.replace.startswith("torch_npu.")
     for anchor in (each for each in index.calls if called_name(each) in words):
         around = islice(ancestors(index, anchor), _LEVELS + 1)
-        outcomes = ((each, _first(index, patterns, each)) for each in around)
+        outcomes = ((each, _first(index, rule.match, each)) for each in around)
         node, outcome = next((each for each in outcomes if each[1] is not None), (anchor, None))
-        if outcome is None or _first(index, others, node) is not None:
+        if outcome is None or _first(index, rule.options.not_where, node) is not None:
             continue
         defined, holder = _defined_as(index, rule, node), index.function_of(node)
         if defined or not rule.options.only_defined:
@@ -76,7 +74,7 @@ def _expressions(context: FileContext, rule: PatternRule, holders: set[ast.AST |
                 yield found(context, rule, node, api=name, edits=edits, form=form, needs_npu=own)
 
 
-def _first(index: ModuleIndex, patterns: Iterable[Term], node: ast.expr) -> PatternMatch | None:
+def _first(index: ModuleIndex, patterns: Iterable[str], node: ast.expr) -> PatternMatch | None:
     return next((outcome for p in patterns if (outcome := matched(index, p, node)) is not None), None)
 
 
@@ -122,19 +120,19 @@ def _rewriting(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: Pa
     if rule.replace.startswith("torch.") and not is_package:
         return []
     used, texts = _WORD.findall(rule.replace), {}
-    for name, term in outcome.variables.items():
-        simple, segment = isinstance(term.node, _SIMPLE), index.segment(term.node)
+    for name, value in outcome.variables.items():
+        simple, segment = isinstance(value, _SIMPLE), index.segment(value)
         if name in used:
             if (not simple and used.count(name) > 1) or "\n" in segment or not segment:
                 return []
-            texts[name] = segment if simple or isinstance(term.node, ast.Call) else f"({segment})"
+            texts[name] = segment if simple or isinstance(value, ast.Call) else f"({segment})"
     before = _folded(index, node, outcome)
     text = _WORD.sub(lambda word: texts.get(word.group(), word.group()), rule.replace)
     return [] if before is None else [*before, Edit(index.start(node), index.end(node), text)]
 
 
 def _fits_rule(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:
-    plain = (outcome.variables[name].node for name in rule.options.plain)
+    plain = (outcome.variables[name] for name in rule.options.plain)
     if not all(isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)) for value in plain):
         return False
     function, beside = index.function_of(node), rule.options.beside
@@ -151,7 +149,7 @@ def _returns(index: ModuleIndex, function: Function, patterns: Iterable[str]) ->
     if not isinstance(last, ast.Return) or last.value is None:
         return False
     index.expand(last)
-    return any(matched(index, compiled(pattern), last.value) is not None for pattern in patterns)
+    return any(matched(index, pattern, last.value) is not None for pattern in patterns)
 
 
 def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Edit] | None:
