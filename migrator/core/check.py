@@ -23,12 +23,12 @@ from migrator.core.matching import (
     match_rules,
     match_rules_in_text,
 )
-from migrator.core.readable import OddNameError, check_compiles, check_names
+from migrator.core.readable import OddNameError, async_arguments, check_compiles, check_names
 from migrator.core.rules import Rules
 from migrator.files.document import Document
 from migrator.files.source import Lines
 from migrator.findings.edits import OffsetMap, apply
-from migrator.findings.finding import Edit, Finding, Result, SyntaxTrouble, internal_error
+from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble, internal_error
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
@@ -38,6 +38,8 @@ from migrator.names.outline import forget_outline, uncollected
 from migrator.project.project import Project
 
 _MAX_PASSES = 8
+_OLD_CALL = "NPU183"
+_ASYNC = re.compile(r"[(,]\s*async\s*=(?!=)")  # in no Python from 3.7 on
 _NUL = N_("holds NUL bytes: not a Python source file")
 _DEEP = N_("an expression is nested too deeply to be parsed")
 
@@ -96,6 +98,8 @@ def check(
         with uncollected():
             if document.type:
                 return _check_other(document, rules, project, admit, write)
+            if converted is None and _ASYNC.search(text) and write:
+                converted = _with_old_calls(document, rules, admit)
             edits = converted.edits if converted else ()
             start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
             check_names(start, rules)
@@ -114,6 +118,19 @@ def check(
         if isinstance(error, ValueError) and "null byte" in str(error):
             return Result(name, skipped=_(_NUL))
         return internal_error(name, error)
+
+
+def _with_old_calls(document: Document, rules: Rules, admit: Admit) -> Optional[Converted]:
+    """What makes calls of torch 0.3 readable; None where nobody wants that."""
+    rule, lines = rules.every[_OLD_CALL], document.lines
+    edits = tuple(async_arguments(lines, document.text)) if _OLD_CALL in rules.enabled else ()
+    findings = []
+    for edit in edits:
+        place = (*lines.place(edit.start), *lines.place(edit.end))
+        finding = Finding(rule.code, rule.message, *place, rule.severity, rule.name, "async")
+        fix = Fix((edit,), "unsafe", made=True)
+        findings.append(finding._replace(fix=fix, span=(edit.start, edit.end)))
+    return Converted(document.text, edits, tuple(findings)) if edits and all(map(admit, findings)) else None
 
 
 def _check_compiles(document: Document, result: Result) -> None:
@@ -337,6 +354,8 @@ def unparsed(name: str, text: str, error: SyntaxError) -> Result:
         r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M
     ):
         hint = _("; Python 2 code? Convert it to Python 3 first")
+    elif _ASYNC.search(text):
+        hint = _("; async is a keyword of Python 3.7; a migration writes non_blocking in calls of tensors")
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
         hint = _("; syntax of a newer Python? Run npumigrate with that one")
     message = error.msg

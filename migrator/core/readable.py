@@ -6,14 +6,18 @@ import ast
 import io
 import re
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 
 from migrator.core.rules import Rules
+from migrator.files.source import Lines
+from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.names.large import LARGE, in_pieces
 
 _WORD = re.compile(r"\w+")
 _ODD = re.compile(r"[^\W\x00-\x7f]")  # a letter that is none of ASCII's
+_ASYNC_METHODS = frozenset({"cuda", "to", "copy_", "type"})
 
 # Of these statements of a module it matters what is above them.
 _OF_THE_WHOLE = re.compile(r"^(?:global\b|from\s+__future__\b)", re.M)
@@ -71,3 +75,27 @@ def check_names(text: str, rules: Rules) -> None:
                 name, meant = token.string, odd[token.string]
                 said = _("{string} is {meant} to Python: write it in plain letters", string=name, meant=meant)
                 raise OddNameError(said, (None, *token.start, token.line))
+
+
+def async_arguments(lines: Lines, text: str) -> Iterator[Edit]:
+    """The edits that give methods of tensors ``non_blocking``, which torch 0.3 called ``async``.
+
+    Python 3.7 made that a keyword: the text has no tree.
+    """
+    import tokenize
+
+    called: list[str] = []  # what each open bracket calls
+    before, place = ("", ""), (1, 0)
+    with suppress(tokenize.TokenError, IndentationError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            word = token.string
+            if token.type == tokenize.OP and word in "([{":
+                called.append(before[1] if before[0] == "." else "")
+            elif token.type == tokenize.OP and word in ")]}" and called:
+                called.pop()
+            elif word == "=" and before[1] == "async" and called and called[-1] in _ASYNC_METHODS:
+                start = lines.offset(place[0], place[1] + 1)
+                yield Edit(start, start + len("async"), "non_blocking")
+            if token.type not in (tokenize.NL, tokenize.COMMENT):
+                before = (before[1], word)
+                place = token.start

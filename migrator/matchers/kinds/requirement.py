@@ -172,8 +172,13 @@ def _versions(
         advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
     else:
         rule, severity = by_action.get("version"), "warning"
-        pins = pinned or (name == "torch" and context.index.type in _INSTALLED)
+        # What pip knows as pytorch is no torch; Poetry's entry has its name elsewhere.
+        other = name == "pytorch" and item.by == "pip"
+        pins = pinned or (name in _TORCH and context.index.type in _INSTALLED)
         edits = [Edit(*item.specifier_span, f"=={version}")] if pins and not (pinned and fits) else []
+        if other:
+            start = item.span[0] + (context.index.text_of(item.span)[:1] in "\"'")
+            edits.insert(0, Edit(start, start + len(name), "torch"))
         about["torch_npu"] = release.torch_npu
         message = _("torch_npu, which the migrated program imports, is missing beside {name}", **about)
         if name == _TORCH_NPU:
@@ -184,7 +189,7 @@ def _versions(
             message = _(
                 "no version of {name} is pinned, and torch_npu {torch_npu} is built for {version}", **about
             )
-        if name == "torch":
+        if name == "torch" or other:
             edits += _torch_npu(context, item, every, release.torch_npu)
         if not edits:
             return
@@ -198,7 +203,7 @@ def _torch_npu(
     context: TextContext, item: Requirement, every: Sequence[Requirement], version: str
 ) -> list[Edit]:
     """The requirement of torch_npu beside the first one of torch in a list, where the file has none."""
-    first = next(one for one in every if one.name == "torch" and one.group == item.group)
+    first = next(one for one in every if one.name in _TORCH and one.group == item.group)
     if first is not item or any(one.name == _TORCH_NPU for one in every):
         return []
     of_command, of_type = item.group.startswith("command"), context.index.type
