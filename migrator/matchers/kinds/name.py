@@ -69,8 +69,9 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
     if not rule.replace:
         return rule.options.forms.get(name.rpartition(".")[2], ""), rule.advice
     pattern = fitting(rule.match, rule.excluded, name)
-    if rule.replace.endswith(".*") and pattern.endswith(".*"):
-        return rule.replace[:-2] + name[len(pattern) - 2 :], ""
+    if rule.replace.endswith(".*"):  # what is behind the pattern's own ".*", or the last name
+        behind = pattern[:-2] if pattern.endswith(".*") else pattern.rpartition(".")[0]
+        return rule.replace[:-2] + name[len(behind) :], ""
     return rule.replace, ""
 
 
@@ -240,8 +241,8 @@ def _renaming(
         ends = [(index.end(node), before, after) for node, before, after in parts if before != after]
         return [Edit(end - len(before.encode()), end, intern(after)) for end, before, after in ends]
     end = index.end(written[-1])
-    if hidden == 1 and old[0] == new[0] and isinstance(root, ast.Name):
-        return [Edit(index.end(root), end, intern("." + ".".join(new[1:])))]
+    if old[:hidden] == new[:hidden] and isinstance(root, ast.Name):
+        return [Edit(index.end(root), end, intern("." + ".".join(new[hidden:])))]
     return [Edit(index.start(root), end, intern(import_form(target)))]
 
 
