@@ -181,7 +181,7 @@ def is_guarded(
     if is_for_types(index, node) or is_caught(index, node, errors):
         return True
     handlers = (up for up in index.above(node) if isinstance(up, ast.ExceptHandler))
-    if any(_names_one(handler.type, MISSING) for handler in handlers):
+    if any(_names_one(handler.type, (*errors, *MISSING)) for handler in handlers):
         return True  # another way was tried first
     return _Question(index, frozenset(missing), absent, package).is_asked_before(node)
 
@@ -260,10 +260,13 @@ def annotated(index: ModuleIndex, node: ast.AST) -> ast.AST | None:
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
     for test, holds, of in conditions(index, node):
-        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
-            test = test.left
-        if isinstance(of, ast.If) and holds and index.qualified_name(test) == "torch.version.cuda":
-            return True
+        both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds
+        for each in test.values if both and isinstance(test, ast.BoolOp) else [test]:
+            asked, there = each, holds
+            if isinstance(each, ast.Compare) and isinstance(each.ops[0], (ast.Is, ast.IsNot)):
+                asked, there = each.left, holds == isinstance(each.ops[0], ast.IsNot)
+            if isinstance(of, ast.If) and there and index.qualified_name(asked) == "torch.version.cuda":
+                return True
     return False
 
 
@@ -631,10 +634,13 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     That is: another test of the same if-chain or conditional expression, or an
     earlier ``if …: return`` of the same block, speaks of NPUs, or another ``if``
     of the block does the same for them. Or it is in a comparison that another
-    one of the block makes with an NPU's name.
+    one of the block makes with an NPU's name, or asks for CUDA what the function
+    asks for NPUs in another place.
     """
     for child, parent in index.way_up(node):
         if isinstance(parent, ast.Compare) and _compared_with_npu(index, parent):
+            return True
+        if _asks_for_npus_too(index, child, parent):
             return True
         for test, holds, of in _decided_at(index, child, parent):
             if isinstance(of, (ast.If, ast.IfExp)) and not holds and _speaks_of_npus(test):
@@ -646,6 +652,46 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, _DEFINITIONS):
             return False
     return False
+
+
+def _asks_for_npus_too(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> bool:
+    """Whether what a question for CUDA asks of a value, the function asks of it for NPUs elsewhere.
+
+    Before ``for name in ("npu", "xpu"): if device.startswith(name)`` it is about what else a device may be.
+    """
+    asked: Iterable[ast.AST] = ()
+    if isinstance(parent, ast.Compare):
+        asked = [parent]
+    elif isinstance(parent, ast.If) and child not in parent.orelse:
+        asked = (each for each in walk(parent.test) if isinstance(each, ast.Compare) and _names_cuda(each))
+    elif isinstance(parent, ast.For) and child is parent.iter:
+        asked = parent.body
+    function = index.function_of(parent)
+    texts = {text for each in asked if not _speaks_of_npus(each) for text in _asked_of(each)}
+    if not texts or function is None:
+        return False
+    tests = index.once(("asks for npus", function), lambda: [*_npu_questions(function)])
+    return any(not texts.isdisjoint(_asked_of(test)) for test in tests)
+
+
+def _npu_questions(function: Function) -> Iterator[ast.AST]:
+    """What a function compares with an NPU's name, or calls with one, to decide; loops over such names."""
+    for each in ast.walk(function):
+        if isinstance(each, ast.For) and _speaks_of_npus(each.iter):
+            yield each
+        elif isinstance(each, (ast.If, ast.IfExp)):
+            parts = (part for part in ast.walk(each.test) if isinstance(part, (ast.Compare, ast.Call)))
+            yield from filter(_speaks_of_npus, parts)
+
+
+def _names_cuda(node: ast.AST) -> bool:
+    return any((string_value(each) or "").startswith(("cuda", "nccl")) for each in ast.walk(node))
+
+
+def _asked_of(node: ast.AST) -> set[str]:
+    """The dotted names in a node, with a device for its type."""
+    dotted = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+    return {ast.unparse(each).removesuffix(".type") for each in dotted} - {"self", "str", "torch"}
 
 
 def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:

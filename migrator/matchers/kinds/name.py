@@ -193,8 +193,10 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
     value = index.call_of(node) or node
     if stops_without(index, value):
         return "blocker"
-    # if x, not x, x is None, x and …
+    # if x, not x, x is None, x and …; and what is only shown
     parent = index.parent(value)
+    if isinstance(parent, ast.JoinedStr) or called_name(parent) in ("print", "info", "debug", "warning"):
+        return "info"
     if isinstance(parent, ast.Compare):
         is_tested = isinstance(parent.ops[0], (ast.Is, ast.IsNot))
     else:
