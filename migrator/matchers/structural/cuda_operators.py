@@ -390,8 +390,7 @@ def find_branches(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[M
     """Questions for CUDA that become questions for an NPU, where a yes starts something of CUDA's own."""
     index, only_cuda = context.index, re.compile(rule.options.only_cuda, re.IGNORECASE)
     reported: set[ast.AST | None] = set()
-    questions = [*_questions(index)]
-    for question in questions if questions and only_cuda.search(index.text) else ():
+    for question in _questions(index):
         test: ast.expr = index.call_of(question) or question  # the condition that the question is a part of
         while isinstance(around := index.parent(test), (ast.BoolOp, ast.UnaryOp, ast.Compare)):
             test = around
