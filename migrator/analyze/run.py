@@ -201,7 +201,7 @@ def _keep(modes: Sequence[Mode], finding: Finding) -> bool:
 
 def _record(result: Result, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
     """Write what the modes keep of one file's findings, and count it."""
-    result = replace(result, findings=tuple(found for found in result.findings if _keep(modes, found)))
+    result = result._replace(findings=tuple(found for found in result.findings if _keep(modes, found)))
     if result.left and not result.findings:  # not the modes' business
         return
     tables.add(result)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.language import _
 
 
-@dataclass(frozen=True)
-class ProgramOption:
+class ProgramOption(NamedTuple):
     """An option of a program. ``values`` has for each value of CUDA what the program takes for NPUs.
 
     A value that is empty there is not supported on NPUs. A ``*`` at the end is a number, ``#`` are numbers

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Optional
 
@@ -160,7 +159,7 @@ def _check_other(document: Document, rules: Rules, project: Project, admit: Admi
             about = {"place": place, "type": document.type, "error": error}
             left = _("{place}not read as {type} ({error}): left unchanged", **about)
             result = Result(document.name, left=left)
-    return replace(result, type=document.type)
+    return result._replace(type=document.type)
 
 
 class _Check:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Optional
 
 from migrator.api_support.verdict_type import Verdict
@@ -125,8 +124,7 @@ class SyntaxTrouble(NamedTuple):
     cell: Optional[int] = None
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What became of one file.
 
     ``text`` is its text with all admitted fixes, or None where nothing changed. ``skipped`` is the reason

@@ -42,7 +42,7 @@ class CommandLine(argparse.Namespace):
     """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Outcome:
     """What was found, and what was done about it.
 

@@ -38,7 +38,7 @@ _TOKEN = r"""(?xs)\#[^\r\n]*
 _CODE = r"(?<![A-Za-z])[A-Za-z]+[0-9]+"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Comment:
     """A suppressing comment; ``codes`` is None where it holds for every rule."""
 

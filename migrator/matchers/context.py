@@ -29,7 +29,7 @@ _STARTING = frozenset({"fit", "train", "run", "Fire", "main"})  # methods that r
 _NOWHERE = ast.Pass()  # the node of a match in a text that has none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FileContext:
     """One file, and what the run knows beside it; ``elsewhere`` asks the project's other files.
 
@@ -94,7 +94,7 @@ class FileContext:
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TextContext:
     """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
 

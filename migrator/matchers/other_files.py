@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Optional
 
@@ -79,7 +78,7 @@ def look_at(
         result = examine(entry.name, entry.path.read_bytes(), operators, foreign, known)
     except OSError:
         return None
-    return replace(result, name=shown(entry.name)) if result else None
+    return result._replace(name=shown(entry.name)) if result else None
 
 
 def examine(
@@ -153,7 +152,7 @@ def with_mentions(result: Result, document: Document, foreign: Foreign = ()) -> 
     what = _what_of_cuda(data, () if result.findings else findings) if is_asked else ""
     left = f"{result.left or _('left unchanged')}; {what}" if what else ""
     findings.sort(key=lambda item: (item.line, item.column, item.code))
-    return replace(result, findings=tuple(findings), left=left)
+    return result._replace(findings=tuple(findings), left=left)
 
 
 def beside_python(notebook: Notebook) -> Result | None:

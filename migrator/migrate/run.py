@@ -342,7 +342,7 @@ def _results(
     ):
         if not entry.holds_python:
             wanted = tuple(finding for finding in done.result.findings if finding.code in rules.enabled)
-            done = replace(done, result=replace(done.result, findings=wanted))
+            done = replace(done, result=done.result._replace(findings=wanted))
         yield entry, done
 
 
@@ -362,7 +362,7 @@ def _mismatches(
         vocabularies = partial(rules.vocabularies, survey.project)
         for result in mismatches(Trees(before, after, texts, vocabularies, told), progress):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
-            yield replace(result, findings=wanted)
+            yield result._replace(findings=wanted)
     except Exception:
         _LOG.warning(_("internal error, scripts are not compared with programs"), exc_info=True)
 

@@ -62,7 +62,7 @@ def commands(index: ModuleIndex) -> Iterator[Command]:
                 yield Command(call, runner, tuple(words), not is_list, in_shell, tuple(reader.through))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Reader:
     """Reads a command, and the assignments of the names that it comes by."""
 

@@ -270,7 +270,7 @@ def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Question:
     """Asks of conditions whether they are about what may be missing.
 

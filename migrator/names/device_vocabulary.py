@@ -22,7 +22,7 @@ _OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|hccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|meta)(:\d+)?$")
 
 
-@dataclass(frozen=True, eq=False)  # one is equal to itself only: so it can be a key
+@dataclass(frozen=True, eq=False, repr=False)  # one is equal to itself only: so it can be a key
 class DeviceVocabulary:
     """What the rule packs know of where devices go.
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.findings.finding import Edit
 from migrator.names.tree import String, string_value
@@ -27,8 +26,7 @@ _END = re.compile(r"[}:]|!(?!=)|(?<![=<>!])=(?!=)")
 _Piece = tuple[Optional[ast.expr], int, int]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A piece of an f-string: literal text, or the expression of a field.
 
     ``start`` and ``end`` are byte offsets in the file. ``raw`` is the text as
@@ -40,7 +38,7 @@ class Part:
     end: int
     raw: str = ""
     expression: ast.expr | None = None
-    spans: Mapping[ast.AST, tuple[int, int]] = field(default_factory=dict)
+    spans: Mapping[ast.AST, tuple[int, int]] = {}
 
 
 def place_fstring(source: str, start: int) -> list[Part] | None:

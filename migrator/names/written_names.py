@@ -37,7 +37,7 @@ _BEHIND_NAME = re.compile(
 _INNER = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Written:
     """The names of a text as they are written.
 

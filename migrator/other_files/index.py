@@ -8,7 +8,6 @@ Spans are bytes of the UTF-8 text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Callable, Literal, NamedTuple, Optional
 
@@ -153,8 +152,7 @@ def joined(parts: Iterable[Content]) -> Content:
     return Content(tuple(settings), tuple(commands), tuple(comments))
 
 
-@dataclass(frozen=True)
-class TextIndex:
+class TextIndex(NamedTuple):
     """One file that is no Python, read."""
 
     name: str

@@ -139,7 +139,7 @@ def _checked(
         item._replace(fix=item.fix._replace(edits=(), imports=())) if item.fix else item
         for item in (placed(source, finding) for finding in wanted)
     )
-    result = replace(result, name=name, text=None, findings=findings, skipped=skipped)
+    result = result._replace(name=name, text=None, findings=findings, skipped=skipped)
     if text is None:
         return Done(result, beside=beside)
     try:

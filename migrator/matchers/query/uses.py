@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # it asks for what is here
     from migrator.matchers.query.parsing import Case
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Use:
     """A node that a rule's ``match`` fits, and the API's name there.
 
