@@ -49,7 +49,7 @@ def line_words(rule: Rule) -> frozenset[str]:
     elsewhere = rule.finder.words_from == "training_loops" or (
         rule.words and rule.on not in ((), ("string",), ("expression",))
     )
-    more = map(_last_part, rule.match) if elsewhere else ()
+    more = map(last_part, rule.match) if elsewhere else ()
     return frozenset((*rule.options.words_of_lines(), *more))
 
 
@@ -70,7 +70,7 @@ def may_be_given(rule: Rule, text: str) -> bool:
     """Whether a text may have a call with each argument that a rule's ``where`` asks for in any case."""
     open_ends = " or " in rule.where or any(name.endswith("*") for name in rule.match)
     asked = () if rule.on != ("call",) or open_ends else _ASKED.findall(rule.where)
-    names = set(map(_last_part, rule.match)) if asked else set()
+    names = set(map(last_part, rule.match)) if asked else set()
     places = [(argument, rule.positions.get(argument)) for argument in asked]
     return all(any(may_give(text, name, [argument], at) for name in names) for argument, at in places)
 
@@ -96,9 +96,9 @@ def _derived(rule: Rule) -> set[str]:
     if rule.kind == "pattern":
         names = {definition.partition(" ")[2].strip("*") for definition in rule.options.definitions}
         return names.union(*map(_CALLED.findall, rule.match)) - {"within"}
-    return set(map(_last_part, rule.match))
+    return set(map(last_part, rule.match))
 
 
-def _last_part(pattern: str) -> str:
+def last_part(pattern: str) -> str:
     """The last part of a dotted pattern that is not left open."""
     return [part for part in pattern.split(".") if part and "*" not in part][-1]

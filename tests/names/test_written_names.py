@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from migrator.names.written_names import imported_names, may_give, names_in, read_names
 
@@ -39,6 +43,15 @@ def test_words_are_the_parts_of_names() -> None:
     assert written.words == {"a", "b", "c", "d", "e", "0"}
     assert written.members == {"b", "d"}
     assert read_names("ä.b(c).d").members == {"b", "d"}
+
+
+@given(st.text(st.sampled_from("ab._1 \n\r\x85\u2028(é显🚀²ſ")))
+@example("torch.load\n# 显卡cuda 🚀torch.save\r\nx.à.b")
+def test_words_are_those_that_a_pattern_finds(text: str) -> None:
+    chains = re.findall(r"[\w.]+", text)
+    written = read_names(text)
+    assert written.words == {part for chain in chains for part in chain.split(".")} - {""}
+    assert set(written.dotted) == {chain for chain in chains if "." in chain}
 
 
 def test_names_that_end_a_sentence() -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import field
+from functools import cache
 from sys import intern
 
 from migrator.api_support import npu_names
@@ -15,6 +16,7 @@ from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found
 from migrator.matchers.npu_import import import_form, move_names
 from migrator.matchers.packs import Options, Rule, fitting, pattern_fits, rank, rule_of
+from migrator.matchers.starting_words import last_part
 from migrator.names.conditions import is_asked_for, is_guarded, needs_value, stops_without
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
@@ -211,6 +213,8 @@ def _belonging(
 ) -> tuple[str, NameRule | None]:
     """The leading part of a dotted name to which a rule belongs: the longest that the database knows of."""
     fits: list[tuple[str, NameRule]] = []
+    if all(_fixed(rule.match).isdisjoint(parts) for rule in rules):
+        return "", None  # of most names no rule speaks
     for length in range(len(parts), max(1, least) - 1, -1):
         name = ".".join(parts[:length])
         # What is taken out, is with all that begins it.
@@ -229,6 +233,12 @@ def _belonging(
         else:
             return name, rule  # what follows is a member of a function or a value
     return unknown
+
+
+@cache
+def _fixed(patterns: tuple[str, ...]) -> frozenset[str]:
+    """Parts of which a name has one that fits some patterns: the last one of each that is not left open."""
+    return frozenset(map(last_part, patterns))
 
 
 def _renaming(
