@@ -11,7 +11,7 @@ from typing import Union
 from migrator.findings.finding import Edit
 from migrator.matchers.options import Scalar
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import arguments_of, hands_on, is_cpu
+from migrator.names.tree import arguments_of, called_name, hands_on, is_cpu, string_value
 
 Argument = Union[ast.expr, ast.keyword]
 Span = tuple[int, int]
@@ -43,6 +43,12 @@ class Arguments:
         own, hands_on_some = self.parameters, any(isinstance(each, ast.Starred) for each in call.args)
         if hands_on_some or (own and (hands_on(call) or len(call.args) > len(own))):
             return None
+        written = {keyword.arg for keyword in call.keywords}
+        written |= {name for name, at in self.drops.items() if 0 <= at < len(call.args)}
+        changing = {*self.renames, *self.drops, *self.usual, *self.chooses} - written
+        handed = (keyword.value for keyword in call.keywords if keyword.arg is None)
+        if any(_may_hold(index, value, changing) for value in handed):
+            return None
         gone: list[Argument] = [call.args[at] for at in self.drops.values() if 0 <= at < len(call.args)]
         edits: list[Edit] = []
         for keyword in call.keywords:
@@ -68,6 +74,24 @@ class Arguments:
         """The other name that an argument of a call chooses; empty where none does."""
         off = (each.arg or "" for each in call.keywords if not getattr(each.value, "value", True))
         return next((self.chooses[name] for name in off if name in self.chooses), "")
+
+
+def _may_hold(index: ModuleIndex, arguments: ast.expr, names: Collection[str]) -> bool:
+    """Whether what stands behind ``**`` may hold an argument of one of these names."""
+    every = [arguments]
+    if isinstance(arguments, ast.Name):
+        every = index.assigned(arguments)
+        if not every or len(every) < len(index.bindings(arguments)):
+            return bool(names)
+    for each in every if names else ():
+        keys: set[str | None] = {None}
+        if isinstance(each, ast.Dict):
+            keys = {string_value(key) for key in each.keys}
+        elif isinstance(each, ast.Call) and called_name(each) == "dict" and not each.args:
+            keys = {keyword.arg for keyword in each.keywords}
+        if None in keys or not keys.isdisjoint(names):
+            return True
+    return False
 
 
 def without_arguments(index: ModuleIndex, call: ast.Call, gone: Collection[Argument]) -> list[Edit] | None:
