@@ -103,32 +103,27 @@ class _Release(NamedTuple):
     flag: str
 
 
-def _flag(package: str, more: str) -> str:
-    against = (
-        r"(?:ge|gt|le|lt|at_least|greater|less|min|minor|major|newer|older|higher|lower)(?=[_\d]|than|$)"
-    )
-    return rf"(?i:{package}(?:.{{0,60}}version|_?v?\d|_?{against})|{more})"
+_AGAINST = r"(?:ge|gt|le|lt|at_least|greater|less|min|minor|major|newer|older|higher|lower)(?=[_\d]|than|$)"
+_OF_RELEASE = rf"(?:.{{0,60}}version|_?v?\d|_?{_AGAINST})"
+_HELD = ("torch.__version__", "torch.version.__version__", "torch.torch_version", "torchvision.__version__")
+_RELEASES = {
+    "torch": _Release(
+        ("torch.", "torchvision."),
+        (*_HELD, "torchvision.version.__version__"),
+        rf"(?i:torch(?:vision)?{_OF_RELEASE}|is_torch_|(?:^|_)pt_?\d)",
+    ),
+    "numpy": _Release(
+        ("numpy.",),
+        ("numpy.__version__", "numpy.version.", "numpy.lib.NumpyVersion"),
+        rf"(?i:(?:numpy|(?:^|_)np){_OF_RELEASE})",
+    ),
+}
 
 
 def _released(package: str) -> str:
     return f"{package}.__version__"
 
 
-_RELEASES = {
-    "torch": _Release(
-        ("torch.", "torchvision."),
-        (
-            *("torch.__version__", "torch.version.__version__", "torch.torch_version"),
-            *("torchvision.__version__", "torchvision.version.__version__"),
-        ),
-        _flag("torch(?:vision)?", r"is_torch_|(?:^|_)pt_?\d"),
-    ),
-    "numpy": _Release(
-        ("numpy.",),
-        ("numpy.__version__", "numpy.version.", "numpy.lib.NumpyVersion"),
-        _flag("(?:numpy|(?:^|_)np)", "is_numpy_"),
-    ),
-}
 _MOST_FLAGS = 50
 _ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
 
@@ -633,13 +628,10 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
 
     That is: another test of the same if-chain or conditional expression, or an
     earlier ``if …: return`` of the same block, speaks of NPUs, or another ``if``
-    of the block does the same for them. Or it is in a comparison that another
-    one of the block makes with an NPU's name, or asks for CUDA what the function
-    asks for NPUs in another place.
+    of the block does the same for them. Or it is in a comparison of what is compared
+    with an NPU's name in another place of the function.
     """
     for child, parent in index.way_up(node):
-        if isinstance(parent, ast.Compare) and _compared_with_npu(index, parent):
-            return True
         if _asks_for_npus_too(index, child, parent):
             return True
         for test, holds, of in _decided_at(index, child, parent):
@@ -666,22 +658,30 @@ def _asks_for_npus_too(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> b
         asked = (each for each in walk(parent.test) if isinstance(each, ast.Compare) and _names_cuda(each))
     elif isinstance(parent, ast.For) and child is parent.iter:
         asked = parent.body
-    function = index.function_of(parent)
     texts = {text for each in asked if not _speaks_of_npus(each) for text in _asked_of(each)}
-    if not texts or function is None:
-        return False
-    tests = index.once(("asks for npus", function), lambda: [*_npu_questions(function)])
-    return any(not texts.isdisjoint(_asked_of(test)) for test in tests)
+    owner = index.function_of(parent) or index.tree
+    questions = index.once(("asks for npus", owner), lambda: [*_npu_questions(owner)]) if texts else ()
+    return any(not texts.isdisjoint(_asked_of(each)) for each in questions)
 
 
-def _npu_questions(function: Function) -> Iterator[ast.AST]:
-    """What a function compares with an NPU's name, or calls with one, to decide; loops over such names."""
-    for each in ast.walk(function):
-        if isinstance(each, ast.For) and _speaks_of_npus(each.iter):
+def _npu_questions(owner: ast.AST) -> Iterator[ast.AST]:
+    """What a function, or a module at its top, compares with an NPU's name, or calls with one to decide.
+
+    Loops over such names, too.
+    """
+    waiting = [*ast.iter_child_nodes(owner)]
+    for each in waiting:  # it grows
+        held = each.iter if isinstance(each, ast.For) else getattr(each, "test", None)
+        if held is not None and _speaks_of_npus(held):
+            yield from [each] if isinstance(each, ast.For) else _calls_in(held)
+        if isinstance(each, ast.Compare) and _speaks_of_npus(each):
             yield each
-        elif isinstance(each, (ast.If, ast.IfExp)):
-            parts = (part for part in ast.walk(each.test) if isinstance(part, (ast.Compare, ast.Call)))
-            yield from filter(_speaks_of_npus, parts)
+        if not isinstance(each, _DEFINITIONS):
+            waiting += ast.iter_child_nodes(each)
+
+
+def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in walk(node) if isinstance(each, ast.Call) and _speaks_of_npus(each))
 
 
 def _names_cuda(node: ast.AST) -> bool:
@@ -712,19 +712,6 @@ def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
     others = [each for each in index.block(holder) if isinstance(each, ast.If) and each is not holder]
     others = [each for each in others if _speaks_of_npus(each.test)]
     return bool(others) and as_for_cuda(holder) in map(as_for_cuda, others)
-
-
-def _compared_with_npu(index: ModuleIndex, compare: ast.Compare) -> bool:
-    """Whether ``IS_NPU = platform == "npu"`` stands in the same block as ``IS_CUDA = platform == "cuda"``."""
-    outside = (up for up in index.above(compare) if not isinstance(up, (ast.BoolOp, ast.UnaryOp)))
-    statement = next(outside, None)
-    if not isinstance(statement, ast.Assign):
-        return False
-    block = getattr(index.parent(statement), "body", ())
-    others = (each.value for each in block if isinstance(each, ast.Assign) and each is not statement)
-    inner = (each for value in others for each in ast.walk(value) if isinstance(each, ast.Compare))
-    compared = ast.dump(compare.left)
-    return any(ast.dump(each.left) == compared and _speaks_of_npus(each) for each in inner)
 
 
 def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
