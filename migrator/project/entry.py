@@ -45,8 +45,9 @@ _NAMES = (
 )
 # At the margin of a file: a loop, or what is called there.
 _LOOP = re.compile(r"^(?:for|while|with)\b|^[^\s#][^\n]*\.backward\(", re.M)
-_CALLED = re.compile(r"^([\w, ]+ = )?([\w.]+)\(", re.M)
+_CALLED = re.compile(r"^(\w[\w, ]* = )?([\w.]+)\(", re.M)
 _RUNS = re.compile(r"train|fit|run|main|launch|Fire")
+_DOCSTRING = re.compile(r"""^[rR]?(\"{3}|'{3})[\s\S]*?\1""", re.M)  # its lines are no statements
 _ASIDE = frozenset("test tests testing docs doc third_party thirdparty vendor benchmarks scripts_old".split())
 _PER_FOLDER = 2
 
@@ -70,6 +71,8 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     """
     path = PurePosixPath(name)
     guarded = "__main__" in text and bool(_GUARD.search(text))
+    if not guarded:
+        text = _DOCSTRING.sub("", text)
     if path.suffix != ".py" or path.name in ("setup.py", "__init__.py", "conftest.py"):
         return None
     if (other_framework(text) or TORCH) != framework:

@@ -119,3 +119,12 @@ def test_what_only_looks_like_it(text: str) -> None:
 def test_an_escape_of_the_users_warns_nobody(recwarn: pytest.WarningsRecorder) -> None:
     assert is_distributed('import torch.distributed as dist\nx = "\\d"\ndist.init_process_group("nccl")\n')
     assert not recwarn.list
+
+
+def test_a_module_that_only_defines_is_no_script() -> None:
+    """Neither an indented assignment nor the words of a docstring start anything."""
+    module = (
+        '"""The trainer:\n\nfor a use see train.py\nwith its options\n"""\n\n\n'
+        "def build_trainer(opt):\n    trainer = Trainer(opt)\n    return trainer\n\n\n" + TRAINS
+    )
+    assert best({"acme/trainer.py": module}) == []
