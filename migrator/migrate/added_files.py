@@ -130,7 +130,7 @@ def helps_apex(project: Project, rules: Rules, files: Iterable[str], read: Read)
     """Whether a project has files with mixed precision of apex that the module serves."""
     if rules.version.tuple < _WITH_AUTOCAST or not project.offers.of(SCALES):
         return False
-    texts = (read(name) or "" for name in files)
+    texts = (read(name) or "" for name in files if not project.owns("apex.amp", name))
     return any(_APEX_AMP.search(text) and not BESIDE_APEX.search(text) for text in texts)
 
 

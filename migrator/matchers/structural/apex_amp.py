@@ -46,7 +46,8 @@ def _moved(
     index, place = context.index, context.project.places[context.name]
     changed = partial(found, safety="unsafe", needs_npu=False)
     for node in index.imports:
-        if any(map(rule.fits, imported(node))) and (edit := _import(context, rule, node, place, statement)):
+        fits = any(context.fits(rule, name) for name in imported(node))
+        if fits and (edit := _import(context, rule, node, place, statement)):
             yield changed(context, rule, node, api=_AMP, edits=[edit])
     named: dict[ast.expr, ast.AST] = {}  # apex.amp in them, with what imports apex
     for use, name in every:
