@@ -77,9 +77,7 @@ def _named(
         edits = replace_text(index, node, name, variable.npu)
         message = variable.on_npus("" if variable.same_values else _("; the values differ"))
         advice = advice if variable.values or not variable.same_values else ""
-        # What is not written beside the variable may be a number that the NPU's one does not take.
-        checked = variable.values or variable.name in env_vars.ALLOCATOR_VARIABLES
-        safety = "unsafe" if checked and is_set and string_value(value) is None else ""
+        safety = _safety(variable, value) if is_set else ""
     elif place == "report":
         message = _("{name} is named outside an environment", name=name)
     elif variable.npu:
@@ -107,11 +105,11 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
             continue
         start, name = context.index.start(keyword), variable.name
         edits = [Edit(start, start + len(name), variable.npu)] if rename else []
-        said = _(" is {npu} on NPUs", npu=variable.npu) if variable.npu else _(" has no effect on NPUs")
-        said += "" if given else _(", where it enters the environment")
-        said = _(": {npu} does not take {bad!r}", npu=variable.npu, bad=bad) if bad else said
+        where = "" if given else _(", where it enters the environment")
+        message = variable.refuses(bad) if bad else variable.on_npus(where)
+        about: Said = {"api": name, "edits": edits, "advice": variable.advice, "message": message}
         yield found(
-            context, rule, keyword, api=name, edits=edits, advice=variable.advice, message=name + said
+            context, rule, keyword, **about, safety=_safety(variable, keyword.value) if rename else ""
         )
 
 
@@ -167,6 +165,12 @@ def _foreign_value(context: FileContext, variable: env_vars.EnvVar, value: ast.e
     """What is set beside a variable and refused on NPUs: a number, or an option of the allocator."""
     text = string_value(value)
     return "" if text is None else env_vars.refused(variable, text, context.version.tuple)
+
+
+def _safety(variable: env_vars.EnvVar, value: ast.expr | None) -> str:
+    """How safe a renaming is: what is not written there may be a value that the NPU's one does not take."""
+    checked = variable.values or variable.name in env_vars.ALLOCATOR_VARIABLES
+    return "unsafe" if checked and string_value(value) is None else ""
 
 
 def _given(index: ModuleIndex, node: ast.AST) -> tuple[bool, ast.expr | None]:
