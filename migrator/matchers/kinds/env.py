@@ -108,9 +108,8 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         where = "" if given else _(", where it enters the environment")
         message = variable.refuses(bad) if bad else variable.on_npus(where)
         about: Said = {"api": name, "edits": edits, "advice": variable.advice, "message": message}
-        yield found(
-            context, rule, keyword, **about, safety=_safety(variable, keyword.value) if rename else ""
-        )
+        about["safety"] = _safety(variable, keyword.value) if rename else ""
+        yield found(context, rule, keyword, **about)
 
 
 def _place(context: FileContext, node: ast.Constant) -> str | None:
