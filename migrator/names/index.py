@@ -19,7 +19,7 @@ from typing import Any, Callable, TypeVar
 
 from migrator.files.source import Lines
 from migrator.names.outline import Binding, Outline, Scope, outline
-from migrator.names.qualified import Neighbours, full_name
+from migrator.names.qualified import Neighbours, full_name, of_name
 from migrator.names.strings import Part, place_fstring
 from migrator.names.tree import (
     FUNCTIONS,
@@ -49,7 +49,7 @@ _FEW = 12  # words, to look for each of which takes less than to list those of a
 _MOST_ANSWERS = 50_000  # that are kept; no file that a person wrote has as many
 _MOST_STEPS = 500  # from one question to others
 _DEEPEST = 60  # questions of which each waits for the next
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 
 Answer = TypeVar("Answer")
 
@@ -389,22 +389,28 @@ class ModuleIndex:
 
     def bindings(self, node: ast.Name) -> list[Binding]:
         """Everything that binds a name in the scope where Python would find it."""
-        name = node.id
-        child: ast.AST = node
-        while not isinstance(child, ast.stmt) and child in self._parents:
-            parent = self._parents[child]
-            if isinstance(parent, ast.Lambda) and child is parent.body:
+        name, parents = node.id, self._parents
+        child: Any = node
+        while not isinstance(child, ast.stmt):
+            parent: Any = parents.get(child)
+            if parent is None:  # no word led to it
+                child = self.statement_of(node)
+                continue
+            cls = parent.__class__
+            if cls is ast.Lambda and child is parent.body:
                 if any(each.arg == name for each in parameters(parent.args)):
                     return [Binding("param", parent)]
-            elif isinstance(parent, _COMPREHENSIONS):
+            elif cls in _COMPREHENSIONS:
                 for generator in parent.generators:
                     if any(isinstance(t, ast.Name) and t.id == name for t in ast.walk(generator.target)):
                         return [Binding("other", parent)]
             child = parent
-        return self.scope_of(node).look_up(name)
+        return self._scope_around(child).look_up(name)
 
     def qualified_name(self, node: ast.AST) -> str:
         """The full dotted name that an expression stands for; empty where that cannot be told."""
+        if isinstance(node, ast.Name):
+            return of_name(self, node)
         return self.ask("name", node, lambda: full_name(self, node), "")
 
     def references(self) -> list[tuple[ast.expr, str]]:

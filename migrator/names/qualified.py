@@ -38,8 +38,6 @@ def full_name(index: ModuleIndex, node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         _, base, behind = rooted(index, node)
         return ".".join([base, *(each.attr for each in behind)]) if base else ""
-    if isinstance(node, ast.Name):
-        return _of_name(index, node)
     if isinstance(node, ast.Call):
         return _of_call(index, node)
     return _at_key(index, node) if isinstance(node, ast.Subscript) else ""
@@ -53,8 +51,10 @@ def rooted(index: ModuleIndex, chain: ast.expr) -> tuple[ast.expr, str, list[ast
     written = [*attributes(chain)][::-1]
     node = written[0].value if written else chain
     base = index.qualified_name(node)
+    if not written:
+        return node, base, written
     names = [each.attr for each in written]
-    if not base and isinstance(node, ast.Name) and names:
+    if not base and isinstance(node, ast.Name):
         owner = _class_named(index, node)
         kept = _kept_in(index, owner, names[0]) if owner is not None else ""
         if kept:
@@ -71,13 +71,12 @@ def rooted(index: ModuleIndex, chain: ast.expr) -> tuple[ast.expr, str, list[ast
     return node, base, written
 
 
-def _of_name(index: ModuleIndex, node: ast.Name) -> str:
+def of_name(index: ModuleIndex, node: ast.Name) -> str:
+    """What a name stands for: looked for once where it is bound, and not for each use."""
     bindings = index.bindings(node)
-    if len(bindings) > 1:  # of one scope, and only an import decides: looked for once, not for each use
-        owner = index.scope_of(node).owner(node.id)
-        return index.once(("bound", node.id, owner), lambda: _bound(index, node.id, bindings))
     if bindings:
-        return _bound(index, node.id, bindings)
+        name = node.id
+        return index.ask(("bound", name), bindings[0].node, lambda: _bound(index, name, bindings), "")
     if node.id == "torch" and index.stars:  # from helpers import *
         return "torch"
     return next(filter(None, (_handed_on(index, f"{star}.{node.id}") for star in index.stars)), "")

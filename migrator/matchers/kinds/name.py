@@ -80,7 +80,7 @@ def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]
 def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) -> Iterator[Match]:
     index = context.index
     root, base, written = rooted(index, ref)
-    if not base.startswith("torch"):
+    if len(written) > 1 and not base.startswith("torch"):
         yield from _kept_module(context, rules, ref, base, written)
     if not base or (isinstance(root, ast.Name) and not isinstance(root.ctx, ast.Load)):
         return
