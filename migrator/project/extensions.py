@@ -99,6 +99,7 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
     sources, complete = values.all_texts(given)
     prefix = module.replace(".", "/") + "/" if module else ""
     cuda = "CUDAExtension" in called or any(map(is_cuda, sources)) or "sources_cuda" in keywords
+    cuda = cuda or getattr(keywords.get("with_cuda"), "value", None) is True
     cuda = cuda or (kind == "load" and not complete and not sources)
     names = tuple(prefix + source for source in sources)
     complete = complete and bool(names)

@@ -27,24 +27,34 @@ class CommandOptions(Options):
     """``commands``: what is written for a program with its words (``nvidia-smi -L: npu-smi info -l``).
 
     It is written where a person, or nobody, reads what the command prints; what reads it knows other columns.
-    ``pipelines``: what is written for a whole pipeline of a script (``nvidia-smi -L | wc -l``), errors thrown
-    away or not, in projects of PyTorch alone.
+    ``beginning``: only where one of its words begins so. ``pipelines``: what is written for a whole pipeline
+    of a script (``nvidia-smi -L | wc -l``), errors thrown away or not, in projects of PyTorch alone.
     """
 
     commands: dict[str, str] = field(default_factory=dict)
     pipelines: dict[str, str] = field(default_factory=dict)
+    beginning: str = ""
 
 
 def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Match]:
     """The commands that a rule names."""
     for command in context.index.content.commands:
         for program in command.programs:
-            rule = next((rule for rule in rules if program.name in rule.match), None)
-            if rule is not None and program.place >= 0 and program.kind == "command":
+            if program.place < 0 or program.kind != "command":
+                continue
+            words = [word.text or "" for word in command.words[program.place + 1 :]]
+            fitting = (rule for rule in rules if program.name in rule.match)
+            rule = next((each for each in fitting if _is_about(each, words)), None)
+            if rule is not None:
                 span, new = _instead(context, rule, command, program)
                 edits = [Edit(*span, new)] if new and rule.fix != "none" else []
                 advice = "" if edits else rule.advice
                 yield found_in_text(context, rule, span, api=program.name, edits=edits, advice=advice)
+
+
+def _is_about(rule: Rule[CommandOptions], words: list[str]) -> bool:
+    beginning = rule.options.beginning
+    return not beginning or any(word.startswith(beginning) for word in words)
 
 
 def _instead(
