@@ -62,8 +62,8 @@ CHANGED = {
         '    init_scale=2.0, device="npu",  # small\n)\n',
     ),
     "parentheses around the last argument": (
-        "import torch.nn as nn\nm = nn.DataParallel((1))\n",
-        "import torch.nn as nn\nimport torch_npu\nm = nn.DataParallel((1), device_ids=[0])\n",
+        "import torch\nx = torch.load((open('a.pth', 'rb')))\n",
+        "import torch\nx = torch.load((open('a.pth', 'rb')), map_location=\"cpu\")\n",
     ),
 }
 CASES = {

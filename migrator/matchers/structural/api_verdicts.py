@@ -150,8 +150,8 @@ _ONCE = frozenset({"__init__", "__post_init__", "reset_parameters", "init_weight
 def _runs_once(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a place runs once, or once for each module that is made: at the margin, or in a constructor."""
     function = index.function_of(node)
-    looped = any(isinstance(up, LOOPS) for up in index.above(node))
-    return not looped and (function is None or function.name in _ONCE)
+    often = any(isinstance(up, (*LOOPS, ast.Lambda)) for up in index.above(node))
+    return not often and (function is None or function.name in _ONCE)
 
 
 class Use(NamedTuple):
