@@ -87,7 +87,6 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "columns.yaml": ("name",),
     "consistency.yaml": ("message", "advice"),
     "distributed/texts.yaml": ("message", "advice"),
-    "distributed/horovod.yaml": ("by_hand",),
     "doctor.yaml": ("what", "do"),
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,

@@ -17,8 +17,8 @@ from migrator.language import _
 from migrator.matchers.context import instead_of
 from migrator.names.tree import parse, walk
 
-DIST = "import torch.distributed as dist"
-_RANKS = "ranks.py"
+_RANKS, _HELPERS = "ranks.py", "helpers.py"  # of reports/distributed
+_CHANGED, _REPORTED = "NPU920", "NPU921"
 _SET_UP = "setup_distributed"
 Place = Literal["before", "after", "first", "last"]
 
@@ -91,14 +91,11 @@ class UncertainError(Exception):
 class Draft:
     """The changes of each file, and the findings about them, by the files' names, with the rules' codes.
 
-    ``helpers`` is the file with the functions that new code may call, ``used`` are the names in the new code
-    of each file; ``set_up``: what the program does first, once the ranks have found each other.
+    ``used`` are the names in the new code of each file; ``set_up``: what the program does first, once the
+    ranks have found each other.
     """
 
     program: Program
-    helpers: str = "helpers.py"
-    changed_code: str = "NPU920"
-    reported_code: str = "NPU921"
     changes: dict[str, Changes] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=dict)
     findings: dict[str, list[Finding]] = field(default_factory=dict)
@@ -112,7 +109,7 @@ class Draft:
         """Import what new code in a node's file needs, and take over the helpers that it calls."""
         names = names_in(code)
         self.used.setdefault(self.program.file(node).name, set()).update(names)
-        text = ast.unparse(parse(f"{code}\n{sources(self.helpers, names)}"))
+        text = ast.unparse(parse(f"{code}\n{sources(_HELPERS, names)}"))
         names = names_in(text)
         needed = ((start, line) for start, line in new_imports().items() if start in text)
         self.of(node).imports += (line for start, line in needed if start.rstrip(".") in names)
@@ -156,21 +153,19 @@ class Draft:
     def changed(self, node: ast.AST, message: str, operation: Operation = "MODIFY", new: str = "") -> None:
         """Say that a change is made at a node, or that ``new`` code is inserted there."""
         fix = Fix((), "unsafe", operation, made=True, after=new)
-        self._add(node, Finding(self.changed_code, message, 1, 1, 1, 1, fix=fix))
+        self._add(node, Finding(_CHANGED, message, 1, 1, 1, 1, fix=fix))
 
     def report(self, key: str, node: ast.AST, **values: object) -> None:
         """Say what a person has to look at, with the lines to write."""
         found = text(key, **values)
-        self._add(
-            node, Finding(self.reported_code, found.message, 1, 1, 1, 1, found.severity, advice=found.advice)
-        )
+        self._add(node, Finding(_REPORTED, found.message, 1, 1, 1, 1, found.severity, advice=found.advice))
 
     def give_up(self, errors: Iterable[UncertainError], instead: ast.AST, before: str = "") -> None:
         """Change nothing, and say why: where an error has its place, or ``instead``."""
         self.changes, self.findings = {}, {}
         for error in errors:
             message, advice = before + error.text.message, error.text.advice
-            found = Finding(self.reported_code, message, 1, 1, 1, 1, "error", advice=advice)
+            found = Finding(_REPORTED, message, 1, 1, 1, 1, "error", advice=advice)
             self._add(error.node or instead, found)
 
     def _add(self, node: ast.AST, finding: Finding) -> None:
@@ -191,7 +186,7 @@ class Draft:
         for name in sorted({*self.changes, *self.findings}):
             file, changes = self.program.files[name], self.changes.get(name)
             if changes:
-                helpers = sources(self.helpers, self.used.get(name, ()))
+                helpers = sources(_HELPERS, self.used.get(name, ()))
                 changes.header = "\n\n".join(filter(None, [helpers, changes.header]))
             edits = write(file, changes) if changes else ()
             result[name] = Converted(file.text, edits, tuple(self.findings.get(name, ())))

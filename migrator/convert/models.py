@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Optional
 
-from migrator.convert.draft import Draft, UncertainError
+from migrator.convert.draft import Draft
 from migrator.convert.program import (
     LOOPS,
     Home,
@@ -18,7 +17,7 @@ from migrator.convert.program import (
     is_stored,
     method_name,
 )
-from migrator.names.tree import FUNCTIONS, only_target
+from migrator.names.tree import only_target
 from migrator.project.distributed_use import listed
 
 _MOST_GROUPS = 8
@@ -84,19 +83,6 @@ def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
     return all(depth and all(prepares(program, one, depth - 1) for one in each) for each in uses)
 
 
-def only_called_after(program: Program, function: ast.AST, behind: ast.stmt, depth: int = 4) -> bool:
-    """Whether a function is called behind a statement only, as far as the calls are seen."""
-    sites = program.call_sites(function)
-    for call in sites:
-        caller = program.scope_of(call)
-        if caller is program.scope_of(behind):
-            if not is_after(call, behind):
-                return False
-        elif not depth or not only_called_after(program, caller, behind, depth - 1):
-            return False
-    return bool(sites)
-
-
 # -- where the wrapped model goes -----------------------------------------
 
 
@@ -104,20 +90,18 @@ def only_called_after(program: Program, function: ast.AST, behind: ast.stmt, dep
 class Wrapped:
     """A model that is wrapped behind a statement, and what becomes of its uses.
 
-    ``training``: the nodes that run in its training loops, None where these are not known: then nothing may
-    go past the wrapper. ``in_part``: an optimizer takes only some of its parameters. ``inner``: the uses that
-    need the model inside; True where it may be bare. ``unclear``: those that go where nothing is known of.
-    ``calls``: those that train. ``since``: names that become those of the wrapped model by a statement.
-    ``bare``: each ``model.module`` where it is not wrapped yet. ``prefixed``: its keys in checkpoints have a
-    ``module.`` before them, but in branches that are taken ``unless`` these conditions hold.
+    ``training``: the nodes that run in its training loops. ``in_part``: an optimizer takes only some of its
+    parameters. ``inner``: the uses that need the model inside; True where it may be bare. ``unclear``: those
+    that go where nothing is known of. ``calls``: those that train. ``bare``: each ``model.module`` where it
+    is not wrapped yet. ``prefixed``: its keys in checkpoints have a ``module.`` before them, but in branches
+    that are taken ``unless`` these conditions hold.
     """
 
     program: Program
     home: Home
     behind: ast.stmt
-    training: Optional[Collection[ast.AST]] = None
+    training: Collection[ast.AST]
     in_part: bool = False
-    since: list[tuple[Home, ast.stmt]] = field(default_factory=list)
     inner: dict[ast.expr, bool] = field(default_factory=dict)
     unclear: list[ast.expr] = field(default_factory=list)
     calls: list[ast.expr] = field(default_factory=list)
@@ -134,10 +118,10 @@ class Wrapped:
     def uses(self, home: Home) -> list[ast.expr]:
         """The uses of a scope's name in which it is the wrapped model's."""
         found, program = self.program.uses(home), self.program
-        for statement in (statement for other, statement in self.since if other == home):
-            scope = program.scope_of(statement)
-            return [one for one in found if program.scope_of(one) is not scope or is_after(one, statement)]
-        return found
+        if home != self.home:
+            return found
+        scope = program.scope_of(self.behind)
+        return [one for one in found if program.scope_of(one) is not scope or is_after(one, self.behind)]
 
     def bare_arguments(self, node: ast.expr, seen: Iterable[Home]) -> list[bool]:
         """Of each call that gives the parameter which a node is: whether it may give the bare model."""
@@ -159,9 +143,8 @@ class Wrapped:
     def follow(self, attribute: Callable[[Home, ast.expr, ast.Attribute], None]) -> list[Home]:
         """Judge the uses of the model; gives all scopes in which it has a name.
 
-        ``attribute`` judges ``model.something``. Raises UncertainError where training may pass it by.
+        ``attribute`` judges ``model.something``.
         """
-        self.since = [(self.home, self.behind)]
         seen = self._family(self.home)
         for home in seen:  # grows
             for node in [*self.uses(home), *self._of_objects(home)]:
@@ -175,13 +158,13 @@ class Wrapped:
 
     def _family(self, home: Home) -> list[Home]:
         """A scope, and for ``self.name`` the classes that inherit the name."""
-        if self.training is None or not isinstance(home.scope, ast.ClassDef):
+        if not isinstance(home.scope, ast.ClassDef):
             return [home]
         return [Home(one, home.text) for one in self.program.family(home.scope)]
 
     def _of_objects(self, home: Home) -> list[ast.expr]:
         """For ``self.model`` of a class, each ``trainer.model`` of its objects."""
-        if self.training is None or not isinstance(home.scope, ast.ClassDef):
+        if not isinstance(home.scope, ast.ClassDef):
             return []
         name = home.text.partition(".")[2]
         return [
@@ -194,58 +177,40 @@ class Wrapped:
     def _handed_on(self, home: Home, node: ast.expr) -> Iterator[Home]:
         """Judge a use that asks for no attribute; gives the scopes to which it hands the model."""
         up, call = self.program.parent(node), self.program.taker_of(node)
-        strict = self.training is None
         if is_stored(node):
             return
         if isinstance(call, ast.Call):
             yield from self._argument(home, node, call)
         elif isinstance(up, ast.Assign) and only_target(up) is not None and up.value is node:
-            if strict and not isinstance(up.targets[0], ast.Name):
-                self._check_kept(node)
             yield from self._kept(up.targets[0], node)
-        elif isinstance(up, ast.Return) or (
-            strict and isinstance(up, ast.Tuple) and isinstance(self.program.parent(up), ast.Return)
-        ):
-            if strict:
-                self._check_kept(node)
-            yield from self._returned(node, up if isinstance(up, ast.Tuple) else None)
-        elif strict and isinstance(up, ast.Subscript):
-            raise UncertainError("part_of_model", up, home=home)
+        elif isinstance(up, ast.Return):
+            yield from self._returned(node)
         elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
             self.unclear.append(node)
 
     def _argument(self, home: Home, node: ast.expr, call: ast.Call) -> Iterator[Home]:
         """The same for a use that is called, or is an argument of a call."""
-        strict = self.training is None
         if call.func is node:
-            self.calls += [node] if self.training is None or node in self.training else []
+            self.calls += [node] if node in self.training else []
             return
         name = self.program.name(call) or dotted(call.func)
         given = self.program.receiving(call, node)
-        if strict and isinstance(self.program.definition_of(call), ast.ClassDef):
-            self._check_kept(node)
         if given:
             yield from given
         elif listed("need_the_model", name):
             if not _asks_for_wrapper(call):
                 self.inner[node] = False
-        elif strict and name.endswith(".DataParallel"):
-            raise UncertainError("data_parallel_too", call, home=home)
         elif not listed("take_a_wrapped_model", name):
             self.unclear.append(node)
 
-    def _returned(self, node: ast.expr, together: ast.Tuple | None) -> Iterator[Home]:
-        """The scopes that get a value which a function returns, alone or in a tuple."""
+    def _returned(self, node: ast.expr) -> Iterator[Home]:
+        """The scopes that get a value which a function returns."""
         for site in self.program.call_sites(self.program.scope_of(node)):
             assign = self.program.parent(site)
             if isinstance(assign, ast.Expr):
                 continue
             target: ast.expr | None = assign.targets[0] if isinstance(assign, ast.Assign) else None
-            if together is not None:
-                places = target.elts if isinstance(target, ast.Tuple) else []
-                alike = len(places) == len(together.elts)
-                target = places[together.elts.index(node)] if alike else None
-            yield from self._kept(target, site if self.training is None else node, site)
+            yield from self._kept(target, node, site)
 
     def _kept(self, target: ast.expr | None, node: ast.expr, site: ast.expr | None = None) -> Iterator[Home]:
         """The scope in which a value, which comes to a ``site``, is kept under a name."""
@@ -253,21 +218,7 @@ class Wrapped:
         if kept is None:
             self.unclear.append(node)
             return
-        if self.training is None and isinstance(target, ast.Name):
-            if all(kept != one for one, _ in self.since):
-                self.since.append((kept, self.program.statement_of(target)))
         yield kept
-
-    def is_made_in(self, scope: ast.AST) -> bool:
-        """Whether a name becomes one of the wrapped model by a statement of a scope."""
-        return any(self.program.scope_of(statement) is scope for _, statement in self.since)
-
-    def _check_kept(self, node: ast.AST) -> None:
-        """What keeps the model elsewhere must do so when it is wrapped. Raises UncertainError."""
-        scope = self.program.scope_of(node)
-        if isinstance(scope, FUNCTIONS) and not self.is_made_in(scope):
-            if not only_called_after(self.program, scope, self.behind):
-                raise UncertainError("handed_on", self.behind, home=self.home)
 
 
 def _asks_for_wrapper(call: ast.Call) -> bool:

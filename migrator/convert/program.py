@@ -484,34 +484,29 @@ def load(
     entry: str,
     read: Read,
     elsewhere: Definitions | None = None,
-    more: Sequence[str] = (),
-    for_one_device: bool = True,
-    file_of: Callable[[str, str], WholeFile] = WholeFile,
 ) -> Program:
     """The program of the file ``entry``, along its imports; ``read`` gives a file's text, None without one.
 
-    ``elsewhere`` is asked where the names say too little, ``more`` are other files that are started;
-    ``file_of`` may give a file that another program has, too. Raises what of UNREADABLE the entry does (other
-    such files are left out), AlreadyDistributedError where it has to be ``for_one_device``.
+    ``elsewhere`` is asked where the names say too little. Raises what of UNREADABLE the entry does (other
+    such files are left out), and AlreadyDistributedError.
     """
     files: dict[str, WholeFile] = {}
     imports: dict[tuple[WholeFile, str], tuple[str, str]] = {}
-    waiting = [entry, *more]
+    waiting = [entry]
     for name in waiting:  # grows
         text = None if name in files else read(name)
         if text is None:
             continue
         try:
-            file = files[name] = file_of(name, text)
+            file = files[name] = WholeFile(name, text)
         except UNREADABLE:
             if name == entry:
                 raise
             continue
-        if for_one_device and (rows := rows_of(text)) is not None and rows.distributed:
+        if (rows := rows_of(text)) is not None and rows.distributed:
             raise AlreadyDistributedError
-        started = name if name in more else entry
         for node, bound, module, attribute in imported_names(file.imports):
-            found = place_of_import(name, started, module, attribute, read)
+            found = place_of_import(name, entry, module, attribute, read)
             if found is None and elsewhere and module.partition(".")[0] not in _OTHERS:
                 places = elsewhere.places(name, file, node)
                 found = (places[0][0], attribute if places[0][1] else "") if len(places) == 1 else None

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from migrator.findings.edits import apply, part_with
+from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
 from migrator.matchers.argument_edits import added_argument
 from migrator.names.index import ModuleIndex
@@ -39,7 +39,6 @@ class Changes:
     # first: last, the block's head
     around: dict[ast.stmt, tuple[ast.stmt, str]] = field(default_factory=dict)
     removed: set[ast.stmt] = field(default_factory=set)  # with "after", those lines take its place
-    dissolved: set[ast.stmt] = field(default_factory=set)  # of a with statement the body stays
     imports: list[str] = field(default_factory=list)
     header: str = ""
     end: list[str] = field(default_factory=list)
@@ -52,13 +51,6 @@ def first_argument(index: ModuleIndex, call: ast.Call) -> list[Edit]:
     """The first argument of a call in the call's place."""
     start, end = _argument_spans(index, call)[0]
     return [Edit(index.start(call), start, ""), Edit(end, index.end(call), "")]
-
-
-def rewritten(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> str:
-    """The source of a node with those edits made that are inside of it."""
-    start, end = index.span(node)
-    inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
-    return part_with(index.data, (start, end), _outermost(inside))
 
 
 def changed_arguments(
@@ -222,19 +214,6 @@ def _moved(layout: _Layout, changes: Changes) -> Iterator[Edit]:
             start, end = index.line_span(line, line)
             if line not in layout.fixed and index.data[start:end].strip():
                 yield Edit(start, start, layout.step)
-    for statement in changes.dissolved:
-        start, indent = _line(layout, statement)
-        body = _blocks(statement)[0]
-        if body[0].lineno == statement.lineno:
-            yield Edit(index.start(statement), index.start(body[0]), "")
-            continue
-        begin = _body_start(layout, statement)
-        yield Edit(start, begin, "")
-        extra = len(_line(layout, body[0])[1]) - len(indent)
-        for line in range(index.line_of(begin), index.line_of(_end(layout, statement) - 1) + 1):
-            at = index.line_span(line, line)[0] + len(indent)
-            if line not in layout.fixed and not index.data[at : at + extra].strip(b" \t"):
-                yield Edit(at, at + extra, "")
 
 
 def _inserted(layout: _Layout, at: int, lines: Sequence[str], indent: str) -> Edit:

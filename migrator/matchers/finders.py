@@ -106,7 +106,6 @@ KINDS = {
 HANDLERS = {
     "none": _neither("", ""),
     "api-verdicts": _no_match("structural.api_verdicts", "find_verdicts", words_from="torch_apis"),
-    "apex-amp": Finder("structural.apex_amp", goes_by="names"),
     "checkpoint-load": _no_npu("structural.torch_load", "find_without_place", goes_by="names"),
     "code-text": _no_match("structural.other_languages", "find_code"),
     "command-mention": Finder("structural.commands", "find_mentions"),
@@ -142,6 +141,7 @@ HANDLERS = {
     "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="modules"),
     "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
     "operator-form": _neither("structural.cuda_operators", "find_forms", words_from="cuda_operators"),
+    "own-module": Finder("structural.own_modules", goes_by="names"),
     "optimizer-betas": _no_npu("structural.device_values", "find_betas"),
     "outside-device": _no_npu("structural.added_imports", "find_outside_devices", only_imports=True),
     "legacy-function": Finder("structural.definitions", "find_legacy_functions", goes_by="names"),

@@ -14,10 +14,9 @@ from migrator.core.rules import Rules
 from migrator.data_folders import data_folder
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite
-from migrator.files.naming import AMP, EQUIVALENTS, LIGHTNING, MADE, is_equivalents, is_made
+from migrator.files.naming import AMP, EQUIVALENTS, HOROVOD, LIGHTNING, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
-from migrator.matchers.structural.apex_amp import BESIDE_APEX
 from migrator.matchers.structural.api_verdicts import function_of
 from migrator.project.added_package import Place
 from migrator.project.imports import Read
@@ -33,6 +32,9 @@ _OF_LIGHTNING_1 = re.compile(
     r"\bTrainer\([^()]{0,400}\bgpus\s*=|\bTrainer\.(?:from_argparse_args|add_argparse_args)\b"
 )
 _APEX_AMP = re.compile(r"\bapex\b[^\n]*\bamp\b")
+_HOROVOD = re.compile(r"^(?:import[^\n]*|from)[ \t]horovod\b", re.M)
+_BESIDE_HOROVOD = re.compile(r"\binit_process_group\b|\bDistributedDataParallel\b")
+_WITH_AVERAGE = (1, 11)
 _WITH_AUTOCAST = (2, 1)  # torch.autocast("npu")
 _WITH_ACCELERATOR = (2, 6)
 
@@ -55,6 +57,7 @@ class Module(NamedTuple):
 MODULES = (
     Module(LIGHTNING, MADE, "lightning", "NPU616"),
     Module(AMP, MADE, "apex", "NPU646"),
+    Module(HOROVOD, MADE, "horovod", "NPU930"),
     Module(NAME, "npumigrate --keep-cuda", "keep_cuda", "--keep-cuda"),
 )
 
@@ -131,7 +134,14 @@ def helps_apex(project: Project, rules: Rules, files: Iterable[str], read: Read)
     if rules.version.tuple < _WITH_AUTOCAST or not project.offers.of(SCALES):
         return False
     texts = (read(name) or "" for name in files if not project.owns("apex.amp", name))
-    return any(_APEX_AMP.search(text) and not BESIDE_APEX.search(text) for text in texts)
+    beside = rules.every["NPU646"].options.beside
+    return any(_APEX_AMP.search(text) and not re.search(beside, text) for text in texts)
+
+
+def helps_horovod(rules: Rules, files: Iterable[str], read: Read) -> bool:
+    """Whether files that import Horovod have no other way: one of them does without a condition."""
+    texts = [read(name) or "" for name in files if rules.version.tuple >= _WITH_AVERAGE]
+    return any(map(_HOROVOD.search, texts)) and not any(map(_BESIDE_HOROVOD.search, texts))
 
 
 def name_of_package(source: Path, where: Mapping[str, Place]) -> str:

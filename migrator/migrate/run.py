@@ -22,7 +22,7 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.document import document_type
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
-from migrator.files.naming import AMP, EQUIVALENTS, LIGHTNING, MULTI_SUFFIX, SUFFIX
+from migrator.files.naming import AMP, EQUIVALENTS, HOROVOD, LIGHTNING, MULTI_SUFFIX, SUFFIX
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
@@ -32,6 +32,7 @@ from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import (
     Wanted,
     helps_apex,
+    helps_horovod,
     helps_lightning,
     is_of_earlier_result,
     name_of_package,
@@ -61,7 +62,7 @@ LEFT_ALONE = ("NPU995", "NPU996")
 # The rules that write functions of ours for APIs that NPUs lack.
 REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
-_LIGHTNING_RULE, _APEX_RULE = "NPU616", "NPU646"
+_LIGHTNING_RULE, _APEX_RULE, _HOROVOD_RULE = "NPU616", "NPU646", "NPU930"
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
 
@@ -244,18 +245,11 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     project, size = load_project(told, plan.jobs, True, taken_over, progress)
     entries = [each for place, entry in enumerate(every) for each in left.get(place, (entry,))]
     scripts = ranked(start.candidate for start in project.starts if start.candidate)
-    with_horovod = [start.file for start in project.starts if start.horovod]
-    with_horovod = [name for name in with_horovod if not project.owns("horovod.torch", name)]
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
 
     text_of = Programs(paths).text
     conversion = _convert(plan, scripts, text_of, paths)
     converted = {} if conversion is None else conversion.files
-    wants_horovod = "NPU930" in rules.enabled and not plan.safe_only and not plan.settings.keep_cuda
-    if with_horovod and wants_horovod:
-        from migrator.convert.horovod.convert import convert
-
-        converted = {**convert(with_horovod, paths, text_of, rules.version.tuple), **converted}
     failed = {name: one.failed for name, one in converted.items() if one.failed}
     programs = project.programs and replace(project.programs, main=plan.main or "")
     project = replace(project, failed={**project.failed, **failed}, programs=programs)
@@ -271,6 +265,9 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
             added[LIGHTNING] = LIGHTNING
         if _APEX_RULE in rules.enabled and helps_apex(project, rules, python, text_of):
             added[AMP] = AMP
+        with_horovod = [start.file for start in project.starts if start.horovod]
+        if _HOROVOD_RULE in rules.enabled and helps_horovod(rules, with_horovod, text_of):
+            added[HOROVOD] = HOROVOD
     if added or plan.replaces:
         where = places(python, text_of)
         if plan.replaces and not plan.settings.keep_cuda:

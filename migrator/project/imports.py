@@ -45,11 +45,3 @@ def place_of_import(
             if read(posixpath.normpath(name)) is not None:
                 return posixpath.normpath(name), inside
     return None
-
-
-def imported_files(entry: str, name: str, nodes: Iterable[Any], read: Read) -> Iterator[str]:
-    """The project's files that the file ``name`` imports, in a program that starts with ``entry``."""
-    for _, _, module, attribute in imported_names(nodes):
-        found = place_of_import(name, entry, module, attribute, read)
-        if found is not None:
-            yield found[0]

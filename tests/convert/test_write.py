@@ -98,7 +98,6 @@ def test_statements(newline: str, step: str) -> None:
         first=lambda body: {body[2]: ["first()"]},
         last=lambda body: {body[2]: ["last()"]},
         around=lambda body: {body[2].body[0]: (body[2].body[0], "if i:")},
-        dissolved=lambda body: {body[3]},
         imports=["import torch", "import os"],
         header="def first():\n    pass\n",
         end=["end()"],
@@ -128,7 +127,8 @@ for i in range(3):
 if x:
     after()
 
-z = '''
+with g():
+    z = '''
 text
 '''  # é
 end()
@@ -153,10 +153,9 @@ def test_a_statement_behind_another_on_its_line_has_no_place() -> None:
 def test_each_text_is_said_somewhere() -> None:
     code = "".join(file.read_text(encoding="utf-8") for file in CONVERT.rglob("*.py"))
     for key in reports_yaml("distributed/texts.yaml"):
-        assert f'"{key.removeprefix("hvd.")}"' in code, key
+        assert f'"{key}"' in code, key
 
 
 def test_conversions_do_without_libcst() -> None:
-    modules = "migrator.convert.distributed.convert, migrator.convert.horovod.convert"
-    code = f"import sys, {modules}; assert 'libcst' not in sys.modules"
+    code = "import sys, migrator.convert.distributed.convert; assert 'libcst' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

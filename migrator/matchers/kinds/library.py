@@ -36,10 +36,12 @@ class ImportOptions(Options):
     """``once`` is for the first import of each library in a file only; ``advice`` is that for some names.
 
     ``alone``: nothing is said of a file of PyTorch, and less of few files in a project that are not.
+    ``served``: nothing is said of a module for which the result has one of ours.
     """
 
     once: Literal["", "file"] = ""
     alone: bool = False
+    served: dict[str, str] = field(default_factory=dict)
     advice: dict[str, str] = field(default_factory=dict, metadata=SAID)
 
 
@@ -59,7 +61,8 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         finding, options = item.finding, by_code[item.finding.code]
         name = finding.api.partition(",")[0]
         said_of = finding.code, name.partition(".")[0]
-        if options.once and said_of in said:
+        own = (new for old, new in options.served.items() if f"{name}.".startswith(f"{old}."))
+        if (options.once and said_of in said) or any(project.import_of(new, context.name) for new in own):
             continue
         said.add(said_of)
         advice = options.advice.get(fitting(tuple(options.advice), (), name), finding.advice)

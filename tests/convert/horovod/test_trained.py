@@ -1,4 +1,4 @@
-"""Horovod programs, converted and run on two emulated NPUs: they print and learn what the originals do.
+"""Horovod programs, migrated and run on two emulated NPUs: they print and learn what the originals do.
 
 The originals run on the CPU; stand_in/ stands in for Horovod, which would have to be built.
 """
@@ -20,7 +20,7 @@ from tests.emulator.conftest import Emulate, cache, emulate
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
 SAMPLE = HERE.parents[2] / "samples" / "horovod_resnet50"
-KEEP_MODELS = HERE.parent / "distributed" / "keep_models.py"
+KEEP_PARAMETERS = HERE / "keep_parameters.py"
 SHIM = HERE.parents[1] / "samples" / "shim"
 NUMBER = re.compile(r"-?\d+\.\d+")
 SMALL = "--batch-size 2 --image-size 32 --classes 10 --warmup 0 --rounds 2 --steps 1 --clip 5"
@@ -30,9 +30,7 @@ SMALL += " --checkpoint model.pt"
 def migrated(source: Path, folder: Path) -> Path:
     assert run(["-q", "-i", str(source), "-o", str(folder), "-v", "2.13"]) == 0
     result = folder / f"{source.name}_msft"
-    assert "horovod" not in "".join(
-        line for file in result.rglob("*.py") for line in file.read_text().splitlines() if "import" in line
-    )
+    assert (result / "ascend_horovod.py").is_file()
     return result
 
 
@@ -61,7 +59,7 @@ def original(script: Path, folder: Path, *arguments: str, ranks: int = 2) -> str
 
 def on_npus(emulate: Emulate, script: Path, folder: Path, *arguments: str, keep: bool = True) -> str:
     folder.mkdir(exist_ok=True)
-    kept = (str(KEEP_MODELS), str(script), str(folder)) if keep else (str(script),)
+    kept = (str(KEEP_PARAMETERS), str(script), str(folder)) if keep else (str(script),)
     launcher = ("torchrun", "--standalone", "--nproc_per_node=2")
     done = emulate(*launcher, *kept, *arguments, options=("--cpu-random",), cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
