@@ -265,7 +265,8 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
             added[LIGHTNING] = LIGHTNING
         if _APEX_RULE in rules.enabled and helps_apex(project, rules, python, text_of):
             added[AMP] = AMP
-        with_horovod = [start.file for start in project.starts if start.horovod]
+        starts = (start.file for start in project.starts if start.horovod)
+        with_horovod = [name for name in starts if not project.owns("horovod.torch", name)]
         if _HOROVOD_RULE in rules.enabled and helps_horovod(rules, with_horovod, text_of):
             added[HOROVOD] = HOROVOD
     if added or plan.replaces:

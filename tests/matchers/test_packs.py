@@ -161,6 +161,8 @@ def test_the_code_looks_at_the_names_of_every_rule(rule):
     """With other names a rule finds less in one of its examples."""
     if rule.code == "NPU711" or (rule.kind == "pattern" and rule.options.definitions):
         return  # the name is what it advises; definitions are found by their names
+    if rule.handler == "own-module" and not rule.options.reports:
+        return  # it needs a result
     other = replace(rule, match=("nothing.like.it",), words=tuple(starting_words(rule)))
     shown = [example for example in rule.examples if "unchanged" not in example]
     assert any(count(rule, example) > count(other, example) for example in shown)
