@@ -5,9 +5,10 @@ It looks at the result. What did not fit before the migration is not its affair.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Optional
@@ -41,7 +42,8 @@ class Trees:
     """The input and the result: the Python files of both, and the paths of their texts by name.
 
     ``vocabularies`` gives those for devices and backends: they are made only where a value has to be judged.
-    ``told`` are the lines of texts of which a finding says already that CUDA is left there.
+    ``told`` are the lines of texts of which a finding says already that CUDA is left there. ``keys`` says of
+    files of data, by their names, where the program looks up devices in their keys.
     """
 
     before: Programs
@@ -49,6 +51,7 @@ class Trees:
     texts: Mapping[str, tuple[Path, Path]]
     vocabularies: Callable[[], Vocabularies]
     told: frozenset[tuple[str, int]] = frozenset()
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 def mismatches(
@@ -166,7 +169,12 @@ def _names_cuda(options: list[Option]) -> bool:
 def _looked_up(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> Iterator[Finding]:
     """Keys and variables that are CUDA's where Python takes NPUs, and NPUs' where it knows CUDA alone."""
     given = {item.name: item.value for item in before.content.settings} if before is not None else {}
+    asked, told = trees.keys.get(posixpath.basename(after.name)), set[str]()
     for setting in after.content.settings:
+        for key in setting.name.split(".") if setting.kind == "key" and asked else ():
+            if _OF_CUDA.match(key) and setting.name.partition(key)[0] not in told:
+                told.add(setting.name.partition(key)[0])
+                yield _finding("key that is CUDA's", after, setting.name_span, key, name=key, where=asked)
         value = setting.value or ""
         in_environment = setting.kind == "variable" and not setting.reads
         if (setting.kind != "key" and not in_environment) or is_value(trees.after, after, setting):

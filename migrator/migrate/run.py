@@ -41,6 +41,7 @@ from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.frameworks import TORCH
 from migrator.project.imports import Read
+from migrator.project.offers import KEYS
 from migrator.project.programs import Programs
 from migrator.project.project import Project
 from migrator.report.csv_tables import run_reports
@@ -358,7 +359,8 @@ def _mismatches(
     texts = {name: (path, tree.building / name) for name, path in paths.items()}
     try:
         vocabularies = partial(rules.vocabularies, survey.project)
-        for result in mismatches(Trees(before, after, texts, vocabularies, told), progress):
+        keys = {row.name: row.detail[0] for row in reversed(survey.project.offers.of(KEYS))}
+        for result in mismatches(Trees(before, after, texts, vocabularies, told, keys), progress):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield result._replace(findings=wanted)
     except Exception:

@@ -56,6 +56,7 @@ _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 _COMPARISONS = frozenset(
     "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
 )
+_REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 _OF_LIBRARY = N_("{where}, which is a library's word here")
@@ -77,7 +78,11 @@ class DeviceContext(NamedTuple):
     verdict: str
     reason: str
     api: str = ""
-    of_call: bool = False  # it is the argument of a call that takes no device
+    by: str = ""  # what decided, where that matters: see below
+
+
+# A call that takes no device; a case for NPUs or a slice, so that nothing changes it; only other devices.
+_CALL, SETTLED, BESIDE = "call", "settled", "beside"
 
 
 def device_context(
@@ -89,7 +94,7 @@ def device_context(
     NPUs before, and knows its CUDA branch from its NPU branch.
     """
     context = _Climb(index, vocabulary, depth).from_node(node)
-    handed_on = context.verdict == NO and context.of_call
+    handed_on = context.verdict == NO and context.by == _CALL
     chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)
     # Trainer(accelerator=…): the name says a device of a library.
     if chosen and not vocabulary.leaves(kept_as(index, index.chosen(node))):
@@ -98,7 +103,7 @@ def device_context(
         reason = _("in code for {library}, whose devices are not torch devices", library=library)
         context = DeviceContext(UNCLEAR, reason, context.api)
     if depth == 0 and context.verdict != NO and beside_npu(index, node):
-        return DeviceContext(NO, _("beside a branch for NPUs"))
+        return DeviceContext(NO, _("beside a branch for NPUs"), by=SETTLED)
     return context
 
 
@@ -240,7 +245,7 @@ class _Climb:
             parts = [inner for part in parts for inner in _operands(part)]
         together = [item for part in parts for item in elements(part)]
         if has_npu(self.index, node, together):
-            return DeviceContext(NO, _("beside a branch for NPUs"))
+            return DeviceContext(NO, _("beside a branch for NPUs"), by=SETTLED)
         self.siblings |= beside(together)
         ends = value is node.right and isinstance(node.op, ast.Add) and not together
         if ends and not isinstance(value, ast.BinOp):
@@ -291,7 +296,7 @@ class _Climb:
             read = N_("{where}, which the project uses as a {noun}")
             return self._likely(read if known else N_("{where}, named like a {noun}"), where=where)
         if every.device:
-            return DeviceContext(LIKELY, _("{where}, beside another device", where=where))
+            return DeviceContext(LIKELY, _("{where}, beside another device", where=where), by=BESIDE)
         return DeviceContext(UNCLEAR, where)
 
     def _target(self, target: ast.expr) -> DeviceContext:
@@ -306,7 +311,18 @@ class _Climb:
             if LIKELY in verdicts and UNCLEAR not in verdicts:
                 return self._likely(N_("{id} seems to be used as a {noun}"), id=target.id)
         name = last_name(target)
-        return self._hinted(name, _("the value of {name}", name=name or _("a variable")))
+        where = _("the value of {name}", name=name or _("a variable"))
+        if (
+            name.strip("_").lower() in _REPEATED
+        ):  # CUDA = "cuda" names no device by that; class Device(Enum) does
+            owner = self.index.class_of(target)
+            if owner is None:
+                return self._hinted("", where)
+            self.siblings |= self._among(
+                owner, (each.value for each in owner.body if isinstance(each, ast.Assign))
+            )
+            return self._hinted(owner.name, where)._replace(by="")
+        return self._hinted(name, where)
 
     def _used_as(self, target: ast.Name) -> tuple[set[str], str]:
         """The verdicts on the uses of a variable, and the API that decided on the first of them."""
@@ -363,7 +379,7 @@ class _Climb:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
             return DeviceContext(CERTAIN if certain else LIKELY, f"{shown}({name}=…)", name)
         if called in vocabulary.never:
-            return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
+            return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
         return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
 
     def _at_place(
@@ -402,7 +418,7 @@ class _Climb:
         if called == "parametrize" and place and vocabulary.says_device(call.args[0]):
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
-            return DeviceContext(NO, _("an argument of {called}()", called=called), of_call=True)
+            return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
         bound = self.index.bindings(call.func) if isinstance(call.func, ast.Name) else ()
         for definition in (binding.node for binding in bound):
             # What the member of an Enum becomes, its look-up has to become, too: Kind("cuda").
@@ -468,7 +484,9 @@ class _Climb:
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]
         if any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in others):
-            return DeviceContext(NO, _("compared with a slice, whose length would have to change too"))
+            return DeviceContext(
+                NO, _("compared with a slice, whose length would have to change too"), by=SETTLED
+            )
         if any(self.vocabulary.says_device(other) for other in others):
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))
         if getattr(self.index.function_of(child), "name", "") in _OF_ATTRIBUTES:
@@ -480,7 +498,7 @@ class _Climb:
         if any(self.vocabulary.leaves(last_name(other)) for other in others):
             return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=_("a comparison")))
         if self._among(child, elements(child)).device:
-            return DeviceContext(LIKELY, _("compared together with other devices"))
+            return DeviceContext(LIKELY, _("compared together with other devices"), by=BESIDE)
         return DeviceContext(UNCLEAR, _("a comparison"))
 
     def _is_used(self, value: ast.expr) -> bool:
@@ -502,7 +520,7 @@ class _Climb:
         patterns = (case.pattern for case in match.cases)
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
         if self._among(match, values).device:
-            return DeviceContext(LIKELY, _("a case beside other devices"))
+            return DeviceContext(LIKELY, _("a case beside other devices"), by=BESIDE)
         return DeviceContext(UNCLEAR, _("a match case"))
 
     def _dictionary_value(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
@@ -563,7 +581,8 @@ class _Climb:
             self.siblings = Beside()  # what the parameter is used for decides, not the other choices
             return self._of_parameter(around, _("a Literal"))
         holder = around.arg if isinstance(around, ast.keyword) else ""
-        return self._hinted(holder or last_name(getattr(around, "target", None)), _("a Literal"))
+        name = holder or last_name(getattr(around, "target", None))
+        return self._hinted(name, _("a Literal"))._replace(by="")
 
     def _of_parameter(self, parameter: ast.arg, where: str) -> DeviceContext:
         """What stands at a parameter is what its name says, or is used for."""

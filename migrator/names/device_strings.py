@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
+from itertools import chain
 
 from migrator.language import _
 from migrator.names.device_context import (
+    BESIDE,
     CERTAIN,
     LIKELY,
     NO,
+    SETTLED,
     UNCLEAR,
     DeviceContext,
     device_context,
     is_searched_pattern,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.goes_to import behind_lists
+from migrator.names.goes_to import behind_lists, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import String, called_name
+from migrator.names.made_from import given, made_from, parameter_of
+from migrator.names.together import IN, Together, together
+from migrator.names.tree import String, Text, called_name
 
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
 # A regular expression for the name of a device.
@@ -34,24 +40,30 @@ _TORCH = re.compile("torch(?!_npu)")  # a migration's own import says nothing of
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
 
 
-def written(index: ModuleIndex, node: String) -> str:
+def written(index: ModuleIndex, node: Text) -> str:
     """A string's text; that of an f-string with ``{}`` for the fields."""
+    if isinstance(node, ast.keyword):
+        return node.arg or ""
     if isinstance(node, ast.Constant):
         return str(node.value)
     return "".join(part.raw if part.expression is None else "{}" for part in index.parts(node))
 
 
-def is_docstring(index: ModuleIndex, node: String) -> bool:
+def is_docstring(index: ModuleIndex, node: Text) -> bool:
     """Whether a string is a statement of its own: nobody reads it."""
     return isinstance(index.parent(node), ast.Expr)
 
 
-def names_device(index: ModuleIndex, node: String) -> bool:
+def names_device(index: ModuleIndex, node: Text) -> bool:
     """Whether a string looks like a CUDA device, its beginning, or a pattern for it."""
     text = written(index, node)
     if _DEVICE.match(text):
         return not isinstance(index.parent(node), ast.JoinedStr)
-    if "cuda" not in text or not (_DEVICE_PATTERN.match(text) or _lists_devices(text)):
+    if (
+        isinstance(node, ast.keyword)
+        or "cuda" not in text
+        or not (_DEVICE_PATTERN.match(text) or _lists_devices(text))
+    ):
         return False
     return any(is_searched_pattern(index, each) for each in index.reads_of(_compiled(index, node)))
 
@@ -96,25 +108,110 @@ def names_tensor_type(text: str) -> bool:
     return bool(_TENSOR_TYPE.match(text))
 
 
-def context_of_device(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
-    """Where a string goes that looks like a device."""
-    context = device_context(index, vocabulary, node)
-    text = written(index, node)
+def _of_class(
+    index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text, looks_so: Callable[[Text], bool]
+) -> DeviceContext:
+    """Where a string goes, and all that are compared, looked up or matched with it: they change together."""
+    own = _context_of(index, vocabulary, node)
+    if own.by == SETTLED:
+        return own
+    found = together(index, node)
+    members = [each for each in found.strings if each is node or looks_so(each)]
+    contexts = {each: _context_of(index, vocabulary, each) for each in members}
+    members = [each for each in members if contexts[each].by != SETTLED]
+    deciding = _deciding(index, vocabulary, found, [contexts[each] for each in members])
+    files = ", ".join(dict.fromkeys(name for name, path in found.files if path[-1:] == (IN,)))
+    if deciding is not None and not files:
+        if deciding.verdict == own.verdict:
+            return own
+        reason = _("one of several that change together: {reason}", reason=deciding.reason)
+        return deciding._replace(reason=reason)
+    # None of them changes, and one finding says so, and where the others are.
+    reported = [each for each in members if deciding is not None or contexts[each].verdict != NO]
+    if node not in reported:
+        return own
+    if node is not min(reported, key=index.start):
+        return DeviceContext(NO, own.reason, by=SETTLED)
+    lines = sorted({each.lineno for each in members if each is not node})
+    places = [_("line {number}", number=line) for line in lines]
+    places += sorted({place for each in _elsewhere(index, found) for place in each[1:]})
+    reason = own.reason
+    if places:
+        listed = ", ".join(places)
+        reason = _("{reason}; it changes with {places}, or none does", reason=reason, places=listed)
+    if deciding is None:
+        return own._replace(verdict=UNCLEAR, reason=reason)
+    about = {"reason": reason, "files": files, "device": deciding.reason}
+    reason = _("{reason}; also a key of {files}, which is left unchanged: {device}", **about)
+    return DeviceContext(UNCLEAR, reason, by=SETTLED)
+
+
+def _context_of(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:
+    if isinstance(node, ast.keyword):
+        return DeviceContext(NO, _("a dictionary's key"))
+    context, text = device_context(index, vocabulary, node), written(index, node)
     has_index = _INDEXED.match(text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
     if context.verdict == UNCLEAR and has_index:
         return DeviceContext(LIKELY, _("beginning of a device name"))
     return context
 
 
-def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
+def _deciding(
+    index: ModuleIndex, vocabulary: DeviceVocabulary, found: Together, contexts: list[DeviceContext]
+) -> DeviceContext | None:
+    """What says that the strings of a class are devices: a place of one, or a value that one meets."""
+    sure = [each for each in contexts if each.verdict == CERTAIN]
+    named = [
+        each for each in found.values if vocabulary.says_device(each) or _is_type(index, vocabulary, each)
+    ]
+    for each in named:  # a name alone says less than a call, or the type of a device
+        verdict = LIKELY if isinstance(each, ast.Name) else CERTAIN
+        sure.append(DeviceContext(verdict, _("compared with a device or a backend")))
+    sure.sort(key=lambda each: each.verdict != CERTAIN)
+    taken = (device_context(index, vocabulary, use, 2) for use in found.uses if use not in found.strings)
+    used = (each._replace(verdict=LIKELY) for each in taken if each.verdict == CERTAIN)
+    likely = (each for each in contexts if each.verdict == LIKELY and each.by != BESIDE)
+    elsewhere = (
+        DeviceContext(LIKELY, _("with a device in {places}", places=", ".join(each[1:]) or _("another file")))
+        for each in _elsewhere(index, found)
+        if each[0]
+    )
+    return next(chain(sure, used, likely, elsewhere), None)
+
+
+def _elsewhere(index: ModuleIndex, found: Together) -> list[tuple[str, ...]]:
+    """The classes of other files that change with one of this file."""
+    if index.neighbours is None:
+        return []
+    return [each for port in found.ports for each in index.neighbours.met(*port)]
+
+
+def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:
+    """Whether an expression is the type of a device under another name: ``d.type``."""
+    if not isinstance(node, ast.Attribute) or node.attr != "type":
+        return False
+    made = [*made_from(index, node.value, inside=True)]
+    handed = (
+        each for one in made if (parameter := parameter_of(index, one)) for each in given(index, parameter)
+    )
+    return any(map(vocabulary.says_device, chain(made, handed)))
+
+
+def context_of_device(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:
+    """Where a string goes that looks like a device."""
+    return _of_class(index, vocabulary, node, lambda each: names_device(index, each))
+
+
+def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:
     """Where a string goes that looks like a backend."""
     text = written(index, node)
     if names_backends(text):
         return DeviceContext(CERTAIN, _("a backend for each device type"))
-    context = device_context(index, vocabulary, node)
+    context = _of_class(index, vocabulary, node, lambda each: names_backend(written(index, each)))
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
-    if context.verdict == UNCLEAR and text.islower() and not _is_searched_for(index, node):
+    named = taken_by(index, node).kind == "value"  # under a key that says what it is
+    if context.verdict == UNCLEAR and text.islower() and not named and not _is_searched_for(index, node):
         # A file that never speaks of torch, as one that installs NCCL, may mean the library.
         return DeviceContext(LIKELY if _TORCH.search(index.text) else UNCLEAR, context.reason)
     return context
@@ -130,13 +227,13 @@ def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, nod
     return context
 
 
-def is_argument_of(index: ModuleIndex, node: String, name: str) -> bool:
+def is_argument_of(index: ModuleIndex, node: Text, name: str) -> bool:
     """Whether a string is a positional argument of what has that last name."""
     call = index.parent(node)
     return isinstance(call, ast.Call) and node in call.args and called_name(call) == name
 
 
-def _is_searched_for(index: ModuleIndex, node: String) -> bool:
+def _is_searched_for(index: ModuleIndex, node: Text) -> bool:
     """Whether a string is looked for inside another one: ``"nccl" in line``."""
     parent = index.parent(node)
     if not isinstance(parent, ast.Compare) or node is not parent.left:
@@ -144,7 +241,7 @@ def _is_searched_for(index: ModuleIndex, node: String) -> bool:
     return isinstance(parent.ops[0], (ast.In, ast.NotIn))
 
 
-def _is_compared_with_type(index: ModuleIndex, node: String) -> bool:
+def _is_compared_with_type(index: ModuleIndex, node: Text) -> bool:
     """Whether a string is compared with ``x.type()``, by itself or in a list."""
     holder = behind_lists(index, node).holder
     operands = [holder.left, *holder.comparators] if isinstance(holder, ast.Compare) else []

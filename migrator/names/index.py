@@ -27,6 +27,7 @@ from migrator.names.tree import (
     Function,
     Statement,
     String,
+    attributes,
     bare_name,
     body_fields,
     called_name,
@@ -499,6 +500,20 @@ class ModuleIndex:
         statement = self._parents.get(value)
         target = only_target(statement)
         return self.uses_of(target) if isinstance(target, ast.Name) else [value]
+
+    def members(self, name: str) -> Sequence[ast.Attribute]:
+        """Every place at which the file names an attribute of any object by this name."""
+
+        def find() -> list[ast.Attribute]:
+            self._expand_on(self._lines_with([name]), self.statements)
+            return [each for ref in self.refs for each in attributes(ref) if each.attr == name]
+
+        return self.once(("members", name), find) if f".{name}" in self.text else ()
+
+    def named(self, *words: str) -> Sequence[String]:
+        """The strings on the lines that hold one of some words."""
+        self._expand_on(self._lines_with(words), self.statements)
+        return self.strings
 
     def _uses(self, name: str, scope: Scope) -> list[ast.Name]:
         first = getattr(scope.node, "lineno", 1)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from migrator.findings.finding import Edit
-from migrator.names.tree import String, string_value
+from migrator.names.tree import String, Text, string_value
 
 if TYPE_CHECKING:
     from migrator.names.index import ModuleIndex
@@ -184,13 +184,16 @@ def inside(index: ModuleIndex, node: ast.AST) -> tuple[int, int] | None:
     return (pieces[0].start, pieces[0].end) if plain else None
 
 
-def replace_text(index: ModuleIndex, node: String, old: str, new: str, count: int = 0) -> list[Edit]:
+def replace_text(index: ModuleIndex, node: Text, old: str, new: str, count: int = 0) -> list[Edit]:
     """Replace ``old`` in a literal's text, everywhere or ``count`` times.
 
     Where the text is split over concatenated parts, the whole literal is
     written anew. Empty where it is not there as written (escapes, for one).
     """
     edits: list[Edit] = []
+    if isinstance(node, ast.keyword):
+        start = index.start(node)
+        return [Edit(start, start + len(old.encode("utf-8")), new)] if node.arg == old else []
     for piece in _literal_pieces(index, node):
         position = piece.raw.find(old)
         while position >= 0 and (not count or len(edits) < count):

@@ -16,6 +16,7 @@ _SKIPPED = frozenset({"ctx", "op", "ops", "type_comment", "kind", "type_ignores"
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 String = Union[ast.Constant, ast.JoinedStr]
+Text = Union[String, ast.keyword]  # also the name of an argument that is a key: dict(cuda=1)
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 Import = Union[ast.Import, ast.ImportFrom]
 # What has a place of its own in the tree of statements: cases are none for ``ast``.

@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Callable, NamedTuple, Optional
 
 from migrator.names.conditions import flags
+from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
-from migrator.names.tree import FUNCTIONS, bare_name, targets_of, walk
+from migrator.names.together import IN, together
+from migrator.names.tree import FUNCTIONS, bare_name, called_name, string_value, targets_of, walk
 from migrator.names.written_names import imported_names
 from migrator.project import offers
 from migrator.project.extensions import Extension, may_build, scan_extensions
@@ -86,6 +89,13 @@ _INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
+# The strings and values of a class that reaches other files, and what of them is torch's.
+_OF_DEVICES = re.compile(r"[\"'](?:cuda|nccl)\b|dev\w*(?:\([^()]*\))?\.type\b|\bget_backend\(")
+_WORDS_OF_DEVICES = frozenset({"cuda", "nccl", "type", "get_backend"})
+_DEVICE_TEXT = re.compile(r"(?:cuda(?::\d*)?|nccl)\Z")
+_OF_TORCH = re.compile(
+    r"(?:^|[._(])dev(?:ice)?\w*(?:\([^()]*\))?(?:\.type)?\)?$|\bget_backend\(|^(?:to|map_location|\w*backend)$"
+)
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
 # The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
@@ -281,6 +291,33 @@ def _device_keys(file: _File) -> Iterator[Offer]:
     return (Offer(offers.DEVICE_KEY, key) for key in found - _COMMON_KEYS)
 
 
+def _meeting(file: _File) -> Iterator[Offer]:
+    """The classes of strings that reach other files, and whether they meet devices or backends there."""
+    index = parsed(file.text, _WORDS_OF_DEVICES) if _OF_DEVICES.search(file.text) else None
+    if index is None:
+        return
+    starts = [node for node in index.strings if _DEVICE_TEXT.match(string_value(node) or "")]
+    types = (node for node in index.refs if isinstance(node, ast.Attribute) and node.attr == "type")
+    for start in (*starts, *types, *(each for each in index.calls if called_name(each) == "get_backend")):
+        found = together(index, start)
+        strings = [each for each in found.strings if _DEVICE_TEXT.match(string_value(each) or "")]
+        places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
+        values = (index.segment(each) for each in found.values)
+        takers = (taken_by(index, each) for each in found.uses)
+        names = (each.name or called_name(each.holder) for each in takers if each.kind == "argument")
+        meets = any(map(_OF_TORCH.search, chain(values, names)))
+        for name, path in found.files if meets else ():
+            if path[-1:] == (IN,):
+                yield Offer(offers.KEYS, name, detail=(f"{file.name}:{start.lineno}",))
+        if strings or meets:
+            first = min((*strings, start), key=index.start)
+            key = f"{file.name}:{first.lineno}:{first.col_offset}"
+            for own, name in found.ports:
+                kind, full = offers.MEETS if own else offers.MEETS_OTHERS, file.full(name)
+                full = full if own else absolute_name(name, file.name)
+                yield Offer(kind, full, detail=(key, "device" if meets else "", *places))
+
+
 def _doubles(file: _File) -> Iterator[Offer]:
     """The functions that give a tensor of float64, and the attributes of classes that hold one."""
     index = file.index if _has(file.text, _DOUBLE) else None
@@ -370,6 +407,7 @@ _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (
     (("reduce",), _reducers),
     (("distributed",), _waits),
     (("torch",), _device_keys),
+    (("cuda", "nccl", ".type", "get_backend"), _meeting),
     (("double", "float64"), _doubles),
     (SAVING, _saved),
     (("script",), _scripts),

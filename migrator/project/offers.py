@@ -17,6 +17,10 @@ FOREIGN = "foreign"  # a file of another framework than PyTorch, which is the de
 FLAG = "flag"  # a name that holds or gives an answer; the details are what it depends on
 REDUCER = "reducer"  # a function that reduces a parameter over the ranks: its place, its name as detail
 TAKER = "taker"  # a function or a class of which the argument at the place is a device
+# Strings that change together, by what other files may name of them, or what they meet in others;
+# details: the class, "device" where it meets one, and the places of its strings.
+MEETS, MEETS_OTHERS = "meets", "meets others"
+KEYS = "keys"  # a file of data in whose keys a device or a backend is looked up; the detail is the place
 WAITER = "waiter"  # a function that calls a collective, and chooses no device
 DOUBLE = "float64"  # a function that gives a tensor of float64
 DOUBLE_ATTRIBUTE = "float64 attribute"  # an attribute that holds one, in the class of the detail
@@ -76,6 +80,26 @@ class Offers:
         package, _, last = name.rpartition(".")
         known = self._by_last.get((kind, last), ())
         return next((each for full, each in known if _hands_on(full, f".{package}.")), None)
+
+    def met(self, name: str, own: bool) -> list[Offer]:
+        """A row for each class of several files that change together with what has or takes a name."""
+        row = self.here(MEETS, name) if own else self.elsewhere(MEETS, name)
+        found = self._classes.get(row.detail[0], ()) if row is not None else ()
+        return [*found] if len({each.detail[0].partition(":")[0] for each in found}) > 1 else []
+
+    @cached_property
+    def _classes(self) -> dict[str, list[Offer]]:
+        """The rows of the classes of all files that change with each class."""
+        joined: dict[str, list[Offer]] = {}
+        for row in (*self.of(MEETS), *self.of(MEETS_OTHERS)):
+            met = self.elsewhere(MEETS, row.name)
+            if met is None:
+                continue
+            keys = row.detail[0], met.detail[0]
+            few, many = sorted((joined.setdefault(key, []) for key in keys), key=len)
+            many += [row, *(few if few is not many else ())]
+            joined.update(dict.fromkeys([*keys, *(each.detail[0] for each in few)], many))
+        return joined
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Offer]]:

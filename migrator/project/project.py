@@ -25,6 +25,7 @@ from migrator.project.offers import (
     DOUBLE_ATTRIBUTE,
     FLAG,
     FOREIGN,
+    MEETS,
     MODULE,
     REDUCER,
     SCRIPT,
@@ -133,15 +134,25 @@ class Project:
 
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""
-        if not any(map(self.offers.of, (MODULE, FLAG, TAKER))):
+        if not any(map(self.offers.of, (MODULE, FLAG, TAKER, MEETS))):
             return None
 
         def known(kind: str, name: str) -> Offer:
             return self.offers.elsewhere(kind, absolute_name(name, file)) or Offer(kind)
 
+        def met(own: bool, name: str) -> list[tuple[str, ...]]:
+            full = f"{module_name(file)}.{name}" if own else absolute_name(name, file)
+            rows = (row.detail for row in self.offers.met(full, own))
+            own_places = f"{file}:"
+            return [
+                (meets, *(each for each in places if not each.startswith(own_places)))
+                for _, meets, *places in rows
+            ]
+
         return Neighbours(
             module=lambda name: "".join(known(MODULE, name).detail),
             asked=lambda name: frozenset(known(FLAG, name).detail),
+            met=met,
             taker=lambda name: place if (place := known(TAKER, name).place) >= 0 else None,
         )
 

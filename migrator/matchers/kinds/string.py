@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Callable, Literal, Union
 
 from migrator.api_support import npu_names
@@ -19,7 +20,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, Scalar
 from migrator.matchers.packs import Options, Rule
-from migrator.names.device_context import CERTAIN, LIKELY, NO, UNCLEAR, DeviceContext
+from migrator.names.device_context import CERTAIN, LIKELY, NO, SETTLED, UNCLEAR, DeviceContext
 from migrator.names.device_strings import (
     context_of_backend,
     context_of_device,
@@ -35,7 +36,7 @@ from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import String, called_name, holder_of
+from migrator.names.tree import Text, called_name, holder_of
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
@@ -112,7 +113,9 @@ def find(
     result: list[Match] = []
     left_alone = 0
     data, backend_data = data.in_file(context.index), backend_data.in_file(context.index)
-    for node in context.index.strings:
+    of_dict = (call for call in context.index.calls if called_name(call) == "dict")
+    keys = (keyword for call in of_dict for keyword in call.keywords)
+    for node in chain[Text](context.index.strings, keys):
         text = written(context.index, node)
         for shape, several in by_shape.items():
             chosen = [rule for rule in several if any(name in text for name in rule.match)]
@@ -130,7 +133,7 @@ def _with_verdict(rules: Rules, verdict: str) -> StringRule | None:
 
 
 def _placed(
-    context: FileContext, rules: Rules, node: String, where: DeviceContext, edits: list[Edit]
+    context: FileContext, rules: Rules, node: Text, where: DeviceContext, edits: list[Edit]
 ) -> Outcome:
     """A finding for a string that goes there; True where it is left alone, and nobody asked to see it."""
     rule = _with_verdict(rules, where.verdict)
@@ -140,10 +143,12 @@ def _placed(
     changes = edits if where.verdict in (CERTAIN, LIKELY) else []
     message = rule.message or "{value}: {place}"
     message = message.replace("{value}", repr(value)).replace("{place}", where.reason)
-    return found(context, rule, node, api=value, edits=changes, message=message)
+    # What NPUs meet and nobody changes stops the program there.
+    severity = "warning" if where.verdict == UNCLEAR and where.by == SETTLED else ""
+    return found(context, rule, node, api=value, edits=changes, message=message, severity=severity)
 
 
-def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
+def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
     index = context.index
     if not names_device(index, node):
         return None
@@ -155,7 +160,7 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
     return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
-def _names_own_method(context: FileContext, node: String) -> bool:
+def _names_own_method(context: FileContext, node: Text) -> bool:
     """Whether ``def cuda(self): return self._apply("cuda")`` names the method that moves."""
     function = context.index.function_of(node)
     owner = context.index.class_of(node)
@@ -196,7 +201,7 @@ def _is_torch(index: ModuleIndex, node: ast.expr) -> bool:
     return index.qualified_name(node).partition(".")[0] == "torch"
 
 
-def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
+def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
     index = context.index
     text = written(index, node)
     if not names_backend(text):
@@ -208,7 +213,7 @@ def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, n
     return _placed(context, rules, node, context_of_backend(index, vocabulary, node), edits)
 
 
-def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
+def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
     index = context.index
     text = written(index, node)
     if not isinstance(node, ast.Constant) or not names_tensor_type(text):
@@ -223,7 +228,7 @@ def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabular
     return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
-def _without_form(context: FileContext, rule: StringRule, node: String, message: str, status: str) -> Match:
+def _without_form(context: FileContext, rule: StringRule, node: Text, message: str, status: str) -> Match:
     """What is said of a name of CUDA's in a string that has no NPU equivalent."""
     api = written(context.index, node)
     known = npu_names.look_up(api[api.rindex("torch.cuda") :], context.version)
@@ -233,7 +238,7 @@ def _without_form(context: FileContext, rule: StringRule, node: String, message:
     )
 
 
-def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
+def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
     """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
     value = written(context.index, node)
     match = _API_NAME.match(value)
@@ -259,7 +264,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     return found(context, rule, node, api=value, edits=edits, message=message, needs_npu=False)
 
 
-def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: String) -> Outcome:
+def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
     """``getattr(torch, "cuda")``, ``hasattr(batch, "is_cuda")``, ``attrgetter("cuda.is_available")``."""
     value = written(context.index, node)
     if not isinstance(node, ast.Constant) or not any(value.partition(".")[0] in rule.match for rule in rules):
@@ -304,7 +309,7 @@ def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: s
     return found(context, rule, node, api=value, message=message, advice=advice)
 
 
-_SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, String], Outcome]] = {
+_SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, Text], Outcome]] = {
     "attribute": _attribute,
     "tensor-type": _tensor_type,
     "api-name": _api_name,

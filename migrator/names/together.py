@@ -1,0 +1,676 @@
+"""Strings that are compared, looked up or matched with each other: they change as a whole or not at all.
+
+A string goes on from where it stands to where it is compared, through variables, attributes, containers,
+branches and functions of the file, and from there back to all that may be the other value. Where in a value
+it is says a path: ``IN`` a container, as an element or a key, or ``AT`` a key or a place of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple, cast
+
+from migrator.names.goes_to import Sink, keys_of, taken_by
+from migrator.names.index import ModuleIndex
+from migrator.names.made_from import parameter_of, returned_values
+from migrator.names.tree import (
+    FUNCTIONS,
+    Function,
+    Text,
+    argument_of,
+    bare_name,
+    called_name,
+    elements,
+    holder_of,
+    is_read,
+    parameters,
+    root,
+    string_value,
+    targets_of,
+)
+
+IN, AT = "in", "at"
+Path = tuple[str, ...]
+_MOST_STEPS = 600  # of one string; a table of thousands of keys is looked at in a part
+_LONGEST_PATH = 3  # by which other files are reached
+_READERS = frozenset("load safe_load full_load loads".split())
+_DATA = (".json", ".yaml", ".yml")
+# Calls whose value is what they are given, as far as strings in it go.
+_HAND_ON = frozenset(
+    "str list tuple set frozenset sorted dict cast OrderedDict MappingProxyType deepcopy".split()
+)
+_SAME = frozenset("lower casefold upper strip rstrip lstrip copy keys format".split())
+# Methods that compare their argument with a string; with the elements or the keys of a container.
+_OF_STRINGS = frozenset(
+    "startswith endswith removeprefix removesuffix replace find rfind index count".split()
+)
+_OF_CONTAINERS = frozenset("__contains__ remove discard get pop setdefault index count".split())
+_ADDING = frozenset({"add", "append", "insert", "setdefault"})
+_SPLITTING = frozenset({"split", "rsplit", "partition"})
+# Members that many objects have: what is stored under one says nothing of the others.
+_OF_MANY = frozenset("type name value index data key id device values items".split())
+_PARSED = re.compile(r"arg|opt|flag|conf|cfg|param", re.IGNORECASE)  # what holds the values of options
+_DEFAULT_AT = {"DEFINE_string": 1, "DEFINE_enum": 1}
+_OPTIONS = frozenset({"add_argument", "add_option", *_DEFAULT_AT})
+
+
+class Port(NamedTuple):
+    """Where a class of a file meets those of others: a name, with the path of the values in it."""
+
+    own: bool
+    name: str
+
+
+@dataclass
+class Together:
+    """A class: its strings, the other values that they are compared with, and all places that take them.
+
+    By ``ports`` it reaches other files. ``files`` are those that the program reads, each with the path at
+    which the values are in it. All are kept as keys, in the order in which they were found.
+    """
+
+    strings: dict[Text, None] = field(default_factory=dict)
+    values: dict[ast.expr, None] = field(default_factory=dict)
+    uses: dict[ast.expr, None] = field(default_factory=dict)
+    ports: dict[Port, None] = field(default_factory=dict)
+    files: dict[tuple[str, Path], None] = field(default_factory=dict)
+
+
+def together(index: ModuleIndex, value: ast.expr | ast.keyword) -> Together:
+    """The class of a string of a file, or of another value."""
+    known: dict[ast.AST, Together] = index.once(("together",), dict)
+    if value not in known:
+        found = _Search(index).of(value)
+        known.update(dict.fromkeys([value, *found.strings], found))
+    return known[value]
+
+
+def _at(key: ast.AST | None) -> str:
+    return f"{AT} {key.value!r}" if isinstance(key, ast.Constant) else AT
+
+
+def _fits(step: str, other: str) -> bool:
+    """Whether a step of a path may be another one."""
+    return step == other or (AT in (step, other) and step != IN and other != IN)
+
+
+class _Search:
+    """What was found of one class, and what is still to be looked at."""
+
+    def __init__(self, index: ModuleIndex) -> None:
+        self.index = index
+        self.found = Together()
+        self.waiting: list[tuple[bool, ast.AST, Path]] = []
+
+    def of(self, value: ast.expr | ast.keyword) -> Together:
+        """The class of a string, or of another value."""
+        self.meet(value)
+        self.go(value)
+        seen: set[tuple[bool, ast.AST, Path]] = set()
+        while self.waiting and len(seen) < _MOST_STEPS:
+            step = self.waiting.pop()
+            if step not in seen:
+                seen.add(step)
+                back, node, path = step
+                (self._back if back else self._on)(node, path)
+        return self.found
+
+    def port(self, own: bool, name: str, path: Path) -> None:
+        """The class reaches other files by a name of this one, or one that it imports."""
+        if len(path) <= _LONGEST_PATH:
+            within = "".join(f"[{step}]" for step in path).replace(".", " ")
+            self.found.ports[Port(own, name + within)] = None
+
+    def go(self, node: ast.AST | None, path: Path = ()) -> None:
+        """A value of the class is at the path in what a node gives: it goes on from there."""
+        if node is not None:
+            self.waiting.append((False, node, path))
+
+    def meet(self, node: ast.AST | None, path: Path = ()) -> None:
+        """A value of the class is compared with what is at the path in what a node gives."""
+        if node is not None:
+            self.waiting.append((True, node, path))
+
+    # -- where a value goes ---------------------------------------------------
+
+    def _on(self, node: Any, path: Path) -> None:
+        if isinstance(node, ast.keyword):
+            self.go(self.index.parent(node), (IN,))
+            return
+        sink = taken_by(self.index, node)
+        kind, holder = sink.kind, cast(Any, sink.holder)
+        step, rest = (path[0], path[1:]) if path else ("", ())
+        if not path:
+            self.found.uses[node] = None
+        if kind in ("choice", "same") and not isinstance(holder, ast.Lambda):
+            self.go(holder, path)
+        elif kind == "element":
+            self._element(node, holder, path)
+        elif kind == "key":
+            self.go(holder, (IN, *path))
+        elif kind == "value":
+            self.go(holder, (_at(keys_of(self.index, holder)[node]), *path))
+        elif kind == "look-up" and bare_name(holder.value) == "Literal":
+            self.go(holder, path[1:])
+        elif kind == "annotation":
+            self._annotated(holder, path)
+        elif kind == "look-up" and not path:
+            self.meet(holder.value, (IN,))
+            if not is_read(holder):
+                self._into(holder.value, (IN,))
+        elif kind == "indexed" and step:
+            if step == IN:
+                self.meet(holder.slice, rest)
+            elif _fits(step, _at(holder.slice)) and is_read(holder):
+                self.go(holder, rest)
+        elif kind == "method":
+            self._method(holder, sink.name, node, path)
+        elif kind == "argument":
+            self._argument(holder, sink, path)
+        elif kind in ("assigned", "added"):
+            targets = targets_of(holder) or [holder.target]
+            for target in targets:
+                self._into(target, path)
+        elif kind == "returned":
+            function = self.index.function_of(holder)
+            self._own(function, "()", path)
+            for call in self._calls(function):
+                self.go(call, path)
+        elif kind == "iterated" and step == IN:
+            self._into(holder.target, rest, self._element_of(holder))
+        elif kind == "compared":
+            self._compared(holder, node, path)
+        elif kind == "default":
+            name = next(each for each in parameters(holder) if each.arg == sink.name)
+            self._parameter(self.index.parent(holder), name.arg, path)
+        elif isinstance(holder, (ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            self.go(holder, (AT if node is getattr(holder, "value", None) else IN, *path))
+        elif isinstance(holder, ast.Yield):
+            for call in self._calls(self.index.function_of(holder)):
+                self.go(call, (IN, *path))
+        elif kind in ("case", "other"):
+            self._case(node, path)
+
+    def _annotated(self, holder: Any, path: Path) -> None:
+        """What a name may be by its annotation: ``device: Literal["cpu", "cuda"]``."""
+        if isinstance(holder, ast.arg):
+            self._parameter(self.index.parent(self.index.parent(holder)), holder.arg, path)
+        else:
+            self._into(holder.target, path)
+            self.meet(holder.value, path)
+
+    def _own(self, definition: Any, behind: str, path: Path) -> None:
+        """What other files may name: what is at the top of the file, or in a class there."""
+        around: Any = self.index.parent(definition) if definition is not None else None
+        if isinstance(around, ast.Module):
+            self.port(True, f"{definition.name}{behind}", path)
+
+    def _imported(self, node: ast.expr, behind: str, path: Path) -> None:
+        """What a file has from another one."""
+        first = root(node)
+        name = self.index.qualified_name(node) if self.index.is_bound_by("import", first) else ""
+        if name and not name.startswith("torch."):
+            self.port(False, f"{name}{behind}", path)
+
+    def _element_of(self, comprehension: ast.AST) -> ast.AST | None:
+        return self.index.parent(comprehension) if isinstance(comprehension, ast.comprehension) else None
+
+    def _element(self, node: ast.AST, holder: Any, path: Path) -> None:
+        places = self.index.once(
+            ("places", holder), lambda: {each: at for at, each in enumerate(holder.elts)}
+        )
+        place = places[node]
+        around = self.index.parent(holder)
+        if isinstance(around, ast.Assign):  # a, b = "cuda", "cpu"
+            pairs = [each for each in around.targets if len(elements(each)) == len(holder.elts)]
+            for target in pairs:
+                self._into(elements(target)[place], path)
+            if pairs:
+                return
+        self.go(holder, (IN, *path))
+        if not isinstance(holder, ast.Set):
+            self.go(holder, (f"{AT} {place}", *path))
+
+    def _into(self, target: Any, path: Path, inside: ast.AST | None = None) -> None:
+        """What a target gets goes to where it is read."""
+        index = self.index
+        if isinstance(target, ast.Name):
+            uses = index.uses_of(target)
+            if inside is not None:  # the variable of a comprehension is its own
+                uses = [
+                    each for each in ast.walk(inside) if isinstance(each, ast.Name) and each.id == target.id
+                ]
+                uses = [each for each in uses if is_read(each) and index.parent(each) is not None]
+            for use in uses:
+                self.go(use, path)
+            owner: Any = index.scope_of(target).owner(target.id)
+            if inside is None and owner is index.module_scope:
+                self.port(True, target.id, path)
+            if owner is not None and isinstance(owner.node, ast.ClassDef):
+                self._own(owner.node, f".{target.id}", path)
+                self._member(owner.node, target.id, path)
+        elif isinstance(target, ast.Attribute):
+            for member in self._same_member(target):
+                if is_read(member):
+                    self.go(member, path)
+        elif isinstance(target, ast.Subscript):
+            self._into(target.value, (_at(target.slice), *path))
+        elif isinstance(target, (ast.Tuple, ast.List)) and path:
+            for place, each in enumerate(target.elts):
+                if _fits(path[0], f"{AT} {place}"):
+                    self._into(each, path[1:], inside)
+
+    def _member(self, owner: ast.ClassDef, name: str, path: Path) -> None:
+        """A name of a class is read as an attribute; what an Enum is called with is compared with it."""
+        for each in self._attributes(name, owner):
+            if is_read(each):
+                self.go(each, path)
+                value = self.index.parent(each)
+                if isinstance(value, ast.Attribute) and value.attr == "value":
+                    self.go(value, path)
+        if _is_enum(owner):
+            for call in self._calls(owner):
+                self.meet(argument_of(call, "value", 0), path)
+
+    def _method(self, call: Any, name: str, node: ast.AST, path: Path) -> None:
+        """A method of what has the value, or of a string that is the value."""
+        step, rest = (path[0], path[1:]) if path else ("", ())
+        first = call.args[0] if call.args else None
+        if name in _SAME:
+            self.go(call, path)
+        elif name == "values" and step.startswith(AT):
+            self.go(call, (IN, *rest))
+        elif name == "items" and step:
+            self.go(call, (IN, f"{AT} {int(step != IN)}", *rest))
+        elif name in _SPLITTING and not path:
+            self.go(call, (f"{AT} 0",))
+        elif name in (_OF_CONTAINERS if path else _OF_STRINGS) and step in ("", IN):
+            for each in elements(first) or filter(None, [first]):
+                self.meet(each, rest)
+        if name in ("get", "pop", "setdefault") and step and _fits(step, _at(first)):
+            self.go(call, rest)
+
+    def _argument(self, call: Any, sink: Sink, path: Path) -> None:
+        if not isinstance(call, ast.Call):
+            return
+        called, owner, name = called_name(call), holder_of(call), sink.name
+        if not name and sink.place < 0 and path:  # **{"device": "cuda"}
+            name, path = path[0][len(AT) + 1 :].strip("'"), path[1:]
+        definition = self.index.definition(call.func)
+        if called == "dict" and name:
+            self.go(call, (f"{AT} {name!r}", *path))
+        elif called == "dict" and path[:1] == (IN,) and len(path) > 1:  # dict([("cuda", 1)])
+            self.go(call, (IN if path[1] == f"{AT} 0" else AT, *path[2:]))
+        elif called in _HAND_ON and sink.place >= 0:
+            self.go(call, path)
+        elif called in ("enumerate", "zip") and path and sink.place >= 0:
+            self.go(call, (IN, f"{AT} {sink.place + (called == 'enumerate')}", *path[1:]))
+        elif isinstance(definition, ast.ClassDef) and _is_enum(definition):
+            for member in definition.body:
+                if isinstance(member, ast.Assign):
+                    self.meet(member.value, path)
+        elif owner is not None and called == "update" and path:
+            self._into(owner, path)
+        elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
+            if called in ("get", "pop", "setdefault") and sink.place == 1:
+                self.go(call)
+                return
+            if called in _ADDING:
+                self._into(owner, (IN,))
+            if called in ("append", "insert"):
+                self._into(owner, (AT,))
+            if called in _OF_CONTAINERS:
+                self.meet(owner, (IN,))
+            if called in _OF_STRINGS:
+                self.meet(owner)
+        elif called in _OPTIONS and (
+            name in ("default", "choices", "const") or sink.place == _DEFAULT_AT.get(called)
+        ):
+            for dest in _dests(call)[:1]:
+                self.port(True, f"Namespace.{dest}", path[name == "choices" :])
+                for each in self.index.members(dest):
+                    self.go(each, path[name == "choices" :])
+        else:
+            self._imported(call.func, f"({name or sink.place})", path)
+            fields = _fields(definition)
+            if isinstance(definition, ast.ClassDef) and (name in fields or 0 <= sink.place < len(fields)):
+                self._member(definition, name or fields[sink.place], path)
+            for function in self._functions(call):
+                names = _names(self.index, function)
+                if name in names or 0 <= sink.place < len(names):
+                    self._parameter(function, name or names[sink.place], path)
+
+    def _parameter(self, function: Any, name: str, path: Path) -> None:
+        """What a function gets as a parameter goes to where that is read."""
+        names = _names(self.index, function)
+        for behind in (name, names.index(name) if name in names else name):
+            self._own(function, f"({behind})", path)
+        scope = self.index.inside(function)
+        for use in self.index.uses(name, scope) if scope is not None else ():
+            self.go(use, path)
+
+    def _compared(self, comparison: ast.Compare, node: ast.AST, path: Path) -> None:
+        operands = [comparison.left, *comparison.comparators]
+        for left, operator, right in zip(operands, comparison.ops, operands[1:]):
+            if node not in (left, right):
+                continue
+            other = right if node is left else left
+            if not isinstance(operator, (ast.In, ast.NotIn)):
+                self.meet(other, path)
+            elif node is left:
+                self.meet(right, (IN, *path))
+                self.meet(right, path)
+            elif path[:1] in ((), (IN,)):
+                self.meet(left, path[1:])
+
+    def _case(self, node: Any, path: Path) -> None:
+        """A pattern's value is compared with what is matched; of the cases of a match, with that value."""
+        around: Any = self.index.parent(node)
+        if around.__class__.__name__ == "Match" and node is around.subject:
+            for case in around.cases:
+                self._patterns(case.pattern, path)
+            return
+        if path:
+            return
+        inside: list[str] = []
+        while around is not None and around.__class__.__name__ != "match_case":
+            if around.__class__.__name__ == "MatchMapping":
+                key = next((k for k, p in zip(around.keys, around.patterns) if p is node), None)
+                inside.append(IN if key is None else _at(key))
+            elif around.__class__.__name__ == "MatchSequence":
+                inside.append(f"{AT} {around.patterns.index(node)}")
+            elif around.__class__.__name__ == "MatchClass":
+                return
+            node, around = around, self.index.parent(around)
+        match: Any = self.index.parent(around)
+        if match is not None:
+            self.meet(match.subject, tuple(reversed(inside)))
+
+    def _patterns(self, pattern: Any, path: Path) -> None:
+        """What a pattern compares with what is at the path."""
+        kind = pattern.__class__.__name__
+        if kind == "MatchValue" and not path:
+            self.meet(pattern.value)
+        elif kind == "MatchMapping" and path:
+            for key, each in zip(pattern.keys, pattern.patterns):
+                if path == (IN,):
+                    self.meet(key)
+                elif _fits(path[0], _at(key)):
+                    self._patterns(each, path[1:])
+        elif kind == "MatchSequence" and path:
+            for place, each in enumerate(pattern.patterns):
+                if _fits(path[0], f"{AT} {place}"):
+                    self._patterns(each, path[1:])
+        elif kind in ("MatchOr", "MatchAs"):
+            for each in getattr(pattern, "patterns", None) or [getattr(pattern, "pattern", None)]:
+                self._patterns(each, path)
+
+    # -- where a value comes from -----------------------------------------------
+
+    def _back(self, node: Any, path: Path) -> None:
+        index = self.index
+        step, rest = (path[0], path[1:]) if path else ("", ())
+        if isinstance(node, (ast.JoinedStr, ast.keyword)) or string_value(node) is not None:
+            if not path and node not in self.found.strings:
+                self.found.strings[node] = None
+                self.go(node)
+            return
+        if isinstance(node, ast.Constant):
+            return
+        if not path:
+            self.found.values[node] = None
+        if isinstance(node, ast.Name):
+            self._bound(node, path)
+        elif isinstance(node, ast.Attribute):
+            self._stored(node, path)
+        elif isinstance(node, ast.IfExp):
+            self.meet(node.body, path)
+            self.meet(node.orelse, path)
+        elif isinstance(node, ast.BoolOp):
+            for value in node.values:
+                self.meet(value, path)
+        elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
+            self.meet(node.value, path)
+        elif isinstance(node, ast.Dict) and step:
+            for key, value in zip(node.keys, node.values):
+                if key is None:
+                    self.meet(value, path)
+                elif step == IN:
+                    self.meet(key, rest)
+                elif _fits(step, _at(key)):
+                    self.meet(value, rest)
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)) and step:
+            for place, each in enumerate(node.elts):
+                if step == IN or _fits(step, f"{AT} {place}"):
+                    self.meet(each, rest)
+        elif isinstance(node, ast.DictComp) and step:
+            self.meet(node.key if step == IN else node.value, rest)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and step:
+            self.meet(node.elt, rest)
+        elif isinstance(node, ast.Subscript) and bare_name(node.value) == "Literal":
+            for each in elements(node.slice) or [node.slice]:
+                self.meet(each, path)
+        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            self.meet(node.value, (_at(node.slice), *path))
+        elif isinstance(node, ast.Call):
+            self._given(node, path)
+        index.parent(node)
+
+    def _bound(self, node: ast.Name, path: Path) -> None:
+        """What a name holds: what it is assigned, given, looped over, and what is put into it."""
+        index = self.index
+        parameter = parameter_of(index, node)
+        self._imported(node, "", path)
+        if index.scope_of(node).owner(node.id) is index.module_scope:
+            self.port(True, node.id, path)
+        elsewhere = index.once(("globals",), lambda: [each for each in index.scopes if each.outer])
+        changed = (each.bindings.get(node.id, ()) for each in elsewhere if node.id in each.outer)
+        for binding in chain(index.bindings(node), *changed):
+            holder: Any = binding.node
+            if isinstance(holder, ast.stmt):
+                index.expand(holder)
+            if binding.kind == "assign" and binding.value is not None:
+                self.meet(binding.value, path)
+            elif isinstance(holder, (ast.For, ast.AsyncFor)):
+                self._looped(holder.iter, holder.target, node.id, path)
+            elif isinstance(holder, ast.arg):
+                self.meet(binding.value, path)
+                self.meet(binding.annotation, path)
+            for generator in getattr(holder, "generators", ()):
+                self._looped(generator.iter, generator.target, node.id, path)
+        if parameter is not None:
+            self._parameter(parameter.function, node.id, path)
+            for call in self._calls(parameter.function):
+                names = _names(index, parameter.function)
+                place = names.index(node.id) if node.id in names else None
+                self.meet(argument_of(call, node.id, place), path)
+        uses = [node, *index.uses_of(node)]
+        for use in uses if path or parameter is not None else ():
+            self._put(use, path)
+            self.go(use, path)  # what else is done with it says what it is
+
+    def _looped(self, iterated: ast.expr, target: ast.expr, name: str, path: Path) -> None:
+        for place, each in enumerate(elements(target) or [target]):
+            if bare_name(each) == name:
+                at = (f"{AT} {place}",) if elements(target) else ()
+                self.meet(iterated, (IN, *at, *path))
+
+    def _put(self, use: ast.AST, path: Path) -> None:
+        """What is put into a container where it is used."""
+        if not path:
+            return
+        sink = taken_by(self.index, use)
+        step, rest, holder = path[0], path[1:], sink.holder
+        if isinstance(holder, ast.Subscript) and sink.kind == "indexed" and not is_read(holder):
+            statement = self.index.parent(holder)
+            if isinstance(statement, ast.Assign) and _fits(step, _at(holder.slice)):
+                self.meet(statement.value, rest)
+        elif isinstance(holder, ast.Call) and sink.kind == "method" and holder.args:
+            if sink.name in _ADDING and (sink.name == "setdefault") <= (step == IN):
+                self.meet(holder.args[sink.name == "insert"], rest)
+            elif sink.name in ("update", "extend"):
+                self.meet(holder.args[0], path)
+
+    def _stored(self, node: ast.Attribute, path: Path) -> None:
+        """What an attribute holds, by all that the file stores under its name."""
+        self._imported(node, "", path)
+        for each in self._same_member(node):
+            sink = self.index.parent(each)
+            if is_read(each):
+                self._put(each, path)
+                self.go(each, path)
+            elif isinstance(sink, (ast.Assign, ast.AnnAssign)):
+                self.meet(sink.value, path)
+        owner = (
+            self.index.class_of(node)
+            if bare_name(node.value) == "self"
+            else self.index.definition(node.value)
+        )
+        if owner is not None and isinstance(owner, ast.ClassDef):
+            for statement in owner.body:
+                if node.attr in map(bare_name, targets_of(statement)):
+                    self.index.expand(statement)
+                    self.meet(getattr(statement, "value", None), path)
+        for made in self.index.classes:
+            if node.attr in (fields := _fields(made)):
+                for call in self._calls(made):
+                    self.meet(argument_of(call, node.attr, fields.index(node.attr)), path)
+        if node.attr not in _OF_MANY - {"device"} and _PARSED.search(bare_name(node.value)):
+            self.port(False, f"Namespace.{node.attr}", path)
+        for call in self._options(node.attr) if node.attr not in _OF_MANY - {"device"} else ():
+            self.meet(argument_of(call, "default", _DEFAULT_AT.get(called_name(call))), path)
+            self.meet(argument_of(call, "choices"), (IN, *path))
+
+    def _given(self, call: ast.Call, path: Path) -> None:
+        """What a call gives."""
+        called, owner = called_name(call), holder_of(call)
+        first = call.args[0] if call.args else None
+        self._imported(call.func, "()", path)
+        if called in _READERS and self.index.qualified_name(call.func).startswith(("json.", "yaml.")):
+            self.found.files.update(((name, path), None) for name in self._read_by(call))
+        if called in ("get", "pop", "setdefault", "__getitem__") and owner is not None:
+            self.meet(owner, (_at(first), *path))
+            self.meet(call.args[1] if len(call.args) > 1 else None, path)
+        elif owner is not None and called in _SAME:
+            self.meet(owner, path)
+        elif owner is not None and called in _SPLITTING and path == (f"{AT} 0",):
+            self.meet(owner)
+        elif owner is not None and called in ("items", "values") and path[:1] == (IN,):
+            inner = path[1:] if called == "values" else path[2:]
+            self.meet(owner, (IN if called == "items" and path[1:2] == (f"{AT} 0",) else AT, *inner))
+        elif called == "dict" and path and not first:
+            for keyword in call.keywords:
+                if path == (IN,):
+                    self.meet(keyword)
+                elif keyword.arg and _fits(path[0], f"{AT} {keyword.arg!r}"):
+                    self.meet(keyword.value, path[1:])
+        elif called == "dict" and path:
+            self.meet(first, path)
+            self.meet(first, (IN, f"{AT} {int(path[0] != IN)}", *path[1:]))
+        elif called in _HAND_ON and first is not None:
+            self.meet(first, path)
+        elif called == "zip" and len(path) > 1:
+            for place, each in enumerate(call.args):
+                if _fits(path[1], f"{AT} {place}"):
+                    self.meet(each, (IN, *path[2:]))
+        for function in self._functions(call):
+            for value in returned_values(self.index, function):
+                self.meet(value, path)
+            for statement in self.index.statements_in(function) if path[:1] == (IN,) else ():
+                made = getattr(statement, "value", None)
+                if isinstance(made, ast.Yield):
+                    self.index.expand(statement)
+                    self.meet(made.value, path[1:])
+
+    def _read_by(self, call: ast.Call) -> Iterator[str]:
+        """The names of the files of data in the statement that reads one, and in those around it."""
+        statement = self.index.statement_of(call)
+        for around in (statement, *self.index.above(statement)):
+            if isinstance(around, (*FUNCTIONS, ast.Module)):
+                return
+            for head in [around] if around is statement else getattr(around, "items", ()):
+                for each in ast.walk(head):
+                    known = self.index.assigned(each) if isinstance(each, ast.Name) else [each]
+                    texts = (string_value(part) or "" for value in known for part in ast.walk(value))
+                    yield from (text.rpartition("/")[2] for text in texts if text.endswith(_DATA))
+
+    # -- functions, members and options -------------------------------------------
+
+    def _functions(self, call: ast.Call) -> list[Function]:
+        """The functions of the file that a call may call: by its name, or as a method or a class."""
+        index = self.index
+        definition = index.definition(call.func)
+        if isinstance(definition, FUNCTIONS):
+            return [definition]
+        if isinstance(definition, ast.ClassDef):
+            return [
+                each for each in definition.body if isinstance(each, FUNCTIONS) and each.name == "__init__"
+            ]
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        return [each for each in index.functions if each.name == name and _is_method(index, each)]
+
+    def _calls(self, definition: Any) -> Iterator[ast.Call]:
+        """The calls of a function, a method or a class of the file."""
+        index = self.index
+        if definition is None:
+            return
+        named: Sequence[ast.expr] = ()
+        if _is_method(index, definition):
+            owner: Any = index.parent(definition)
+            named = index.uses_of(owner) if definition.name == "__init__" else index.members(definition.name)
+        else:
+            named = index.uses_of(definition)
+        yield from filter(None, map(index.call_of, named))
+
+    def _same_member(self, node: ast.Attribute) -> list[ast.Attribute]:
+        """Where a file names the same attribute: of ``self`` in its class, of others by its name."""
+        owner = self.index.class_of(node) if bare_name(node.value) == "self" else None
+        return self._attributes(node.attr, owner) if owner is not None else self._attributes(node.attr)
+
+    def _attributes(self, name: str, owner: ast.ClassDef | None = None) -> list[ast.Attribute]:
+        every = self.index.members(name)
+        if name not in _OF_MANY:
+            return [*every]
+        of_self = (each for each in every if bare_name(each.value) == "self")
+        return [each for each in of_self if owner is not None and self.index.class_of(each) is owner]
+
+    def _options(self, dest: str) -> list[ast.Call]:
+        """The calls that add the option of which a parser keeps the value under a name."""
+        names = {f"--{dest}", "--" + dest.replace("_", "-"), dest}
+        strings = self.index.named(dest.replace("_", "-"), dest)
+        found = [self.index.parent(each) for each in strings if string_value(each) in names]
+        return [each for each in found if isinstance(each, ast.Call) and called_name(each) in _OPTIONS]
+
+
+def _dests(call: ast.Call) -> list[str]:
+    """The names under which a parser may keep the value of an option; it takes the first."""
+    texts = [string_value(each) or "" for each in (argument_of(call, "dest"), *call.args)]
+    long = [text for text in texts if text.startswith("--") or text[:1] != "-"]
+    return [text.lstrip("-").replace("-", "_") for text in long if text]
+
+
+def _fields(owner: ast.AST | None) -> list[str]:
+    """What a class is given by place that has no ``__init__`` of its own: the fields with an annotation."""
+    body = owner.body if isinstance(owner, ast.ClassDef) else []
+    if any(getattr(each, "name", "") == "__init__" for each in body):
+        return []
+    return [bare_name(each.target) for each in body if isinstance(each, ast.AnnAssign)]
+
+
+def _is_enum(owner: ast.ClassDef) -> bool:
+    return any("Enum" in bare_name(base) for base in owner.bases)
+
+
+def _is_method(index: ModuleIndex, definition: ast.AST) -> bool:
+    return isinstance(definition, FUNCTIONS) and isinstance(index.parent(definition), ast.ClassDef)
+
+
+def _names(index: ModuleIndex, function: Function) -> list[str]:
+    """The names of a function's parameters that calls give, by place."""
+    names = [each.arg for each in parameters(function.args)]
+    is_static = any(bare_name(each) == "staticmethod" for each in function.decorator_list)
+    return names[1:] if _is_method(index, function) and not is_static else names
