@@ -27,10 +27,8 @@ from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
-    FUNCTIONS,
     argument_of,
     called_name,
-    defaults,
     elements,
     holder_of,
     last_name,
@@ -136,13 +134,6 @@ def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
 
 
-def _member(owner: ast.ClassDef, call: ast.Call) -> ast.expr | None:
-    """The value of the member of this file's Enum that a call looks up."""
-    is_enum = len(call.args) == 1 and any("Enum" in last_name(base) for base in owner.bases)
-    members = (each.value for each in owner.body if is_enum and isinstance(each, ast.Assign))
-    return next((each for each in members if string_value(each) == string_value(call.args[0])), None)
-
-
 class _Climb:
     """The file, the vocabulary, and how many names were followed to come here.
 
@@ -220,8 +211,7 @@ class _Climb:
                 return self._target(holder.target)
             return self._hinted(last_name(holder.target), _("the values of a loop"))
         if kind == "default":  # what the parameter's name says, or is used for
-            parameter = next(each for each, default in defaults(holder) if default is value)
-            return self._of_parameter(parameter, _("the default of {arg}", arg=name))
+            return self._hinted(name, _("the default of {arg}", arg=name))
         if kind == "annotation":
             if isinstance(holder, ast.arg):
                 return self._hinted(holder.arg, _("the annotation of {arg}", arg=holder.arg))
@@ -398,8 +388,6 @@ class _Climb:
         if owner is not None and called in _STRING_METHODS:
             if vocabulary.says_device(owner):
                 return DeviceContext(CERTAIN, _("part of a device name"))
-            if self._is_used(owner):
-                return self._likely(N_("part of a string that is used as a {noun}"))
             return DeviceContext(UNCLEAR, _("part of another string"))
         if owner is not None and called == "format":
             values = self.index.assigned(owner) if isinstance(owner, ast.Name) else [owner]
@@ -419,15 +407,6 @@ class _Climb:
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
-        bound = self.index.bindings(call.func) if isinstance(call.func, ast.Name) else ()
-        for definition in (binding.node for binding in bound):
-            # What the member of an Enum becomes, its look-up has to become, too: Kind("cuda").
-            if isinstance(definition, ast.ClassDef) and (member := _member(definition, call)) is not None:
-                return self.of(member)
-        parameter = self._parameter([binding.node for binding in bound], call, place)
-        if parameter is not None:
-            where = _("the parameter {parameter} of {called}()", parameter=parameter, called=called)
-            return self._hinted(parameter, where)
         if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == place:
             return self._likely(N_("argument of {called}() named like a {noun}"), called=called)
         shown = called or _("a call")
@@ -436,19 +415,6 @@ class _Climb:
             return DeviceContext(LIKELY, reason)
         verdict = LIKELY if called and vocabulary.says(called) else UNCLEAR
         return DeviceContext(verdict, _("an argument of {called}()", called=shown))
-
-    def _parameter(self, definitions: Sequence[ast.AST], call: ast.Call, place: int) -> str | None:
-        """The name of the parameter that a positional argument fills, for a function of this module."""
-        for function in definitions if not any(isinstance(a, ast.Starred) for a in call.args) else ():
-            shift = isinstance(function, ast.ClassDef)
-            if isinstance(function, ast.ClassDef):
-                methods = (each for each in function.body if isinstance(each, ast.FunctionDef))
-                function = next((each for each in methods if each.name == "__init__"), function)
-            if isinstance(function, FUNCTIONS):
-                names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)][shift:]
-                if place < len(names):
-                    return names[place]
-        return None
 
     def _option(self, call: ast.Call) -> DeviceContext:
         """The default or a choice of a command-line option or a field."""
@@ -493,25 +459,11 @@ class _Climb:
             return DeviceContext(NO, _("a comparison"))
         if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
             return DeviceContext(LIKELY, _("compared with a type"))
-        if any(self._is_used(other) for other in others):
-            return self._likely(N_("compared with what is used as a {noun}"))
         if any(self.vocabulary.leaves(last_name(other)) for other in others):
             return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=_("a comparison")))
         if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, _("compared together with other devices"), by=BESIDE)
         return DeviceContext(UNCLEAR, _("a comparison"))
-
-    def _is_used(self, value: ast.expr) -> bool:
-        """Whether a variable or parameter whose name says nothing, or its text, is also used as a device."""
-        while isinstance(value, ast.Call):
-            function = value.func
-            if isinstance(function, ast.Attribute) and function.attr in _SAME_TEXT:
-                value = function.value
-            elif isinstance(function, ast.Name) and function.id == "str" and len(value.args) == 1:
-                value = value.args[0]
-            else:
-                return False
-        return isinstance(value, ast.Name) and self.depth < 2 and CERTAIN in self._used_as(value)[0]
 
     def _match_case(self, pattern: ast.AST) -> DeviceContext:
         match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match
@@ -543,52 +495,17 @@ class _Climb:
         )
         if self.index.qualified_name(values[child]).startswith("torch.cuda."):
             return DeviceContext(LIKELY, _("key of a function of the device"))
-        if self.index.once(("looked up", node, self.vocabulary), lambda: self._is_looked_up_by_device(node)):
-            return DeviceContext(LIKELY, _("key looked up by a device"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))
         return DeviceContext(NO, _("a dictionary's key"))
 
-    def _is_looked_up_by_device(self, node: ast.Dict) -> bool:
-        """Whether a dictionary, or what it is assigned to, is asked for a device's key."""
-        parent = self.index.parent(node)
-        target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-        uses = self.index.uses_of(target) if isinstance(target, ast.Name) else ()
-        refs = (each for each in self.index.refs if isinstance(each, ast.Attribute))
-        holders = [node, *uses, *(ref for ref in refs if ref.attr == last_name(target))]
-        for sink in (taken_by(self.index, holder) for holder in holders):
-            taker: Any = sink.holder
-            of_get = taker.args[:1] if sink.kind == "method" and sink.name == "get" else []
-            keys = [taker.slice] if sink.kind == "indexed" else of_get
-            if any(not isinstance(key, ast.Constant) and self.vocabulary.says_device(key) for key in keys):
-                return True
-        return False
-
-    def _is_asked_for_devices(self, holder: ast.expr) -> bool:
-        """Whether the file also asks by a name for what a dictionary holds, and that name is a device's."""
-        text, written = self.index.text, re.escape(self.index.segment(holder))
-        keys = set(re.findall(rf"(?<![\w.]){written}\[([A-Za-z_]\w*)\]", text))
-        made = (rf"(?<![\w.]){key}\s*=\s*f?[\"'](?:cuda|npu):" for key in keys)
-        return any(self.vocabulary.says(key) for key in keys) or any(re.search(each, text) for each in made)
-
     def _key(self, node: ast.Subscript) -> DeviceContext:
         if last_name(node.value) != "Literal":
-            if self._is_asked_for_devices(node.value):
-                return DeviceContext(LIKELY, _("key looked up by a device"))
             return DeviceContext(NO, _("a key"))
         around = self.index.parent(node)
         if isinstance(around, ast.arg):
             self.siblings = Beside()  # what the parameter is used for decides, not the other choices
-            return self._of_parameter(around, _("a Literal"))
+            return self._hinted(around.arg, _("a Literal"))
         holder = around.arg if isinstance(around, ast.keyword) else ""
         name = holder or last_name(getattr(around, "target", None))
         return self._hinted(name, _("a Literal"))._replace(by="")
-
-    def _of_parameter(self, parameter: ast.arg, where: str) -> DeviceContext:
-        """What stands at a parameter is what its name says, or is used for."""
-        name, function = parameter.arg, self.index.parent(self.index.parent(parameter))
-        scope = self.index.inside(function) if self.depth < 2 else None
-        uses = self.index.uses(name, scope) if scope is not None else []
-        if any(self.of(use).verdict == CERTAIN for use in uses):
-            return self._likely(N_("{where}, which is used as a {noun}"), where=where)
-        return self._hinted(name, where)

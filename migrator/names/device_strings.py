@@ -168,7 +168,10 @@ def _deciding(
         verdict = LIKELY if isinstance(each, ast.Name) else CERTAIN
         sure.append(DeviceContext(verdict, _("compared with a device or a backend")))
     sure.sort(key=lambda each: each.verdict != CERTAIN)
-    taken = (device_context(index, vocabulary, use, 2) for use in found.uses if use not in found.strings)
+    uses = [use for use in found.uses if use not in found.strings]
+    if any(map(vocabulary.says_device, uses)):  # by the name that it gets on its way
+        sure.append(DeviceContext(LIKELY, _("compared with a device or a backend")))
+    taken = (device_context(index, vocabulary, use, 2) for use in uses)
     used = (each._replace(verdict=LIKELY) for each in taken if each.verdict == CERTAIN)
     likely = (each for each in contexts if each.verdict == LIKELY and each.by != BESIDE)
     elsewhere = (

@@ -5,13 +5,15 @@ with ``+ `` comes; ``#! CODE severity`` behind a line is a finding that stays th
 label names must not change and must not be reported: a snippet without any label is a look-alike. The labels
 say what is right for torch 2.6, by torch_npu on the emulator and by its sources, not what the program does.
 
-``code`` is one file, ``files`` a project of several. ``expected_failure`` says why a snippet fails today.
+``code`` is one file, ``files`` a project of several. ``expected_failure`` says why a snippet fails today, and
+``python`` the first version that has its syntax.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -76,8 +78,10 @@ def load() -> dict[str, dict[str, Labelled]]:
     for path in sorted(HERE.glob("*.yaml")):
         for item in yaml.safe_load(path.read_text(encoding="utf-8")):
             name = f"{path.stem}/{item['name']}"
+            if sys.version_info < tuple(map(int, item.get("python", "3.9").split("."))):
+                continue
             assert name not in snippets, name
-            assert item.keys() <= {"name", "code", "files", "expected_failure"}, name
+            assert item.keys() <= {"name", "code", "files", "expected_failure", "python"}, name
             files = item.get("files") or {"main.py": item["code"]}
             snippets[name] = {file: read(marked) for file, marked in files.items()}
             if "expected_failure" in item:
