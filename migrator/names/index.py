@@ -505,14 +505,14 @@ class ModuleIndex:
         """Every place at which the file names an attribute of any object by this name."""
 
         def find() -> list[ast.Attribute]:
-            self._expand_on(self._lines_with([name]), self.statements)
+            self._expand_on(self._lines_with({name}), self.statements)
             return [each for ref in self.refs for each in attributes(ref) if each.attr == name]
 
         return self.once(("members", name), find) if f".{name}" in self.text else ()
 
     def named(self, *words: str) -> Sequence[String]:
         """The strings on the lines that hold one of some words."""
-        self._expand_on(self._lines_with(words), self.statements)
+        self._expand_on(self._lines_with({*words}), self.statements)
         return self.strings
 
     def _uses(self, name: str, scope: Scope) -> list[ast.Name]:
