@@ -54,7 +54,7 @@ _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 _COMPARISONS = frozenset(
     "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
 )
-_REPEATED = ("cuda", "nccl")
+REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 _OF_LIBRARY = N_("{where}, which is a library's word here")
@@ -303,7 +303,7 @@ class _Climb:
         name = last_name(target)
         where = _("the value of {name}", name=name or _("a variable"))
         if (
-            name.strip("_").lower() in _REPEATED
+            name.strip("_").lower() in REPEATED
         ):  # CUDA = "cuda" names no device by that; class Device(Enum) does
             owner = self.index.class_of(target)
             if owner is None:

@@ -13,6 +13,7 @@ from migrator.names.device_context import (
     CERTAIN,
     LIKELY,
     NO,
+    REPEATED,
     SETTLED,
     UNCLEAR,
     DeviceContext,
@@ -24,7 +25,7 @@ from migrator.names.goes_to import behind_lists, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.together import IN, Together, together
-from migrator.names.tree import String, Text, called_name
+from migrator.names.tree import String, Text, bare_name, called_name
 
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
 # A regular expression for the name of a device.
@@ -116,34 +117,40 @@ def _of_class(
     if own.by == SETTLED:
         return own
     found = together(index, node)
-    members = [each for each in found.strings if each is node or looks_so(each)]
-    contexts = {each: _context_of(index, vocabulary, each) for each in members}
-    members = [each for each in members if contexts[each].by != SETTLED]
+    key = ("class", id(found), vocabulary)
+    judged, first = index.once(key, lambda: _judged(index, vocabulary, found, looks_so))
+    if judged.verdict in (CERTAIN, LIKELY):
+        return own if judged.verdict == own.verdict else judged
+    return judged if node is first else own._replace(verdict=NO, by=SETTLED)
+
+
+def _judged(
+    index: ModuleIndex, vocabulary: DeviceVocabulary, found: Together, looks_so: Callable[[Text], bool]
+) -> tuple[DeviceContext, Text | None]:
+    """What is said of all strings of a class; where none of them changes, by a finding at the first one."""
+    contexts = {each: _context_of(index, vocabulary, each) for each in found.strings if looks_so(each)}
+    members = sorted((each for each in contexts if contexts[each].by != SETTLED), key=index.start)
     deciding = _deciding(index, vocabulary, found, [contexts[each] for each in members])
     files = ", ".join(dict.fromkeys(name for name, path in found.files if path[-1:] == (IN,)))
     if deciding is not None and not files:
-        if deciding.verdict == own.verdict:
-            return own
         reason = _("one of several that change together: {reason}", reason=deciding.reason)
-        return deciding._replace(reason=reason)
-    # None of them changes, and one finding says so, and where the others are.
-    reported = [each for each in members if deciding is not None or contexts[each].verdict != NO]
-    if node not in reported:
-        return own
-    if node is not min(reported, key=index.start):
-        return DeviceContext(NO, own.reason, by=SETTLED)
-    lines = sorted({each.lineno for each in members if each is not node})
-    places = [_("line {number}", number=line) for line in lines]
+        return deciding._replace(reason=reason), None
+    first = next((each for each in members if deciding or contexts[each].verdict != NO), None)
+    if first is None:
+        return DeviceContext(NO, ""), None
+    reason = contexts[first].reason
+    places = [
+        _("line {number}", number=line) for line in sorted({each.lineno for each in members} - {first.lineno})
+    ]
     places += sorted({place for each in _elsewhere(index, found) for place in each[1:]})
-    reason = own.reason
     if places:
         listed = ", ".join(places)
         reason = _("{reason}; it changes with {places}, or none does", reason=reason, places=listed)
     if deciding is None:
-        return own._replace(verdict=UNCLEAR, reason=reason)
+        return DeviceContext(UNCLEAR, reason), first
     about = {"reason": reason, "files": files, "device": deciding.reason}
     reason = _("{reason}; also a key of {files}, which is left unchanged: {device}", **about)
-    return DeviceContext(UNCLEAR, reason, by=SETTLED)
+    return DeviceContext(UNCLEAR, reason, by=SETTLED), first
 
 
 def _context_of(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:
@@ -160,18 +167,12 @@ def _deciding(
     index: ModuleIndex, vocabulary: DeviceVocabulary, found: Together, contexts: list[DeviceContext]
 ) -> DeviceContext | None:
     """What says that the strings of a class are devices: a place of one, or a value that one meets."""
-    sure = [each for each in contexts if each.verdict == CERTAIN]
-    named = [
-        each for each in found.values if vocabulary.says_device(each) or _is_type(index, vocabulary, each)
-    ]
-    for each in named:  # a name alone says less than a call, or the type of a device
-        verdict = LIKELY if isinstance(each, ast.Name) else CERTAIN
-        sure.append(DeviceContext(verdict, _("compared with a device or a backend")))
-    sure.sort(key=lambda each: each.verdict != CERTAIN)
-    uses = [use for use in found.uses if use not in found.strings]
-    if any(map(vocabulary.says_device, uses)):  # by the name that it gets on its way
-        sure.append(DeviceContext(LIKELY, _("compared with a device or a backend")))
-    taken = (device_context(index, vocabulary, use, 2) for use in uses)
+    sure = (each for each in contexts if each.verdict == CERTAIN)
+    others = [each for each in (*found.values, *found.uses) if each not in found.strings]
+    said = min((_said(index, vocabulary, each) for each in others), default=UNCLEAR)
+    compared = [DeviceContext(said, _("compared with a device or a backend"))] if said != UNCLEAR else []
+    uses = (use for use in found.uses if use not in found.strings)
+    taken = (_taken(index, vocabulary, use) for use in uses)
     used = (each._replace(verdict=LIKELY) for each in taken if each.verdict == CERTAIN)
     likely = (each for each in contexts if each.verdict == LIKELY and each.by != BESIDE)
     elsewhere = (
@@ -179,14 +180,28 @@ def _deciding(
         for each in _elsewhere(index, found)
         if each[0]
     )
-    return next(chain(sure, used, likely, elsewhere), None)
+    return next(chain(sure, compared, used, likely, elsewhere), None)
+
+
+def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
+    """How sure an expression is a device by what it is called: a name alone says less than a call."""
+    if bare_name(node).strip("_").lower() in REPEATED or not (
+        vocabulary.says_device(node) or _is_type(index, vocabulary, node)
+    ):
+        return UNCLEAR
+    return CERTAIN if isinstance(node, ast.Call) or bare_name(node) == "type" else LIKELY
+
+
+def _taken(index: ModuleIndex, vocabulary: DeviceVocabulary, use: ast.expr) -> DeviceContext:
+    """Where a value goes that a string may be; each of thousands of strings asks."""
+    return index.once(("taken", use, vocabulary), lambda: device_context(index, vocabulary, use, 2))
 
 
 def _elsewhere(index: ModuleIndex, found: Together) -> list[tuple[str, ...]]:
     """The classes of other files that change with one of this file."""
     if index.neighbours is None:
         return []
-    return [each for port in found.ports for each in index.neighbours.met(*port)]
+    return [met for port in found.ports if (met := index.neighbours.met(*port))]
 
 
 def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:

@@ -241,11 +241,11 @@ class Neighbours(NamedTuple):
     ``module`` is the module of torch that a name stands for, empty for none; ``asked`` is what a flag, or a
     function's answer, depends on: names of torch and others, and ``version`` for torch's release. ``taker``
     is the place of the argument that is a device to a function or a class; None where none is known. ``met``
-    are the classes of strings that change with what the file has under a name, or imports: of each whether it
-    meets devices, and the places of its strings.
+    is what changes with what the file has under a name, or imports: ``device`` where it meets one, else
+    empty, and the places of the strings in other files; nothing where there are none.
     """
 
     module: Callable[[str], str]
     asked: Callable[[str], frozenset[str]]
     taker: Callable[[str], int | None]
-    met: Callable[[bool, str], list[tuple[str, ...]]]
+    met: Callable[[bool, str], tuple[str, ...]]

@@ -35,7 +35,7 @@ from migrator.names.tree import (
 
 IN, AT = "in", "at"
 Path = tuple[str, ...]
-_MOST_STEPS = 600  # of one string; a table of thousands of keys is looked at in a part
+_MOST_STEPS = 20_000  # of one class; a table of thousands of keys is looked at in a part
 _LONGEST_PATH = 3  # by which other files are reached
 _READERS = frozenset("load safe_load full_load loads".split())
 _DATA = (".json", ".yaml", ".yml")
@@ -105,6 +105,7 @@ class _Search:
         self.index = index
         self.found = Together()
         self.waiting: list[tuple[bool, ast.AST, Path]] = []
+        self.bound: set[tuple[int, Path]] = set()  # names that were looked at, by the list of their bindings
 
     def of(self, value: ast.expr | ast.keyword) -> Together:
         """The class of a string, or of another value."""
@@ -238,18 +239,14 @@ class _Search:
     def _into(self, target: Any, path: Path, inside: ast.AST | None = None) -> None:
         """What a target gets goes to where it is read."""
         index = self.index
-        if isinstance(target, ast.Name):
-            uses = index.uses_of(target)
-            if inside is not None:  # the variable of a comprehension is its own
-                uses = [
-                    each for each in ast.walk(inside) if isinstance(each, ast.Name) and each.id == target.id
-                ]
-                uses = [each for each in uses if is_read(each) and index.parent(each) is not None]
-            for use in uses:
-                self.go(use, path)
+        if isinstance(target, ast.Name) and inside is not None:  # the variable of a comprehension is its own
+            named = (each for each in ast.walk(inside) if isinstance(each, ast.Name) and each.id == target.id)
+            for use in named:
+                if is_read(use) and index.parent(use) is not None:
+                    self.go(use, path)
+        elif isinstance(target, ast.Name):
+            self.meet(target, path)
             owner: Any = index.scope_of(target).owner(target.id)
-            if inside is None and owner is index.module_scope:
-                self.port(True, target.id, path)
             if owner is not None and isinstance(owner.node, ast.ClassDef):
                 self._own(owner.node, f".{target.id}", path)
                 self._member(owner.node, target.id, path)
@@ -444,9 +441,9 @@ class _Search:
                 elif _fits(step, _at(key)):
                     self.meet(value, rest)
         elif isinstance(node, (ast.List, ast.Tuple, ast.Set)) and step:
-            for place, each in enumerate(node.elts):
-                if step == IN or _fits(step, f"{AT} {place}"):
-                    self.meet(each, rest)
+            place = step[len(AT) + 1 :]  # empty for any
+            for each in node.elts[int(place) : int(place) + 1] if place.isdecimal() else node.elts:
+                self.meet(each, rest)
         elif isinstance(node, ast.DictComp) and step:
             self.meet(node.key if step == IN else node.value, rest)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and step:
@@ -463,13 +460,17 @@ class _Search:
     def _bound(self, node: ast.Name, path: Path) -> None:
         """What a name holds: what it is assigned, given, looped over, and what is put into it."""
         index = self.index
+        bindings = index.bindings(node)
+        if (id(bindings), path) in self.bound:  # by another of its uses
+            return
+        self.bound.add((id(bindings), path))
         parameter = parameter_of(index, node)
         self._imported(node, "", path)
         if index.scope_of(node).owner(node.id) is index.module_scope:
             self.port(True, node.id, path)
         elsewhere = index.once(("globals",), lambda: [each for each in index.scopes if each.outer])
         changed = (each.bindings.get(node.id, ()) for each in elsewhere if node.id in each.outer)
-        for binding in chain(index.bindings(node), *changed):
+        for binding in chain(bindings, *changed):
             holder: Any = binding.node
             if isinstance(holder, ast.stmt):
                 index.expand(holder)
@@ -488,8 +489,7 @@ class _Search:
                 names = _names(index, parameter.function)
                 place = names.index(node.id) if node.id in names else None
                 self.meet(argument_of(call, node.id, place), path)
-        uses = [node, *index.uses_of(node)]
-        for use in uses if path or parameter is not None else ():
+        for use in (node, *index.uses_of(node)) if is_read(node) else index.uses_of(node):
             self._put(use, path)
             self.go(use, path)  # what else is done with it says what it is
 

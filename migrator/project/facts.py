@@ -298,8 +298,11 @@ def _meeting(file: _File) -> Iterator[Offer]:
         return
     starts = [node for node in index.strings if _DEVICE_TEXT.match(string_value(node) or "")]
     types = (node for node in index.refs if isinstance(node, ast.Attribute) and node.attr == "type")
-    for start in (*starts, *types, *(each for each in index.calls if called_name(each) == "get_backend")):
-        found = together(index, start)
+    asked = (each for each in index.calls if called_name(each) == "get_backend")
+    classes = {
+        id(found): (start, found) for start in (*starts, *types, *asked) for found in [together(index, start)]
+    }
+    for start, found in classes.values():
         strings = [each for each in found.strings if _DEVICE_TEXT.match(string_value(each) or "")]
         places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
         values = (index.segment(each) for each in found.values)

@@ -81,15 +81,17 @@ class Offers:
         known = self._by_last.get((kind, last), ())
         return next((each for full, each in known if _hands_on(full, f".{package}.")), None)
 
-    def met(self, name: str, own: bool) -> list[Offer]:
-        """A row for each class of several files that change together with what has or takes a name."""
+    def met(self, name: str, own: bool) -> tuple[str, ...]:
+        """What changes together with what has or takes a name, where it is in several files.
+
+        That is ``device`` where something there meets one, else empty, and the places of all strings.
+        """
         row = self.here(MEETS, name) if own else self.elsewhere(MEETS, name)
-        found = self._classes.get(row.detail[0], ()) if row is not None else ()
-        return [*found] if len({each.detail[0].partition(":")[0] for each in found}) > 1 else []
+        return self._classes.get(row.detail[0], ()) if row is not None else ()
 
     @cached_property
-    def _classes(self) -> dict[str, list[Offer]]:
-        """The rows of the classes of all files that change with each class."""
+    def _classes(self) -> dict[str, tuple[str, ...]]:
+        """What changes with each class that is in several files."""
         joined: dict[str, list[Offer]] = {}
         for row in (*self.of(MEETS), *self.of(MEETS_OTHERS)):
             met = self.elsewhere(MEETS, row.name)
@@ -99,7 +101,13 @@ class Offers:
             few, many = sorted((joined.setdefault(key, []) for key in keys), key=len)
             many += [row, *(few if few is not many else ())]
             joined.update(dict.fromkeys([*keys, *(each.detail[0] for each in few)], many))
-        return joined
+        found: dict[str, tuple[str, ...]] = {}
+        for rows in {id(rows): rows for rows in joined.values()}.values():
+            if len({row.detail[0].partition(":")[0] for row in rows}) > 1:
+                places = {place for row in rows for place in row.detail[2:]}
+                meets = max(row.detail[1] for row in rows)
+                found.update(dict.fromkeys((row.detail[0] for row in rows), (meets, *sorted(places))))
+        return found
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Offer]]:

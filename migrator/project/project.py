@@ -140,14 +140,9 @@ class Project:
         def known(kind: str, name: str) -> Offer:
             return self.offers.elsewhere(kind, absolute_name(name, file)) or Offer(kind)
 
-        def met(own: bool, name: str) -> list[tuple[str, ...]]:
+        def met(own: bool, name: str) -> tuple[str, ...]:
             full = f"{module_name(file)}.{name}" if own else absolute_name(name, file)
-            rows = (row.detail for row in self.offers.met(full, own))
-            own_places = f"{file}:"
-            return [
-                (meets, *(each for each in places if not each.startswith(own_places)))
-                for _, meets, *places in rows
-            ]
+            return tuple(each for each in self.offers.met(full, own) if not each.startswith(f"{file}:"))
 
         return Neighbours(
             module=lambda name: "".join(known(MODULE, name).detail),
