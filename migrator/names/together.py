@@ -433,13 +433,13 @@ class _Search:
         elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
             self.meet(node.value, path)
         elif isinstance(node, ast.Dict) and step:
-            for key, value in zip(node.keys, node.values):
-                if key is None:
-                    self.meet(value, path)
-                elif step == IN:
-                    self.meet(key, rest)
-                elif _fits(step, _at(key)):
-                    self.meet(value, rest)
+            for value in self._values(node).get("**", ()):
+                self.meet(value, path)
+            for value in filter(None, node.keys) if step == IN else self._values(node).get(step, ()):
+                self.meet(value, rest)
+            others = node.values if step == AT else self._values(node).get(AT, ())
+            for value in others if step != IN else ():
+                self.meet(value, rest)
         elif isinstance(node, (ast.List, ast.Tuple, ast.Set)) and step:
             place = step[len(AT) + 1 :]  # empty for any
             for each in node.elts[int(place) : int(place) + 1] if place.isdecimal() else node.elts:
@@ -456,6 +456,17 @@ class _Search:
         elif isinstance(node, ast.Call):
             self._given(node, path)
         index.parent(node)
+
+    def _values(self, table: ast.Dict) -> dict[str, list[ast.expr]]:
+        """The values of a dictionary by the steps to them; each of thousands of them is asked for."""
+
+        def find() -> dict[str, list[ast.expr]]:
+            found: dict[str, list[ast.expr]] = {}
+            for key, value in zip(table.keys, table.values):
+                found.setdefault("**" if key is None else _at(key), []).append(value)
+            return found
+
+        return self.index.once(("values by keys", table), find)
 
     def _bound(self, node: ast.Name, path: Path) -> None:
         """What a name holds: what it is assigned, given, looped over, and what is put into it."""
