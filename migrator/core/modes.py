@@ -54,7 +54,7 @@ def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) ->
     result = []
     for item in matches:
         finding = item.finding
-        if finding.fix is not None:
+        if finding.fix is not None and rules[finding.code].handler != "own-module":
             # Of texts it does what a fix does, but not where they are compared with a device.
             if rules[finding.code].transfer and not _is_compared(index, item.node):
                 continue

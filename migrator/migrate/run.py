@@ -261,10 +261,11 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 
     python = [entry.name for entry in entries if entry.holds_python]
     added = {SHARED_DEVICE: SHARED_DEVICE} if plan.settings.keep_cuda else {}
-    if not (plan.safe_only or plan.settings.transfer or added):
-        if _LIGHTNING_RULE in rules.enabled and helps_lightning(project, python, text_of):
+    if not (plan.safe_only or added):
+        rewrites = not plan.settings.transfer
+        if rewrites and _LIGHTNING_RULE in rules.enabled and helps_lightning(project, python, text_of):
             added[LIGHTNING] = LIGHTNING
-        if _APEX_RULE in rules.enabled and helps_apex(project, rules, python, text_of):
+        if rewrites and _APEX_RULE in rules.enabled and helps_apex(project, rules, python, text_of):
             added[AMP] = AMP
         starts = (start.file for start in project.starts if start.horovod)
         with_horovod = [name for name in starts if not project.owns("horovod.torch", name)]

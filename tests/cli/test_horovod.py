@@ -117,6 +117,14 @@ def test_what_it_has_not_is_reported(migrate, line: str, severity: str) -> None:
     assert [row["Severity"] for row in found] == [severity]
 
 
+def test_it_comes_with_the_run_time_patching(migrate) -> None:
+    text = "import horovod.torch as hvd\nimport torch\n\nif __name__ == '__main__':\n    hvd.init()\n"
+    result = migrate({"train.py": text}, "-v", "2.6", "--mode", "transfer")
+    assert "import ascend_horovod as hvd\n" in (result / "train.py").read_text()
+    assert "transfer_to_npu" in (result / "train.py").read_text()
+    assert (result / "ascend_horovod.py").is_file()
+
+
 def test_a_second_migration_changes_nothing(migrate, npumigrate, tmp_path: Path) -> None:
     first = migrate({"train.py": "import horovod.torch as hvd\n" + TRAIN.format(hvd="hvd")})
     assert npumigrate(first, "-o", tmp_path / "again", "-v", "2.6").code == 0
