@@ -41,6 +41,9 @@ _STARTS_PYTHON = re.compile(r"\bpython|\.py\b|\bpytest\b")
 _OVER = {"horovodrun": "MPI or gloo"}
 
 
+_LONGEST = 10_000  # characters: of some lines the time to parse them grows with the square of their length
+
+
 class MpiLineError(MessageError):
     """A line that is not understood; the text names the word and its place."""
 
@@ -107,6 +110,8 @@ def plan_line(
     where they stood. Without a ``starter`` it is the launcher's script. Raises MpiLineError also for a line
     that cannot be split into words.
     """
+    if len(text) > _LONGEST:
+        raise MpiLineError("the line has more than {longest} characters", longest=_LONGEST)
     try:
         shell = split_line(text, is_launcher) or split_line(text, lambda word: True) or ShellLine()
     except ShellLineError as error:

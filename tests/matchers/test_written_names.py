@@ -94,7 +94,7 @@ def gets(template: Path) -> str:
     if template.parent.name == "ascend_function":
         (versions,) = {rule.versions for rule in every_rule() if rule.handler == "equivalent-function"}
         return versions
-    return ">=2.6" if template.name == "shared_device.py" else ""
+    return {"shared_device.py": ">=2.6", "ascend_amp.py": ">=2.1"}.get(template.name, "")
 
 
 def test_what_is_absent_is_seen() -> None:
