@@ -255,7 +255,8 @@ class _Climb:
         self.siblings |= beside(
             item for item in constants if isinstance(self.index.parent(item), (ast.Subscript, ast.Tuple))
         )
-        return self._target(holder.target)
+        found = self._target(holder.target)
+        return found._replace(by="") if constants else found
 
     def _likely(self, reason: str, **values: object) -> DeviceContext:
         """LIKELY for a reason that names what is looked for: a device, a backend."""

@@ -20,7 +20,7 @@ from migrator.names.device_context import (
     device_context,
     is_searched_pattern,
 )
-from migrator.names.device_vocabulary import DeviceVocabulary
+from migrator.names.device_vocabulary import DeviceVocabulary, works_with_foreign
 from migrator.names.goes_to import behind_lists, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
@@ -130,7 +130,7 @@ def _judged(
     """What is said of all strings of a class; where none of them changes, by a finding at the first one."""
     contexts = {each: _context_of(index, vocabulary, each) for each in found.strings if looks_so(each)}
     members = sorted((each for each in contexts if contexts[each].by != SETTLED), key=index.start)
-    deciding = _deciding(index, vocabulary, found, [contexts[each] for each in members])
+    deciding = _deciding(index, vocabulary, found, {each: contexts[each] for each in members})
     files = ", ".join(dict.fromkeys(name for name, path in found.files if path[-1:] == (IN,)))
     if deciding is not None and not files:
         reason = _("one of several that change together: {reason}", reason=deciding.reason)
@@ -164,12 +164,16 @@ def _context_of(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) ->
 
 
 def _deciding(
-    index: ModuleIndex, vocabulary: DeviceVocabulary, found: Together, contexts: list[DeviceContext]
+    index: ModuleIndex, vocabulary: DeviceVocabulary, found: Together, members: dict[Text, DeviceContext]
 ) -> DeviceContext | None:
     """What says that the strings of a class are devices: a place of one, or a value that one meets."""
+    contexts = members.values()
     sure = (each for each in contexts if each.verdict == CERTAIN)
     others = [each for each in (*found.values, *found.uses) if each not in found.strings]
-    said = min((_said(index, vocabulary, each) for each in others), default=UNCLEAR)
+    handed_on = (LIKELY for name in found.parameters if vocabulary.says(name))
+    said = min(chain(handed_on, (_said(index, vocabulary, each) for each in others)), default=UNCLEAR)
+    if said == LIKELY and any(works_with_foreign(index, vocabulary, each) for each in members):
+        said = UNCLEAR
     compared = [DeviceContext(said, _("compared with a device or a backend"))] if said != UNCLEAR else []
     uses = (use for use in found.uses if use not in found.strings)
     taken = (_taken(index, vocabulary, use) for use in uses)
@@ -189,7 +193,7 @@ def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> s
         vocabulary.says_device(node) or _is_type(index, vocabulary, node)
     ):
         return UNCLEAR
-    return CERTAIN if isinstance(node, ast.Call) or bare_name(node) == "type" else LIKELY
+    return CERTAIN if called_name(node) == "get_backend" or bare_name(node) == "type" else LIKELY
 
 
 def _taken(index: ModuleIndex, vocabulary: DeviceVocabulary, use: ast.expr) -> DeviceContext:

@@ -175,7 +175,7 @@ def _asks_torch(index: ModuleIndex, test: ast.expr) -> bool:
     return isinstance(test, ast.Call) and index.qualified_name(test.func) in _CARD_QUESTIONS
 
 
-def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
+def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.AST) -> str:
     """The package whose devices are not torch's, where the code around a node uses it.
 
     That is the class, or the function, and it moves nothing of torch. A value that the project reads as a

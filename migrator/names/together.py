@@ -76,6 +76,7 @@ class Together:
     strings: dict[Text, None] = field(default_factory=dict)
     values: dict[ast.expr, None] = field(default_factory=dict)
     uses: dict[ast.expr, None] = field(default_factory=dict)
+    parameters: dict[str, None] = field(default_factory=dict)
     ports: dict[Port, None] = field(default_factory=dict)
     files: dict[tuple[str, Path], None] = field(default_factory=dict)
 
@@ -344,6 +345,8 @@ class _Search:
     def _parameter(self, function: Any, name: str, path: Path) -> None:
         """What a function gets as a parameter goes to where that is read."""
         names = _names(self.index, function)
+        if not path:
+            self.found.parameters[name] = None
         for behind in (name, names.index(name) if name in names else name):
             self._own(function, f"({behind})", path)
         scope = self.index.inside(function)
