@@ -117,7 +117,7 @@ def _of_class(
     if own.by == SETTLED:
         return own
     found = together(index, node)
-    key = ("class", id(found), vocabulary)
+    key = ("class", found, vocabulary)
     judged, first = index.once(key, lambda: _judged(index, vocabulary, found, looks_so))
     if judged.verdict in (CERTAIN, LIKELY):
         return own if judged.verdict == own.verdict else judged

@@ -65,7 +65,7 @@ class Port(NamedTuple):
     name: str
 
 
-@dataclass
+@dataclass(eq=False)  # one is equal to itself only: so it can be a key
 class Together:
     """A class: its strings, the other values that they are compared with, and all places that take them.
 
