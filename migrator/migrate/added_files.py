@@ -31,7 +31,7 @@ _LIGHTNING = frozenset({"pytorch-lightning", "lightning"})
 _OF_LIGHTNING_1 = re.compile(
     r"\bTrainer\([^()]{0,400}\bgpus\s*=|\bTrainer\.(?:from_argparse_args|add_argparse_args)\b"
 )
-_APEX_AMP = re.compile(r"\bapex\b[^\n]*\bamp\b")
+_APEX_AMP = re.compile(r"apex\b(?<!\wapex)[^\n]*\bamp\b")
 _HOROVOD = re.compile(r"^(?:import[^\n]*|from)[ \t]horovod\b", re.M)
 _BESIDE_HOROVOD = re.compile(r"\binit_process_group\b|\bDistributedDataParallel\b")
 _WITH_AVERAGE = (1, 11)

@@ -102,7 +102,7 @@ class ModuleIndex:
         self.statements, self.imports = shared.statements, shared.imports
         self.classes, self.functions = shared.classes, shared.functions
         self.stars = shared.stars
-        self._opened = shared.opened
+        self._opened, self._heads = shared.opened, shared.heads
         self._parents = shared.parents.copy()  # those of expressions are added
         self.refs: list[ast.expr] = []
         self.calls: list[ast.Call] = []
@@ -190,15 +190,17 @@ class ModuleIndex:
                 position = data.find(wanted, end, stop)
         return sorted(lines)
 
-    def _expand_on(self, lines: list[int], statements: Iterable[Statement]) -> None:
-        """Walk the expressions of statements that lie on one of ``lines``, which are in order."""
-        if not lines:
-            return
-        last = lines[-1]
-        for statement in statements:
-            first, end = head_lines(statement)
-            if first <= last and lines[bisect_left(lines, first)] <= end:
-                self.expand(statement, lines)
+    def _expand_on(self, lines: list[int], statements: list[Statement]) -> None:
+        """Walk the expressions of statements that lie on one of ``lines``; both are in order."""
+        known = self._heads.get(id(statements))
+        if known is None:
+            places = [head_lines(each) for each in statements]
+            known = self._heads[id(statements)] = [first for first, _ in places], [end for _, end in places]
+        firsts, ends = known
+        # A few of many are found fast.
+        spans = ((bisect_left(ends, line), bisect_right(firsts, line)) for line in lines)
+        for statement in dict.fromkeys(each for first, end in spans for each in statements[first:end]):
+            self.expand(statement, lines)
 
     def expand(self, statement: ast.AST, lines: list[int] | None = None) -> None:
         """Walk the expressions of a statement; of one with a body those that lie on some lines, if given."""
@@ -520,7 +522,7 @@ class ModuleIndex:
         lines = self._lines_with({name}, first, getattr(scope.node, "end_lineno", len(self._starts)))
         inside = self._scopes_in(scope)
         for inner in inside:
-            self._expand_on(lines, self._statements_on(lines, inner))
+            self._expand_on(lines, inner.statements)
         named = self._named.get(name, {})
         return [
             use
@@ -535,18 +537,6 @@ class ModuleIndex:
         place = self.once(("places of scopes",), lambda: {each: place for place, each in enumerate(every)})
         behind = islice(every, place[scope], None)
         return [*takewhile(lambda each: each.inside(scope), behind)]
-
-    def _statements_on(self, lines: list[int], scope: Scope) -> list[Statement]:
-        """The statements of a scope that may lie on one of some lines; a few of many are found fast."""
-
-        def find() -> tuple[list[int], list[int]]:
-            places = [head_lines(each) for each in scope.statements]
-            return [first for first, _ in places], [last for _, last in places]
-
-        firsts, lasts = self.once(("lines of", scope), find)  # both in order, as statements are
-        spans = ((bisect_left(lasts, line), bisect_right(firsts, line)) for line in lines)
-        found = (each for first, behind in spans for each in scope.statements[first:behind])
-        return [*dict.fromkeys(found)]
 
 
 def _each(known: ast.Name | list[ast.Name] | None) -> list[ast.Name]:

@@ -90,7 +90,12 @@ _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # The strings and values of a class that reaches other files, and what of them is torch's.
-_OF_DEVICES = re.compile(r"[\"'](?:cuda|nccl)\b|dev\w*(?:\([^()]*\))?\.type\b|\bget_backend\(")
+_OF_DEVICES = (
+    r"cuda\b(?<=[\"']cuda)",
+    r"nccl\b(?<=[\"']nccl)",
+    r"dev\w*(?:\([^()]*\))?\.type\b",
+    r"get_backend\(",
+)
 _WORDS_OF_DEVICES = frozenset({"cuda", "nccl", "type", "get_backend"})
 _DEVICE_TEXT = re.compile(r"(?:cuda(?::\d*)?|nccl)\Z")
 _OF_TORCH = re.compile(
@@ -293,7 +298,8 @@ def _device_keys(file: _File) -> Iterator[Offer]:
 
 def _meeting(file: _File) -> Iterator[Offer]:
     """The classes of strings that reach other files, and whether they meet devices or backends there."""
-    index = parsed(file.text, _WORDS_OF_DEVICES) if _OF_DEVICES.search(file.text) else None
+    asks = any(re.search(pattern, file.text) for pattern in _OF_DEVICES)
+    index = parsed(file.text, _WORDS_OF_DEVICES) if asks else None
     if index is None:
         return
     starts = [node for node in index.strings if _DEVICE_TEXT.match(string_value(node) or "")]
