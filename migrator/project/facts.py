@@ -96,6 +96,15 @@ _OF_DEVICES = (
     r"dev\w*(?:\([^()]*\))?\.type\b",
     r"get_backend\(",
 )
+# Where one may meet those of other files: a key, a comparison, a call, a value with a name, a look-up.
+_MEETING = re.compile(
+    r"(?:[{,]|^)\s*[\"'](?:cuda|nccl)(?::\d+)?[\"'] *:|[\"'](?:cuda|nccl)[\"'](?:\]| +(?:in\b|[!=]=))"
+    r"|(?<!type )(?<!backend )(?<!_backend\(\) )(?:[!=]=|\bin) *[(\[{]?[\"'](?:cuda|nccl)\b"
+    r"|\b(?!device|to|init|autocast|Generator|GradScaler)\w+\([\"'](?:cuda|nccl)[\"']"
+    r"|^[ \t]*\w+(?:: ?\w+)? *= *[\"'](?:cuda|nccl)\b|choices=.*[\"']cuda"
+    r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(",
+    re.MULTILINE,
+)
 _WORDS_OF_DEVICES = frozenset({"cuda", "nccl", "type", "get_backend"})
 _DEVICE_TEXT = re.compile(r"(?:cuda(?::\d*)?|nccl)\Z")
 _OF_TORCH = re.compile(
@@ -203,7 +212,7 @@ class _File:
     @cached_property
     def index(self) -> Optional[ModuleIndex]:
         """The file's index, for all that needs one; None where it cannot be parsed."""
-        return parsed(self.text, {"double", "float64", *_REDUCING})
+        return parsed(self.text, {"double", "float64", *_REDUCING, *_WORDS_OF_DEVICES})
 
     def full(self, name: str) -> str:
         """The full name of a definition at the top of the file."""
@@ -299,7 +308,7 @@ def _device_keys(file: _File) -> Iterator[Offer]:
 def _meeting(file: _File) -> Iterator[Offer]:
     """The classes of strings that reach other files, and whether they meet devices or backends there."""
     asks = any(re.search(pattern, file.text) for pattern in _OF_DEVICES)
-    index = parsed(file.text, _WORDS_OF_DEVICES) if asks else None
+    index = file.index if asks and _MEETING.search(file.text) else None
     if index is None:
         return
     starts = [node for node in index.strings if _DEVICE_TEXT.match(string_value(node) or "")]
