@@ -70,8 +70,8 @@ class Together:
     """A class: its strings, the other values that they are compared with, and all places that take them.
 
     ``parameters`` are the names of those by which it is handed on. By ``ports`` it reaches other files.
-    ``files`` are those that the program reads, each with the path at which the values are in it. All are kept as
-    keys, in the order in which they were found.
+    ``files`` are those that the program reads, each with the path at which the values are in it. All are kept
+    as keys, in the order in which they were found.
     """
 
     strings: dict[Text, None] = field(default_factory=dict)
