@@ -12,7 +12,6 @@ from migrator.api_support.versions import newest
 from migrator.language import _
 
 ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-_BETWEEN_OPTIONS = re.compile(r",(?![^\[]*\])")  # not those of roundup_power2_divisions:[256:1,512:2]
 
 
 class EnvVar(NamedTuple):
@@ -97,7 +96,12 @@ def refused(variable: EnvVar, value: str, version: Version = ()) -> str:
 
 def _refused_option(value: str, version: Version) -> str:
     known = {option: rest for option, _first, _last, *rest in tables.rows_at("allocator_options", version)}
-    given = [item for item in _BETWEEN_OPTIONS.split(value) if item]
+    given: list[str] = []
+    for item in value.split(","):  # roundup_power2_divisions:[256:1,512:2] is one option
+        if given and given[-1].count("[") > given[-1].count("]"):
+            given[-1] += f",{item}"
+        elif item:
+            given.append(item)
     for item in given:
         name, _colon, what = item.partition(":")
         values, excludes, _source = known.get(name, ("", "", ""))

@@ -38,7 +38,6 @@ from migrator.project.project import Project
 
 _MAX_PASSES = 8
 _OLD_CALL = "NPU183"
-_ASYNC = re.compile(r"[(,]\s*async\s*=(?!=)")  # in no Python from 3.7 on
 _NUL = N_("holds NUL bytes: not a Python source file")
 _DEEP = N_("an expression is nested too deeply to be parsed")
 
@@ -97,7 +96,7 @@ def check(
         with uncollected():
             if document.type:
                 return _check_other(document, rules, project, admit, write)
-            if converted is None and _ASYNC.search(text) and write:
+            if converted is None and _names_async(text) and write:
                 converted = _with_old_calls(document, rules, admit)
             edits = converted.edits if converted else ()
             start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
@@ -343,6 +342,11 @@ def _key(finding: Finding) -> tuple[str, int, str]:
     return finding.code, finding.span[0], finding.message
 
 
+def _names_async(text: str) -> bool:
+    """Whether a text calls something with ``async=``, which is in no Python from 3.7 on."""
+    return re.search(r"[(,]\s*async\s*=(?!=)", text) is not None
+
+
 def unparsed(name: str, text: str, error: SyntaxError) -> Result:
     """What is said of a file that is not valid Python, with its line."""
     if "null byte" in (error.msg or ""):
@@ -353,7 +357,7 @@ def unparsed(name: str, text: str, error: SyntaxError) -> Result:
         r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M
     ):
         hint = _("; Python 2 code? Convert it to Python 3 first")
-    elif _ASYNC.search(text):
+    elif _names_async(text):
         hint = _("; async is a keyword of Python 3.7; a migration writes non_blocking in calls of tensors")
     elif re.search(r"^\s*(match|case)\s.+:|^\s*type\s+\w+\s*=|except\*", text, re.M):
         hint = _("; syntax of a newer Python? Run npumigrate with that one")

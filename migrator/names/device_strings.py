@@ -114,7 +114,7 @@ def _of_class(
 ) -> DeviceContext:
     """Where a string goes, and all that are compared, looked up or matched with it: they change together."""
     own = _context_of(index, vocabulary, node)
-    if own.by == SETTLED:
+    if own.by == SETTLED or (own.verdict == CERTAIN and _is_given_to_torch(index, node)):
         return own
     found = together(index, node)
     key = ("class", found, vocabulary)
@@ -122,6 +122,17 @@ def _of_class(
     if judged.verdict in (CERTAIN, LIKELY):
         return own if judged.verdict == own.verdict else judged
     return judged if node is first else own._replace(verdict=NO, by=SETTLED)
+
+
+def _is_given_to_torch(index: ModuleIndex, node: Text) -> bool:
+    """Whether a string stands in a call of torch, which compares it with nothing of the program's."""
+    holder = index.parent(node)
+    call = index.parent(holder) if isinstance(holder, ast.keyword) else holder
+    if not isinstance(call, ast.Call):
+        return False
+    if index.qualified_name(call.func).startswith("torch."):
+        return True
+    return called_name(call) == "to" and all(each.name != "to" for each in index.functions)
 
 
 def _judged(

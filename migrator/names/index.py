@@ -197,9 +197,11 @@ class ModuleIndex:
             places = [head_lines(each) for each in statements]
             known = self._heads[id(statements)] = [first for first, _ in places], [end for _, end in places]
         firsts, ends = known
-        # A few of many are found fast.
-        spans = ((bisect_left(ends, line), bisect_right(firsts, line)) for line in lines)
-        for statement in dict.fromkeys(each for first, end in spans for each in statements[first:end]):
+        found: dict[Statement, None] = {}  # a few of many are found fast
+        for line in lines:
+            for statement in statements[bisect_left(ends, line) : bisect_right(firsts, line)]:
+                found[statement] = None
+        for statement in found:
             self.expand(statement, lines)
 
     def expand(self, statement: ast.AST, lines: list[int] | None = None) -> None:
@@ -323,8 +325,8 @@ class ModuleIndex:
 
     def _places_of_statements(self) -> tuple[list[tuple[int, int]], list[Any]]:
         statements = [each for each in self.statements if isinstance(each, (ast.stmt, ast.ExceptHandler))]
-        heads = ([each, *getattr(each, "decorator_list", ())] for each in statements)
-        return [min((head.lineno, head.col_offset) for head in every) for every in heads], statements
+        heads = [getattr(each, "decorator_list", None) or [each] for each in statements]
+        return [(first.lineno, first.col_offset) for first, *_ in heads], statements
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""

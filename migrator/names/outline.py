@@ -63,11 +63,13 @@ class Scope:
 
     def owner(self, name: str) -> Scope | None:
         """The scope that binds a name read in this one; None for built-in names."""
-        for scope in self.and_outer():
+        scope: Scope | None = self
+        while scope is not None:
             if name in scope.bindings and name not in scope.outer:
                 # A class's names are not seen from its methods.
                 if scope is self or not isinstance(scope.node, ast.ClassDef):
                     return scope
+            scope = scope.parent
         return None
 
     def look_up(self, name: str) -> list[Binding]:

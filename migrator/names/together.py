@@ -8,7 +8,6 @@ it is says a path: ``IN`` a container, as an element or a key, or ``AT`` a key o
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -53,7 +52,7 @@ _ADDING = frozenset({"add", "append", "insert", "setdefault"})
 _SPLITTING = frozenset({"split", "rsplit", "partition"})
 # Members that many objects have: what is stored under one says nothing of the others.
 _OF_MANY = frozenset("type name value index data key id device values items".split())
-_PARSED = re.compile(r"arg|opt|flag|conf|cfg|param", re.IGNORECASE)  # what holds the values of options
+_PARSED = ("arg", "opt", "flag", "conf", "cfg", "param")  # in what holds the values of options
 _DEFAULT_AT = {"DEFINE_string": 1, "DEFINE_enum": 1}
 _OPTIONS = frozenset({"add_argument", "add_option", *_DEFAULT_AT})
 
@@ -554,7 +553,8 @@ class _Search:
             if node.attr in (fields := _fields(made)):
                 for call in self._calls(made):
                     self.meet(argument_of(call, node.attr, fields.index(node.attr)), path)
-        if node.attr not in _OF_MANY - {"device"} and _PARSED.search(bare_name(node.value)):
+        holder = bare_name(node.value).lower()
+        if node.attr not in _OF_MANY - {"device"} and any(part in holder for part in _PARSED):
             self.port(False, f"Namespace.{node.attr}", path)
         for call in self._options(node.attr) if node.attr not in _OF_MANY - {"device"} else ():
             self.meet(argument_of(call, "default", _DEFAULT_AT.get(called_name(call))), path)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -106,11 +107,11 @@ class Project:
             return frozenset().union(*map(self.offers.names, (DOUBLE, DOUBLE_ATTRIBUTE, REDUCER)))
         return frozenset(name.rpartition(".")[2] for name in self.libraries)
 
-    @property
+    @cached_property
     def main_packages(self) -> frozenset[str]:
         """The packages that all files of the project mean by their names: at its top, or in ``src``."""
-        names = (package[4:] if package.startswith("src/") else package for package in self.packages)
-        return frozenset(name for name in names if "/" not in name)
+        names = [package[4:] if package.startswith("src/") else package for package in self.packages]
+        return frozenset([name for name in names if "/" not in name])
 
     def line_words(self, source: str) -> frozenset[str]:
         """The words beside these that the lines hold at which such a rule looks, once it has started."""

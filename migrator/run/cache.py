@@ -41,7 +41,7 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of npumig
 
 def digest(*parts: bytes) -> bytes:
     """A key for some parts, which is another one if any of them changes."""
-    measured = (piece for part in parts for piece in (len(part).to_bytes(8, "little"), part))
+    measured = [piece for part in parts for piece in (len(part).to_bytes(8, "little"), part)]
     return blake2b(b"".join(measured), digest_size=16).digest()
 
 
