@@ -41,7 +41,6 @@ _STRING_METHODS = frozenset(
 )
 # What gives the text that it is called on, or the part of it that names the device.
 _WHOLE_TEXT = ("format", "lower", "upper", "strip")
-_SAME_TEXT = ("lower", "casefold", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
 _DEEPEST_SUM = 3  # operands of operands that are looked at
 _GETTERS = ("get", "pop", "setdefault")

@@ -25,10 +25,6 @@ class WholeFile(ModuleIndex):
             if isinstance(string, ast.JoinedStr):
                 self._put_fields(string)
 
-    def owner_of(self, node: ast.AST) -> ast.AST:
-        """The function that a node is in, or the module."""
-        return self.function_of(node) or self.tree
-
     def every_node(self) -> Iterable[ast.AST]:
         """All nodes, in the order of the tree."""
         return self.once(("every node",), lambda: list(walk(self.tree)))

@@ -1,4 +1,4 @@
-"""How a converted program learns which rank it is: both conversions copy these functions into its files."""
+"""How a converted program learns which rank it is: the conversion copies these functions into its files."""
 
 import json
 import os

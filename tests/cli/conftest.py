@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -52,6 +53,19 @@ def migrate(npumigrate: Command, tmp_path: Path) -> Migrated:
     def command(source: Path, *options: object, out: str = "out") -> tuple[Answer, Path]:
         answer = npumigrate("-i", source, "-o", tmp_path / out, "-v", "2.6", *options)
         return answer, tmp_path / out / f"{source.stem}_msft"
+
+    return command
+
+
+@pytest.fixture
+def result_of(npumigrate: Command, tmp_path: Path) -> Callable[..., Path]:
+    """Migrates a project of some files, for torch 2.6 without another; gives the folder of the result."""
+
+    def command(files: Mapping[str, str], *options: str, name: str = "p") -> Path:
+        usual = () if "-v" in options else ("-v", "2.6")
+        answer = npumigrate(write(tmp_path / name, files), "-o", tmp_path / "out", *usual, *options)
+        assert answer.code == 0, answer.err
+        return tmp_path / "out" / f"{name}_msft"
 
     return command
 

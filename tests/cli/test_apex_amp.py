@@ -6,24 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading import python_files, rows, write
+from tests.reading import python_files, rows
 
 TRAIN = (
     "def train(net, optimizer, loss):\n"
     "    with {amp}.scale_loss(loss, optimizer) as scaled:\n        scaled.backward()\n"
 )
-
-
-@pytest.fixture
-def migrate(npumigrate, tmp_path: Path):
-    """Migrates a project of these files; gives the folder of the result."""
-
-    def command(files: dict[str, str], *options: str) -> Path:
-        answer = npumigrate(write(tmp_path / "p", files), "-o", tmp_path / "out", *(options or ("-v", "2.6")))
-        assert answer.code == 0, answer.err
-        return tmp_path / "out" / "p_msft"
-
-    return command
 
 
 @pytest.mark.parametrize(
@@ -53,21 +41,21 @@ def migrate(npumigrate, tmp_path: Path):
         ),
     ],
 )
-def test_each_way_to_import_it(migrate, before: str, amp: str, after: str, new: str) -> None:
-    result = migrate({"train.py": before + TRAIN.format(amp=amp)})
+def test_each_way_to_import_it(result_of, before: str, amp: str, after: str, new: str) -> None:
+    result = result_of({"train.py": before + TRAIN.format(amp=amp)})
     assert (result / "train.py").read_text() == after + TRAIN.format(amp=new)
     assert (result / "ascend_amp.py").is_file()
     assert {row["Rule"] for row in rows(result, "change_list")} == {"NPU646"}
 
 
-def test_single_functions_and_several_files(migrate) -> None:
+def test_single_functions_and_several_files(result_of) -> None:
     files = {
         "acme/__init__.py": "",
         "acme/start.py": "from apex.amp import initialize as start\n\nstart(1, 2)\n",
         "acme/step.py": "from . import start\nfrom apex import amp\n\namp.master_params(start)\n",
         "main.py": "import acme.step\nfrom acme.start import start\n",
     }
-    result = migrate(files)
+    result = result_of(files)
     assert "from acme.ascend_amp import initialize as start\n" in (result / "acme/start.py").read_text()
     assert "from . import ascend_amp as amp\n" in (result / "acme/step.py").read_text()
     assert (result / "acme/ascend_amp.py").is_file()
@@ -82,15 +70,15 @@ def test_single_functions_and_several_files(migrate) -> None:
         ("", "1.11"),
     ],
 )
-def test_what_the_module_does_not_serve_is_reported(migrate, beside: str, version: str) -> None:
+def test_what_the_module_does_not_serve_is_reported(result_of, beside: str, version: str) -> None:
     text = "from apex import amp\n" + beside + TRAIN.format(amp="amp")
-    result = migrate({"train.py": text}, "-v", version)
+    result = result_of({"train.py": text}, "-v", version)
     assert (result / "train.py").read_text() == text
     assert not (result / "ascend_amp.py").exists()
     assert "NPU646" in [row["Rule"] for row in rows(result, "manual_review")]
 
 
-def test_a_second_migration_changes_nothing(migrate, npumigrate, tmp_path: Path) -> None:
-    first = migrate({"train.py": "from apex import amp\n" + TRAIN.format(amp="amp")})
+def test_a_second_migration_changes_nothing(result_of, npumigrate, tmp_path: Path) -> None:
+    first = result_of({"train.py": "from apex import amp\n" + TRAIN.format(amp="amp")})
     assert npumigrate(first, "-o", tmp_path / "again", "-v", "2.6").code == 0
     assert python_files(tmp_path / "again" / "p_msft_msft") == python_files(first)

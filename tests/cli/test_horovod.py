@@ -8,21 +8,9 @@ from pathlib import Path
 import pytest
 
 from migrator.data_folders import data_folder
-from tests.reading import python_files, rows, write
+from tests.reading import python_files, rows
 
 TRAIN = "import torch\n\n{hvd}.init()\nprint(torch.ones(1).cuda(), {hvd}.rank())\n"
-
-
-@pytest.fixture
-def migrate(npumigrate, tmp_path: Path):
-    """Migrates a project of these files; gives the folder of the result."""
-
-    def command(files: dict[str, str], *options: str) -> Path:
-        answer = npumigrate(write(tmp_path / "p", files), "-o", tmp_path / "out", *(options or ("-v", "2.6")))
-        assert answer.code == 0, answer.err
-        return tmp_path / "out" / "p_msft"
-
-    return command
 
 
 @pytest.mark.parametrize(
@@ -51,8 +39,8 @@ def migrate(npumigrate, tmp_path: Path):
         ),
     ],
 )
-def test_each_way_to_import_it(migrate, before: str, hvd: str, after: str, new: str) -> None:
-    result = migrate({"train.py": before + TRAIN.format(hvd=hvd)})
+def test_each_way_to_import_it(result_of, before: str, hvd: str, after: str, new: str) -> None:
+    result = result_of({"train.py": before + TRAIN.format(hvd=hvd)})
     expected = (after + TRAIN.format(hvd=new)).replace("cuda()", "npu()")
     expected = expected.replace("import torch\n\n", "import torch\nimport torch_npu\n\n")
     assert (result / "train.py").read_text() == expected
@@ -61,14 +49,14 @@ def test_each_way_to_import_it(migrate, before: str, hvd: str, after: str, new: 
     assert not any(row["Rule"] == "NPU614" for row in rows(result, "manual_review"))
 
 
-def test_a_package_and_its_script(migrate) -> None:
+def test_a_package_and_its_script(result_of) -> None:
     files = {
         "acme/__init__.py": "",
         "acme/comm.py": "import horovod.torch as hvd\n\n\ndef is_first():\n    return hvd.rank() == 0\n",
         "acme/train.py": "import horovod.torch as hvd\nfrom acme.comm import is_first\n\nhvd.init()\n",
         "main.py": "import torch\nimport acme.train\n",
     }
-    result = migrate(files)
+    result = result_of(files)
     assert "from acme import ascend_horovod as hvd\n" in (result / "acme/comm.py").read_text()
     assert (result / "acme/ascend_horovod.py").is_file()
     assert not (result / "ascend_horovod.py").exists()
@@ -83,8 +71,8 @@ OTHER_WAYS = [
 
 
 @pytest.mark.parametrize("text", OTHER_WAYS)
-def test_horovod_as_one_of_several_ways_stays(migrate, text: str) -> None:
-    result = migrate({"train.py": "import torch\n" + text})
+def test_horovod_as_one_of_several_ways_stays(result_of, text: str) -> None:
+    result = result_of({"train.py": "import torch\n" + text})
     assert "import horovod.torch as hvd" in (result / "train.py").read_text()
     assert not (result / "ascend_horovod.py").exists()
     assert "NPU614" in [row["Rule"] for row in rows(result, "manual_review")]
@@ -93,9 +81,9 @@ def test_horovod_as_one_of_several_ways_stays(migrate, text: str) -> None:
 @pytest.mark.parametrize(
     "options", [("-v", "2.6", "--safe-only"), ("-v", "2.6", "--ignore", "NPU930"), ("-v", "1.8.1")]
 )
-def test_it_can_be_left_out(migrate, options: tuple[str, ...]) -> None:
+def test_it_can_be_left_out(result_of, options: tuple[str, ...]) -> None:
     text = "import horovod.torch as hvd\nimport torch\n\nhvd.init()\n"
-    result = migrate({"train.py": text}, *options)
+    result = result_of({"train.py": text}, *options)
     assert (result / "train.py").read_text() == text
     assert not (result / "ascend_horovod.py").exists()
 
@@ -110,23 +98,23 @@ def test_it_can_be_left_out(migrate, options: tuple[str, ...]) -> None:
         ("horovod.run(print, np=2)", "error"),
     ],
 )
-def test_what_it_has_not_is_reported(migrate, line: str, severity: str) -> None:
+def test_what_it_has_not_is_reported(result_of, line: str, severity: str) -> None:
     text = f"import horovod\nimport horovod.torch as hvd\nimport torch\n\nhvd.init()\n{line}\n"
-    result = migrate({"train.py": text})
+    result = result_of({"train.py": text})
     found = [row for row in rows(result, "unsupported_api") if row["Rule"] == "NPU931"]
     assert [row["Severity"] for row in found] == [severity]
 
 
-def test_it_comes_with_the_run_time_patching(migrate) -> None:
+def test_it_comes_with_the_run_time_patching(result_of) -> None:
     text = "import horovod.torch as hvd\nimport torch\n\nif __name__ == '__main__':\n    hvd.init()\n"
-    result = migrate({"train.py": text}, "-v", "2.6", "--mode", "transfer")
+    result = result_of({"train.py": text}, "-v", "2.6", "--mode", "transfer")
     assert "import ascend_horovod as hvd\n" in (result / "train.py").read_text()
     assert "transfer_to_npu" in (result / "train.py").read_text()
     assert (result / "ascend_horovod.py").is_file()
 
 
-def test_a_second_migration_changes_nothing(migrate, npumigrate, tmp_path: Path) -> None:
-    first = migrate({"train.py": "import horovod.torch as hvd\n" + TRAIN.format(hvd="hvd")})
+def test_a_second_migration_changes_nothing(result_of, npumigrate, tmp_path: Path) -> None:
+    first = result_of({"train.py": "import horovod.torch as hvd\n" + TRAIN.format(hvd="hvd")})
     assert npumigrate(first, "-o", tmp_path / "again", "-v", "2.6").code == 0
     assert python_files(tmp_path / "again" / "p_msft_msft") == python_files(first)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading import python_files, rows, write
+from tests.reading import python_files, rows
 
 MODEL = "import pytorch_lightning as pl\n\n\nclass Net(pl.LightningModule):\n    pass\n"
 TRAIN = (
@@ -19,24 +19,12 @@ FILES = {"acme/__init__.py": "", "acme/net.py": MODEL, "train.py": TRAIN, "conf/
 IMPORT = "import ascend_lightning\n"
 
 
-@pytest.fixture
-def migrate(npumigrate, tmp_path: Path):
-    """Migrates a project of these files; gives the folder of the result."""
-
-    def command(files: Mapping[str, str], *options: str, name: str = "p") -> Path:
-        answer = npumigrate(write(tmp_path / name, files), "-o", tmp_path / "out", "-v", "2.6", *options)
-        assert answer.code == 0, answer.err
-        return tmp_path / "out" / f"{name}_msft"
-
-    return command
-
-
 def rules_in(result: Path, table: str) -> list[str]:
     return [row["Rule"] for row in rows(result, table)]
 
 
-def test_the_file_with_the_trainer_imports_the_module(migrate) -> None:
-    result = migrate(FILES)
+def test_the_file_with_the_trainer_imports_the_module(result_of) -> None:
+    result = result_of(FILES)
     assert (result / "train.py").read_text() == TRAIN.replace("Net\n\n\ndef", f"Net\n{IMPORT}\n\ndef", 1)
     assert (result / "acme/net.py").read_text() == MODEL
     assert (result / "conf/trainer.yaml").read_text() == SETTINGS
@@ -49,17 +37,17 @@ def test_the_file_with_the_trainer_imports_the_module(migrate) -> None:
     }
 
 
-def test_in_a_package_the_module_lies_beside_what_is_imported(migrate) -> None:
+def test_in_a_package_the_module_lies_beside_what_is_imported(result_of) -> None:
     text = "import pytorch_lightning as pl\nfrom . import data\n\ntrainer = pl.Trainer(accelerator='gpu')\n"
-    result = migrate({"acme/__init__.py": "", "acme/data.py": "", "acme/run.py": text})
+    result = result_of({"acme/__init__.py": "", "acme/data.py": "", "acme/run.py": text})
     assert "from . import ascend_lightning\n" in (result / "acme/run.py").read_text()
     assert (result / "acme/ascend_lightning.py").is_file()
 
 
-def test_a_second_migration_changes_nothing(migrate) -> None:
-    first = migrate(FILES)
+def test_a_second_migration_changes_nothing(result_of) -> None:
+    first = result_of(FILES)
     files = python_files(first)
-    second = migrate(files, name="again")
+    second = result_of(files, name="again")
     assert python_files(second) == files
     assert rules_in(second, "change_list") == []
 
@@ -76,9 +64,9 @@ def test_a_second_migration_changes_nothing(migrate) -> None:
     ],
 )
 def test_where_it_does_not_help_nothing_is_added(
-    migrate, more: Mapping[str, str], options: tuple[str, ...]
+    result_of, more: Mapping[str, str], options: tuple[str, ...]
 ) -> None:
-    result = migrate({**FILES, **more}, *options)
+    result = result_of({**FILES, **more}, *options)
     assert IMPORT not in (result / "train.py").read_text()
     added = result / "ascend_lightning.py"
     assert not added.exists() or added.read_text() == "mine = 1\n"
@@ -86,6 +74,6 @@ def test_where_it_does_not_help_nothing_is_added(
     assert ("NPU429" in rules_in(result, "unsupported_api")) == reads_settings
 
 
-def test_what_uses_no_trainer_gets_nothing(migrate) -> None:
-    result = migrate({"net.py": MODEL, "run.py": "import net\n"})
+def test_what_uses_no_trainer_gets_nothing(result_of) -> None:
+    result = result_of({"net.py": MODEL, "run.py": "import net\n"})
     assert not (result / "ascend_lightning.py").exists()

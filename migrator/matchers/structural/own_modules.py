@@ -89,7 +89,6 @@ def _import(context: FileContext, rule: ModuleRule, node: Import, statement: str
         return None
     lines = [f"{statement} as {bound}"]
     if kept := ", ".join(ast.unparse(each) for each in node.names if each is not gone[0]):
-        lines.insert(
-            0, f"from {node.module} import {kept}" if isinstance(node, ast.ImportFrom) else f"import {kept}"
-        )
+        start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
+        lines.insert(0, f"{start} {kept}")
     return instead_of(index, node, statement_separator(index, node).join(lines))
