@@ -8,12 +8,8 @@ from pathlib import Path
 SUFFIX = "_msft"
 MULTI_SUFFIX = "_msft_multi"  # of a project that was for one device
 ANALYSIS_SUFFIX = "_analysis"
-# What a migration may add: the package of functions, and modules for Lightning, apex.amp and Horovod.
-EQUIVALENTS = "ascend_function"
-LIGHTNING = "ascend_lightning"
-AMP = "ascend_amp"
-HOROVOD = "ascend_horovod"
-MADE = "Made by npumigrate"  # how all begin
+EQUIVALENTS = "ascend_function"  # the package of functions that a migration may add
+MADE = "Made by npumigrate"  # how it begins, and each module that rules add
 
 _BEGINNING = 1000  # bytes that are looked at for a mark
 

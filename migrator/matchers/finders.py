@@ -131,7 +131,6 @@ HANDLERS = {
     "library-default": _no_match("structural.library_defaults", goes_by="packages", asks_project=True),
     "library-equivalent": _no_npu("structural.library_equivalents", goes_by="names"),
     "moved-value": _neither("structural.device_values", "find_moved"),
-    "lightning": _no_npu("structural.added_imports", "find_lightning", goes_by="names"),
     "library-function": _no_match(
         "structural.library_defaults", "find_functions", words_from="library_functions"
     ),

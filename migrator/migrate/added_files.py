@@ -5,37 +5,26 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from migrator.core.keep_cuda import NAME
 from migrator.core.rules import Rules
 from migrator.data_folders import data_folder
-from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite
-from migrator.files.naming import AMP, EQUIVALENTS, HOROVOD, LIGHTNING, MADE, is_equivalents, is_made
+from migrator.files.naming import EQUIVALENTS, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
+from migrator.matchers.packs import Rule
 from migrator.matchers.structural.api_verdicts import function_of
+from migrator.matchers.structural.own_modules import ModuleOptions, is_added
 from migrator.project.added_package import Place
 from migrator.project.imports import Read
-from migrator.project.offers import LIBRARY, SCALES
 from migrator.project.project import Project
-from migrator.project.wanted_versions import limits_hold, wanted_of
 
-_HANDLER = "equivalent-function"
+_HANDLER, _OWN_MODULE = "equivalent-function", "own-module"
 _INSIDE = re.compile(r"^from \.(\w+) import ", re.M)
-_LIGHTNING = frozenset({"pytorch-lightning", "lightning"})
-# What Trainer of Lightning 2 does not take.
-_OF_LIGHTNING_1 = re.compile(
-    r"\bTrainer\([^()]{0,400}\bgpus\s*=|\bTrainer\.(?:from_argparse_args|add_argparse_args)\b"
-)
-_APEX_AMP = re.compile(r"apex\b(?<!\wapex)[^\n]*\bamp\b")
-_HOROVOD = re.compile(r"^(?:import[^\n]*|from)[ \t]horovod\b", re.M)
-_BESIDE_HOROVOD = re.compile(r"\binit_process_group\b|\bDistributedDataParallel\b")
-_WITH_AVERAGE = (1, 11)
-_WITH_AUTOCAST = (2, 1)  # torch.autocast("npu")
 _WITH_ACCELERATOR = (2, 6)
 
 
@@ -53,25 +42,21 @@ class Module(NamedTuple):
         return f"{self.name}.py"
 
 
-# With it PyTorch Lightning finds NPUs; with the last the source of --keep-cuda finds what differs.
-MODULES = (
-    Module(LIGHTNING, MADE, "lightning", "NPU616"),
-    Module(AMP, MADE, "apex", "NPU646"),
-    Module(HOROVOD, MADE, "horovod", "NPU930"),
-    Module(NAME, "npumigrate --keep-cuda", "keep_cuda", "--keep-cuda"),
-)
+def modules(rules: Rules) -> list[Module]:
+    """All that a result may get: those of rules, and the one by which --keep-cuda finds what differs."""
+    found = [Module(rule.options.module, MADE, "modules", rule.code) for rule in _module_rules(rules)]
+    return [*found, Module(NAME, "npumigrate --keep-cuda", "keep_cuda", "--keep-cuda")]
 
 
-def is_of_earlier_result(entry: Entry) -> bool:
-    """Whether a file of the input is a module of an earlier result: it is taken over as it is."""
-    return any(is_made(entry.path, module.file, module.mark) for module in MODULES)
+def _module_rules(rules: Rules) -> Iterator[Rule[ModuleOptions]]:
+    return (rule for rule in rules.every.values() if rule.handler == _OWN_MODULE)
 
 
 class Wanted:
     """What the result gets because files import it: noted file by file, then written."""
 
     def __init__(self, project: Project, rules: Rules) -> None:
-        self._project, self._rules = project, rules
+        self._project, self._rules, self._every = project, rules, modules(rules)
         self._modules: dict[Module, set[str]] = {}  # with the folders in which copies lie
         self._functions: dict[str, set[str]] = {}  # of the package, by the folder in which a copy lies
 
@@ -80,7 +65,7 @@ class Wanted:
         place = self._project.places.get(file)
         if place is None:
             return
-        for module in MODULES:
+        for module in self._every:
             if module.name in self._project.added and module.name.encode() in data:
                 self._modules.setdefault(module, set()).add(place.folder)
         for finding in result.findings:
@@ -115,33 +100,14 @@ class Wanted:
         return written
 
 
-def helps_lightning(project: Project, files: Iterable[str], read: Read) -> bool:
-    """Whether a project is one on Lightning 2, that has nothing else of the name of the module for it."""
-    if not any("lightning" in name for name in project.offers.names(LIBRARY)) or any(
-        limits_hold(">=2.0", limits) is False
-        for limits in wanted_of(project.requirements, _LIGHTNING).values()
-    ):
-        return False
-    texts = ((posixpath.basename(name), read(name) or "") for name in files)
-    return not any(
-        _OF_LIGHTNING_1.search(text) or (base == f"{LIGHTNING}.py" and MADE not in text[:1000])
-        for base, text in texts
-    )
-
-
-def helps_apex(project: Project, rules: Rules, files: Iterable[str], read: Read) -> bool:
-    """Whether a project has files with mixed precision of apex that the module serves."""
-    if rules.version.tuple < _WITH_AUTOCAST or not project.offers.of(SCALES):
-        return False
-    texts = (read(name) or "" for name in files if not project.owns("apex.amp", name))
-    beside = rules.every["NPU646"].options.beside
-    return any(_APEX_AMP.search(text) and not re.search(beside, text) for text in texts)
-
-
-def helps_horovod(rules: Rules, files: Iterable[str], read: Read) -> bool:
-    """Whether files that import Horovod have no other way: one of them does without a condition."""
-    texts = [read(name) or "" for name in files if rules.version.tuple >= _WITH_AVERAGE]
-    return any(map(_HOROVOD.search, texts)) and not any(map(_BESIDE_HOROVOD.search, texts))
+def modules_for(rules: Rules, project: Project, files: Iterable[str], read: Read) -> Iterator[str]:
+    """The modules that rules add to the result of a project, by what its files and its requirements say."""
+    every = [*files]
+    for rule in _module_rules(rules):
+        patched = rules.settings.transfer and rule.transfer
+        if rule.code in rules.enabled and not patched:
+            if is_added(rule, project, rules.version.tuple, every, read):
+                yield rule.options.module
 
 
 def name_of_package(source: Path, where: Mapping[str, Place]) -> str:

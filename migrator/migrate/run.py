@@ -22,7 +22,7 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry, discover
 from migrator.files.document import document_type
 from migrator.files.errors import CannotWrite, SourceError, Unreadable, shown, unreadable
-from migrator.files.naming import AMP, EQUIVALENTS, HOROVOD, LIGHTNING, MULTI_SUFFIX, SUFFIX
+from migrator.files.naming import EQUIVALENTS, MULTI_SUFFIX, SUFFIX, is_made
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
@@ -31,10 +31,8 @@ from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import (
     Wanted,
-    helps_apex,
-    helps_horovod,
-    helps_lightning,
-    is_of_earlier_result,
+    modules,
+    modules_for,
     name_of_package,
 )
 from migrator.project.added_package import places
@@ -63,7 +61,6 @@ LEFT_ALONE = ("NPU995", "NPU996")
 # The rules that write functions of ours for APIs that NPUs lack.
 REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
-_LIGHTNING_RULE, _APEX_RULE, _HOROVOD_RULE = "NPU616", "NPU646", "NPU930"
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
 
@@ -226,7 +223,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     every: list[Entry] = []
     aside: dict[int, Entry] = {}  # what is only copied, by its place among them
     not_copied = 0
-    again = _is_result(plan.source)
+    again, known = _is_result(plan.source), modules(rules)
     for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
         progress("reading", seen, 0)
         if plan.docs and entry.kind == "file" and document_type(entry.name):
@@ -235,7 +232,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
             not_copied += entry.name == REPORTS
             continue
         stays = not entry.checked or entry.excluded or entry.name == LAUNCHER
-        if stays or is_of_earlier_result(entry):
+        if stays or any(is_made(entry.path, module.file, module.mark) for module in known):
             aside[len(every)] = entry
             not_copied += entry.kind in ("skipped", "special")
         every.append(entry)
@@ -262,15 +259,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     python = [entry.name for entry in entries if entry.holds_python]
     added = {SHARED_DEVICE: SHARED_DEVICE} if plan.settings.keep_cuda else {}
     if not (plan.safe_only or added):
-        rewrites = not plan.settings.transfer
-        if rewrites and _LIGHTNING_RULE in rules.enabled and helps_lightning(project, python, text_of):
-            added[LIGHTNING] = LIGHTNING
-        if rewrites and _APEX_RULE in rules.enabled and helps_apex(project, rules, python, text_of):
-            added[AMP] = AMP
-        starts = (start.file for start in project.starts if start.horovod)
-        with_horovod = [name for name in starts if not project.owns("horovod.torch", name)]
-        if _HOROVOD_RULE in rules.enabled and helps_horovod(rules, with_horovod, text_of):
-            added[HOROVOD] = HOROVOD
+        added = {name: name for name in modules_for(rules, project, python, text_of)}
     if added or plan.replaces:
         where = places(python, text_of)
         if plan.replaces and not plan.settings.keep_cuda:

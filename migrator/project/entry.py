@@ -117,15 +117,11 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(candidates, key=lambda one: (-one.score, one.name.count("/"), one.name)))
 
 
-_HOROVOD = re.compile(r"^[ \t]*(?:import[^\n]*|from)[ \t]horovod\b", re.M)
-
-
 @dataclass(frozen=True)
 class StartFacts:
-    """One file: whether it imports Horovod, or is a script; the ``framework`` that is not PyTorch."""
+    """One file: whether it is a script; the ``framework`` that is not PyTorch."""
 
     file: str
-    horovod: bool
     candidate: Candidate | None
     framework: str = ""
 
@@ -134,6 +130,5 @@ def scan_start(name: str, text: str) -> StartFacts | None:
     """The facts of a file; None where it shows nothing. A notebook is not started."""
     if is_notebook(name):
         return None
-    horovod = "horovod" in text and bool(_HOROVOD.search(text))
-    facts = StartFacts(name, horovod, candidate(name, text), other_framework(text))
-    return facts if horovod or facts.candidate or facts.framework else None
+    facts = StartFacts(name, candidate(name, text), other_framework(text))
+    return facts if facts.candidate or facts.framework else None

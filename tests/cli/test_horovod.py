@@ -127,4 +127,4 @@ def test_ranks_are_found_as_in_converted_programs() -> None:
         return {each.name: ast.dump(each) for each in tree.body if isinstance(each, ast.FunctionDef)}
 
     ranks = functions(data_folder("reports") / "distributed" / "ranks.py")
-    assert ranks.items() <= functions(data_folder("reports") / "horovod" / "ascend_horovod.py").items()
+    assert ranks.items() <= functions(data_folder("reports") / "modules" / "ascend_horovod.py").items()

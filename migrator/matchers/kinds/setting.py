@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.program_options import ProgramOption, look_up
 from migrator.files.document import is_of_ci
-from migrator.files.naming import LIGHTNING
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
@@ -46,7 +45,7 @@ class SettingOptions(Options):
     ``of_own``: what becomes of options that a parser of the project takes without a value: ``removed``, or
     ``left``, without a word. ``read_as_device``: only keys whose value the project's Python gives to a
     device. ``only_ci``: only in files of CI systems. ``unless_adapted``: not where the result gets
-    the module by which Lightning finds NPUs.
+    this module, by which a library finds NPUs.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -60,7 +59,7 @@ class SettingOptions(Options):
     by_parser: bool = False
     read_as_device: bool = False
     only_ci: bool = False
-    unless_adapted: bool = False
+    unless_adapted: str = ""
 
 
 SettingRule = Rule[SettingOptions]
@@ -103,7 +102,7 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
     holds = not options.holding or any(one in value for one in options.holding)
     if setting.value in options.unless or not holds:
         return False
-    adapted = options.unless_adapted and LIGHTNING in project.added
+    adapted = options.unless_adapted in project.added
     if adapted or (options.only_ci and not is_of_ci(index.name)):
         return False
     program = index.content.program_of(setting)

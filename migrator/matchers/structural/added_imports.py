@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrator.files.naming import LIGHTNING
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion
-from migrator.matchers.npu_import import import_at_top, names_package, torch_npu_imports
+from migrator.matchers.npu_import import names_package, torch_npu_imports
 from migrator.matchers.packs import Rule
-from migrator.names.tree import argument_of, called_name, holder_of, string_value
+from migrator.names.tree import called_name, holder_of, string_value
 from migrator.names.what_is import options_like
 
 
@@ -41,23 +40,6 @@ def _is_outside(device: ast.expr) -> bool:
     return (
         isinstance(device, ast.Attribute) and "device" in device.attr.lower() and options_like(device.value)
     )
-
-
-def find_lightning(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Lightning's Trainer and its like, which find no NPU unless the result has the module that helps them.
-
-    In a migration that adds the module its import, where a file uses one of the names; else the calls.
-    """
-    statement = context.project.import_of(LIGHTNING, context.name)
-    if not statement:
-        for call, api in context.calls_of(rule):
-            if string_value(argument_of(call, "accelerator")) != "cpu":
-                yield found(context, rule, call, api=api)
-    elif any(context.uses_of(rule)):
-        place = import_at_top(context.index, statement)
-        if place is not None:
-            message = _("with the module {name} Lightning finds NPUs as it finds GPUs", name=LIGHTNING)
-            yield insertion(context, rule, *place, api=LIGHTNING, message=message, safety="unsafe")
 
 
 def find_early_imports(context: FileContext, rule: Rule) -> Iterator[Match]:

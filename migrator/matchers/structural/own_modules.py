@@ -1,4 +1,4 @@
-"""Libraries that NPUs lack, and whose functions a module of ours has: apex.amp, horovod.torch.
+"""Libraries that do not find NPUs, and a module of ours that helps them, or has their functions: apex.amp.
 
 In a migration the result gets the module, and imports it in place of the library. Where there is none (in
 lint; in a file that has another way beside it) imports and calls are reported, if the rule says so.
@@ -8,33 +8,80 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
+from migrator.api_support.versions import in_range
+from migrator.files.naming import MADE
 from migrator.findings.finding import Edit
-from migrator.matchers.context import FileContext, Match, found, instead_of
+from migrator.language import _
+from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.kinds.library import every_import
-from migrator.matchers.npu_import import insert_import, statement_separator
+from migrator.matchers.npu_import import import_at_top, insert_import, statement_separator
 from migrator.matchers.options import EXPRESSION
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.query.uses import is_replaced
-from migrator.names.tree import Import, attributes, imported, root
+from migrator.names.tree import Import, argument_of, attributes, imported, root, string_value
+from migrator.project.imports import Read
+from migrator.project.offers import LIBRARY
+from migrator.project.project import Project
+from migrator.project.wanted_versions import limits_hold, wanted_of
+
+NEVER = r"(?!)"
+
+
+@dataclass(frozen=True)
+class Added:
+    """When a result gets the module: files import one of the ``libraries``, for these versions of ``torch``.
+
+    ``packages``: the versions of libraries that it helps. ``some``: an expression that one of the files has;
+    ``none``: one that none of them may have.
+    """
+
+    libraries: tuple[str, ...] = ()
+    torch: str = ""
+    packages: dict[str, str] = field(default_factory=dict)
+    some: str = field(default="", metadata=EXPRESSION)
+    none: str = field(default=NEVER, metadata=EXPRESSION)
 
 
 class ModuleOptions(Options):
-    """``stands_for``: the library's module in whose place ``module`` is imported.
+    """``stands_for``: the library's module in whose place ``module`` is imported; else it is imported beside.
 
-    ``beside``: what a file has that keeps the library. ``reports``: then its imports and calls are reported.
+    ``beside``: what a file has that keeps the library. ``reports``: then its imports and calls are reported,
+    but for calls with a value in ``unless``.
     """
 
     module: str = ""
     stands_for: str = ""
-    beside: str = field(default="", metadata=EXPRESSION)
+    beside: str = field(default=NEVER, metadata=EXPRESSION)
     reports: bool = False
+    unless: dict[str, str] = field(default_factory=dict)
+    added: Added = Added()
 
 
 ModuleRule = Rule[ModuleOptions]
+
+
+def is_added(
+    rule: ModuleRule, project: Project, version: tuple[int, ...], files: Sequence[str], read: Read
+) -> bool:
+    """Whether a result gets the module, by the project's requirements and the texts of its Python files."""
+    added, own = rule.options.added, f"{rule.options.module}.py"
+    known = project.offers.names(LIBRARY).intersection(added.libraries)
+    wanted = wanted_of(project.requirements, frozenset(added.packages))
+    older = (name for name, limits in wanted.items() if limits_hold(added.packages[name], limits) is False)
+    if not known or not in_range(added.torch, version) or any(older):
+        return False
+    if any(name.rpartition("/")[2] == own and MADE not in (read(name) or "")[:1000] for name in files):
+        return False
+    library = rule.options.stands_for or min(known)
+    texts = [read(name) or "" for name in files if not project.owns(library, name)]
+    imports = re.compile(rf"^[ \t]*(?:import[^\n]*[ \t]|from[ \t]+)(?:{'|'.join(known)})\b", re.MULTILINE)
+    texts = [text for text in texts if any(map(text.__contains__, known)) and imports.search(text)]
+    shown = (re.search(added.some, each) and not re.search(rule.options.beside, each) for each in texts)
+    return any(shown) and not any(re.search(added.none, text) for text in texts)
 
 
 def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
@@ -42,13 +89,21 @@ def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
     index, options = context.index, rule.options
     every, statement = [*context.uses_of(rule)], context.project.import_of(options.module, context.name)
     is_free = not index.module_scope.bindings.get(options.module)
-    if statement and is_free and not re.search(options.beside or r"\Z.", index.text):
+    if statement and not options.stands_for:
+        place = import_at_top(index, statement) if every else None
+        if place is not None:
+            message = _("with the module {name} the library finds NPUs as it finds GPUs", name=options.module)
+            yield insertion(context, rule, *place, api=options.module, message=message, safety="unsafe")
+    elif statement and is_free and not re.search(options.beside, index.text):
         yield from _moved(context, rule, every, statement)
     elif options.reports:
-        yield from every_import(context, [rule])
-        for node, name in every:
-            call = index.call_of(node)
-            if call is not None and not is_replaced(context, rule, call):
+        yield from every_import(context, [rule]) if options.stands_for else ()
+        calls = ((index.call_of(node), name) for node, name in every)
+        for call, name in calls:
+            if call is None or (options.stands_for and is_replaced(context, rule, call)):
+                continue
+            given = {key: string_value(argument_of(call, key)) for key in options.unless}
+            if not given or given != options.unless:
                 yield found(context, rule, call, api=name)
 
 

@@ -15,7 +15,7 @@ from migrator.data_folders import data_folder
 def amp():
     """The module, as a program imports it; autocast is left behind the test."""
     spec = importlib.util.spec_from_file_location(
-        "ascend_amp", data_folder("reports") / "apex" / "ascend_amp.py"
+        "ascend_amp", data_folder("reports") / "modules" / "ascend_amp.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

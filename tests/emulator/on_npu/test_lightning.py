@@ -49,7 +49,7 @@ def lightning(tmp_path, monkeypatch):
             for name, text in FILES.items():
                 (tmp_path / package / name).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / package / name).write_text(text.replace("{version}", version))
-        text = (data_folder("reports") / "lightning" / "ascend_lightning.py").read_text()
+        text = (data_folder("reports") / "modules" / "ascend_lightning.py").read_text()
         (tmp_path / "ascend_lightning.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         importlib.import_module("pytorch_lightning.other")
@@ -107,7 +107,7 @@ def test_an_old_lightning_stays_as_it_is(lightning):
 @pytest.mark.skipif(find_spec("pytorch_lightning") is None, reason="Lightning is not installed")
 @pytest.mark.parametrize("precision", ["32", "16-mixed", "bf16-mixed"])
 def test_a_model_is_trained_on_an_npu(tmp_path, monkeypatch, precision):
-    text = (data_folder("reports") / "lightning" / "ascend_lightning.py").read_text()
+    text = (data_folder("reports") / "modules" / "ascend_lightning.py").read_text()
     (tmp_path / "ascend_lightning.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     import pytorch_lightning as pl
