@@ -27,6 +27,7 @@ _BARE = re.compile(r"(\\(?=.))?(.)", re.DOTALL)
 SHELLS = ("bash", "sh", "dash")
 _PYTHON = re.compile(r"python[\d.]*\Z")
 _SAYS_PYTHON = re.compile(r"python|\bpy\b", re.IGNORECASE)
+_ASSIGNS = re.compile(r"[A-Z_][A-Z0-9_]*=")
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*=(?!=)")
 # A variable, alone or with its value, which may hold commas: ALL,NAME=0,1,OTHER
 ASSIGNED = re.compile(
@@ -199,6 +200,14 @@ def launcher_of(program: Program) -> Optional[Launcher]:
 def is_python(name: str) -> bool:
     """Whether a command is Python: ``python3.11``."""
     return _PYTHON.match(name) is not None
+
+
+def starts_program(text: str) -> bool:
+    """Whether a text begins as a command that starts a program does, with a variable for it, or its name."""
+    first, *rest = text.split(maxsplit=2) or [""]
+    name = first.rpartition("/")[2]
+    known = is_python(name) or not launchers().keys().isdisjoint((name, " ".join([name, *rest[:1]])))
+    return (bool(rest) and known) or name.endswith(".py") or _ASSIGNS.match(text) is not None
 
 
 def programs(words: Sequence[ShellWord]) -> Iterator[Program]:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Optional, Union
 
 from migrator.files.source import Lines
 from migrator.other_files import shell
+from migrator.other_files.command_lines import starts_program
 from migrator.other_files.index import Content, Setting, Span, Word, joined
 
 Step = Union[str, int]
@@ -28,7 +29,14 @@ _SCRIPTS = frozenset(
     "run script before_script after_script commands setup initializeCommand onCreateCommand"
     " updateContentCommand postCreateCommand postStartCommand postAttachCommand".split()
 )
+# What prose that begins with the name of a command has not; and options, without their command.
+_SHOWS = re.compile(r"\.py\b| -|\A[A-Z_][A-Z0-9_]*=")
+_OPTIONS = re.compile(r"--?[A-Za-z]")
+_OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:=\S*)?")
 _COMMANDS = ("entrypoint", "command", "cmd", "args")
+
+
+_ESCAPES = {ord('"'): b'\\"', ord("\n"): b"\\n", ord("\t"): b"\\t"}
 
 
 class Entry(NamedTuple):
@@ -65,7 +73,6 @@ def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] 
     }
     settings = tuple(
         _variable(entry, named)
-        or _option_of_pip(entry)
         or Setting("key", ".".join(map(str, entry.path)), entry.span, entry.value, entry.place)
         for entry in entries
     )
@@ -99,19 +106,14 @@ def _variable(entry: Entry, named: dict[tuple[Step, ...], Entry]) -> Optional[Se
     return None
 
 
-def _option_of_pip(entry: Entry) -> Optional[Setting]:
-    """An option in the list of pip's requirements of an environment.yml: ``- --extra-index-url …``."""
-    if not entry.value or entry.path[0] != "dependencies" or "pip" not in entry.path[-2:-1]:
-        return None
-    name, sign, value = entry.value.replace("=", " ", 1).partition(" ")
-    if not name.startswith("-") or not sign or entry.place is None:
-        return None
-    start, end = entry.place
-    return Setting("option", name, (start, start + len(name)), value, (end - len(value.encode("utf-8")), end))
+def is_command(value: str) -> bool:
+    """Whether a value is a command, or the options of one, whatever the key is called."""
+    return bool(_OPTIONS.match(value) or (starts_program(value) and _SHOWS.search(value)))
 
 
 def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
     lists: dict[tuple[Step, ...], dict[str, list[Entry]]] = {}
+    with_options = {entry.path[:-1] for entry in entries if _OPTION.fullmatch(entry.value or "")}
     for entry in entries:
         if not entry.value or entry.value_span is None:
             continue
@@ -120,11 +122,14 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
         is_file = isinstance(last, str) and last.endswith(".sh")  # of a ConfigMap
         if last in _SCRIPTS or last in _COMMANDS or is_file or holder in _SCRIPTS:
             yield read_written(lines.data, entry.value, entry.value_span)
-        elif holder in _COMMANDS:
-            lists.setdefault(entry.path[:-2], {}).setdefault(str(holder), []).append(entry)
+        elif holder in _COMMANDS or entry.path[:-1] in with_options:
+            together = entry.path[: -2 if holder in _COMMANDS else -1]
+            lists.setdefault(together, {}).setdefault(str(holder), []).append(entry)
+        elif not _is_environment(holder or "") and is_command(entry.value):
+            yield read_written(lines.data, entry.value, entry.value_span)
     for parts in lists.values():
         # A container's command and its arguments are one command.
-        held = [entry for name in _COMMANDS for entry in parts.get(name, ())]
+        held = [entry for name in dict.fromkeys((*_COMMANDS, *parts)) for entry in parts.get(name, ())]
         words = [Word(entry.value if entry.verbatim else None, entry.value_span or (0, 0)) for entry in held]
         span = (min(word.span[0] for word in words), max(word.span[1] for word in words))
         if (words[0].text or "").startswith("-"):
@@ -142,7 +147,8 @@ def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
 def read_written(data: bytes, value: str, span: Span) -> Content:
     """What a shell reads in a value that is written at a place of a file, with places in the file.
 
-    Its lines may be indented or folded there. What is written with escapes is not looked at.
+    Its lines may be indented or folded there. What is written with escapes is not looked at, but for quotes
+    and ends of lines.
     """
     text = value.encode("utf-8")
     places = _aligned(text, data[slice(*span)])
@@ -151,7 +157,7 @@ def read_written(data: bytes, value: str, span: Span) -> Content:
 
 def read_at(data: bytes, text: bytes, places: Sequence[int], depth: int = 0) -> Content:
     """What a shell reads in a text, with the place of each byte in a file, and of what is behind the last."""
-    before = b"x " if text.startswith(b"-") else b""  # the options of a command that is not written here
+    before = b"$x " if text.startswith(b"-") else b""  # the options of a command that is not written here
     own = before + text
 
     def moved(span: Span) -> Span:
@@ -178,20 +184,22 @@ def read_at(data: bytes, text: bytes, places: Sequence[int], depth: int = 0) -> 
         words = tuple(Word(word.text, moved(word.span)) for word in each.words)
         commands.append(each._replace(words=words, span=moved(each.span)))
     comments = tuple(place for span in found.comments if (place := same(span)))
-    return Content(tuple(settings), tuple(commands), comments)
+    bodies = tuple(map(moved, found.bodies))
+    return Content(tuple(settings), tuple(commands), comments, bodies=bodies)
 
 
 def _aligned(text: bytes, raw: bytes) -> Optional[list[int]]:
-    """The place of each byte of a text in what is written; None where it is written with escapes."""
+    """The place of each byte of a text in what is written; None where it is written with other escapes."""
     places = []
     place = 0
     blank = b" \t\r\n"
     for byte in text:
         while place < len(raw) and raw[place] != byte and raw[place] in blank and byte not in blank:
             place += 1
-        if place < len(raw) and (raw[place] == byte or (raw[place] in blank and byte in blank)):
-            places.append(place)
-            place += 1
+        escaped = place < len(raw) and raw[place] != byte and raw[place : place + 2] == _ESCAPES.get(byte)
+        if escaped or (place < len(raw) and (raw[place] == byte or (raw[place] in blank and byte in blank))):
+            places.append(place + escaped)
+            place += 1 + escaped
         elif byte in blank:
             places.append(min(place, len(raw)))
         else:

@@ -141,15 +141,17 @@ class Content(NamedTuple):
 
 
 def joined(parts: Iterable[Content]) -> Content:
-    """The settings, commands and comments of parts of a file, each of which counts its commands from 0."""
+    """All that parts of a file tell, each of which counts its commands from 0."""
     settings: list[Setting] = []
     commands: list[Command] = []
     comments: list[Span] = []
+    bodies: list[Span] = []
     for part in parts:
         settings += part.behind(len(commands))
         commands += part.commands
         comments += part.comments
-    return Content(tuple(settings), tuple(commands), tuple(comments))
+        bodies += part.bodies
+    return Content(tuple(settings), tuple(commands), tuple(comments), bodies=tuple(bodies))
 
 
 class TextIndex(NamedTuple):

@@ -16,11 +16,11 @@ from migrator.other_files.command_lines import (
     SHELLS,
     ShellWord,
     is_python,
-    launchers,
     programs,
     settings,
     shell_word,
     span_of,
+    starts_program,
     text_of,
     variable_of,
     without_quotes,
@@ -46,6 +46,8 @@ _READ_SHELL = (*SHELLS, "sbatch", "qsub", "bsub", "ssh")
 _WRAP = "--wrap="
 _DEEPEST = 4
 _SOME_COMMAND = b"x "
+# Options, perhaps behind what other variables hold.
+_OPTIONS = re.compile(rf"\s*(?:{FILLED}\s+)*--?[A-Za-z]")
 _MOST_PAIRS = 10_000  # of the texts of a variable and the options that it goes to
 
 
@@ -323,21 +325,19 @@ class _Script:
 
     def _hold(self, variable: str, words: list[ShellWord]) -> None:
         """``ARGS=(--device cuda)``: options of who is given the variable; ``CMD=(env A=1 python)``."""
-        begins = words[0].text.rpartition("/")[2] if words else ""
-        whole = begins in launchers() or is_python(begins)
+        whole = starts_program(" ".join(word.text for word in words[:2]))
         own = programs(words) if whole else (Program("", "command", -1, (0, len(words))),)
         held = self._lists.setdefault(variable, [])
         for program in own:
             held.extend(self._options(program, words, None, None))
 
     def _holds_command(self, variable: str, word: ShellWord, node: Node) -> None:
-        """``ARGS="--device cuda"`` and ``CMD="python train.py --device cuda"``."""
-        first = word.text.split(maxsplit=1)
-        if node.type not in ("string", "raw_string") or len(first) < 2:
+        """``ARGS="$MORE --device cuda"``, ``CMD="python a.py --device cuda"``, ``PREFIX="NAME=value"``."""
+        if node.type not in ("string", "raw_string"):
             return
-        if re.match(r"--?[A-Za-z]", first[0]) and "\\" not in text_of(node).replace("\\\n", ""):
+        if _OPTIONS.match(word.text) and "\\" not in text_of(node).replace("\\\n", ""):
             self._hold(variable, self._words_at((node.start_byte + 1, node.end_byte - 1)))
-        elif first[0].rpartition("/")[2] in launchers() or first[0].endswith(".py"):
+        elif starts_program(word.text):
             self._inside(word)
 
     def on_for_statement(self, node: Node) -> None:

@@ -19,6 +19,7 @@ from tree_sitter import Language, Node, Parser
 from migrator.files.source import Lines
 from migrator.language import _
 from migrator.other_files.command_lines import span_of, text_of
+from migrator.other_files.entries import is_command, read_at, read_written
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, Word, joined
 from migrator.other_files.shell import listed, read_shell
 
@@ -69,7 +70,13 @@ def _instruction(node: Node, data: bytes) -> Content:
             tuple(Setting("key", "FROM", name, text_of(image), span_of(image)) for image in images)
         )
     if node.type in ("env_instruction", "arg_instruction"):
-        return Content(tuple(_variables_of_image(node)))
+        variables = tuple(_variables_of_image(node))
+        held = (
+            read_written(data, each.value, each.value_span)
+            for each in variables
+            if each.value and each.value_span and is_command(each.value)
+        )
+        return joined((Content(variables), *held))
     return _run(node, data) if node.type in _WITH_COMMANDS else Content()
 
 
@@ -108,6 +115,7 @@ _ASSIGNED = re.compile(
     rb"(?::{1,3}|[?+!])?=[ \t]*([^\n#]*?)[ \t]*(?=\r?$|#)",
     re.MULTILINE,
 )
+_VALUE = re.compile(rb"(?:[^\\\n#]|\\.)*", re.DOTALL)
 _EXPORTED = re.compile(rb"^(?:un)?export[ ]+([A-Za-z_]\w*)[ \t]*\r?$", re.MULTILINE)
 _COMMENT_OF_MAKE = re.compile(rb"^[^\t\n#]*?(#[^\n]*)", re.MULTILINE)
 _VARIABLE = re.compile(rb"\$\((\w+)\)")
@@ -131,10 +139,21 @@ def read_makefile(lines: Lines) -> Content:
         for behind in [_HANDED.match(data, setting.name_span[1])]
         if behind and (found := values.get(behind[1].decode("ascii"))) and used[found.name] == 1
     ]
+    held = [_held(data, found.start(3)) for found in _ASSIGNED.finditer(data)]
     comments = tuple(found.span(1) for found in _COMMENT_OF_MAKE.finditer(data))
     written = (_as_written(setting, data) for setting in shell.settings)
     settings = sorted([*written, *own, *flows], key=lambda item: item.name_span)
-    return shell._replace(settings=tuple(settings), comments=(*shell.comments, *comments))
+    shell = shell._replace(settings=tuple(settings), comments=(*shell.comments, *comments))
+    return joined((shell, *held))
+
+
+def _held(data: bytes, start: int) -> Content:
+    """The options, or the command, that a variable is given."""
+    found = _VALUE.match(data, start)
+    text = _VARIABLE.sub(rb"${\1}", found[0] if found else b"")
+    if not is_command(text.decode("utf-8", "replace")):
+        return Content()
+    return read_at(data, text, range(start, start + len(text) + 1))
 
 
 def _recipes(data: bytes) -> bytearray:
