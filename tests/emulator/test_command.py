@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from migrator.cli import main
 from migrator.emulator import installed
 from migrator.emulator.installed import SUPPORTED, is_supported, pair_trouble
-from tests.emulator.conftest import HERE, Emulate
+from tests.emulator.conftest import HERE, Emulate, free_port
 from tests.timing import wait_until
 
 
@@ -155,7 +155,7 @@ def test_other_python_programs_notice_nothing(emulate, tmp_path):
 
 
 def test_a_report_says_what_ran_where(emulate, tmp_path):
-    """One for each process that imports torch itself; not for what is forked from it."""
+    """One for each process that imports torch or computes; not for a child that is forked and does nothing."""
     program = (
         "import multiprocessing, os, sys\n"
         "def work(device):\n"
@@ -218,6 +218,83 @@ def test_a_report_of_a_program_that_leaves_at_once(emulate, tmp_path):
     assert done.returncode == 4, done.stderr
     (report,) = (json.loads(file.read_text()) for file in tmp_path.glob("process-*.json"))
     assert report["operators"]["0"]["aten::add.Tensor"] == 1
+
+
+CHILDREN = """
+import multiprocessing, os, sys, time, torch, torch.multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+def work(size, done=None):
+    (torch.ones(size, size).npu() @ torch.ones(size, size).npu()).sum().item()
+    if done:
+        done.set()
+        time.sleep(100)
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+    def __getitem__(self, index):
+        return torch.ones(30, 30) @ torch.ones(30, 30)
+
+if __name__ == "__main__":
+    for size, way in enumerate(("fork", "spawn", "forkserver"), 2):
+        context = multiprocessing.get_context(way)
+        child = context.Process(target=work, args=(size,))
+        child.start(); child.join()
+    torch.multiprocessing.spawn(work, args=(), nprocs=2)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        pool.submit(work, 5).result()
+    with multiprocessing.get_context("fork").Pool(1) as pool:  # which terminates it
+        pool.apply(work, (6,))
+    context = multiprocessing.get_context("fork")
+    done = context.Event()
+    child = context.Process(target=work, args=(7, done))
+    child.start(); done.wait(); child.terminate(); child.join()
+    for leave in (os._exit, sys.exit):
+        if not os.fork():
+            work(8)
+            leave(0)
+        os.wait()
+    list(torch.utils.data.DataLoader(Data(), num_workers=1, multiprocessing_context="fork"))
+    (torch.ones(9, 9) @ torch.ones(9, 9)).sum()
+"""
+
+
+def test_children_have_a_report_however_they_are_started_and_end(emulate, tmp_path):
+    """``spawn`` of torch gives the first function its number: 0 and 1. Loading data is no work of its own."""
+    (tmp_path / "train.py").write_text("import torch_npu\n" + CHILDREN)
+    done = emulate("python", "train.py", options=("--report", "report"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    reports = [json.loads(file.read_text()) for file in (tmp_path / "report").glob("process-*.json")]
+    amounts = {"0": [], "cpu": []}
+    for report in reports:
+        for device, work in report["work"].items():
+            amounts[device] += [round(work["forward"]["multiply_adds"] ** (1 / 3))]
+    assert sorted(amounts["0"]) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 8]
+    assert [size for size in amounts["cpu"] if size > 1] == [9]
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.py", b"a" + "训练".encode() * 40 + b".py"])
+def test_names_that_are_not_utf_8_or_too_long_are_no_trouble(emulate, tmp_path, name):
+    """The place of a collective is told to the other ranks, where there is room for 159 bytes."""
+    program = """
+import sys, torch, torch_npu, torch.distributed as dist
+dist.init_process_group("hccl")
+torch.npu.set_device(dist.get_rank())
+values = torch.ones(4).npu()
+dist.all_reduce(values)
+try:
+    dist.all_reduce(values if dist.get_rank() else values[:2])
+except RuntimeError as error:
+    print("differ" if "do not call the same collective" in str(error) else error)
+"""
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text(program)
+    start = ("torchrun", f"--master-port={free_port()}", "--nproc_per_node=2")
+    options = ("--report", "report", "--devices", "2")
+    done = emulate(*start, os.fsdecode(name), os.fsdecode(b"\xff"), options=options, cwd=tmp_path)
+    assert (done.returncode, done.stdout.split()) == (0, ["differ", "differ"]), done.stderr[-2000:]
+    assert "Exception ignored" not in done.stderr
+    assert len(json.loads((tmp_path / "report/npu_insight.json").read_text())["processes"]) >= 2
 
 
 def test_a_report_that_cannot_be_written_is_told_once(emulate, tmp_path):

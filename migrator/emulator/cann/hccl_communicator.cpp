@@ -5,6 +5,7 @@
 #include "hccl_communicator.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,6 +30,15 @@ std::atomic<void (*)(const char*, const char*, int, int, uint64_t)> collective_o
 // Of the largest group of processes that this one was in.
 std::atomic<uint32_t> largest_group{0};
 std::atomic<int> rank_in_largest{-1};
+
+// A forked process begins anew.
+const int in_children = pthread_atfork([] { guard.lock(); }, [] { guard.unlock(); },
+                                       [] {
+                                         counts.clear();
+                                         largest_group = 0;
+                                         rank_in_largest = -1;
+                                         guard.unlock();
+                                       });
 
 struct Root {
   int pid;

@@ -1,6 +1,7 @@
 #include "insight.h"
 
 #include <ATen/core/Tensor.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstdio>
@@ -159,6 +160,17 @@ bool add_shapes(Record& record, uint64_t hash, const std::string& text, const st
   return record.new_steps == 1;
 }
 
+// Needs the lock.
+void forget_records() {
+  // They stay in memory: operators that are under way, and blocks of memory, point to them.
+  for (auto& record : records) (void)record.release();
+  records.clear();
+  by_kind.clear();
+  early_shapes.clear();
+  steps = 0;
+  last_origin = -1;
+}
+
 void append(std::string& json, const char* key, const Sum& sum) {
   char text[128];
   std::snprintf(text, sizeof text, ", \"%s\": [%zu, %.0f, %.0f]", key, sum.calls, sum.bytes, sum.multiply_adds);
@@ -295,7 +307,17 @@ void note_number(c10::Device device, double bytes) {
 }  // namespace emulator
 
 // Have `tell` called, with Python's lock, when a record meets new shapes after the first step for the first time.
+// A forked process begins anew.
 EXPORT void emulator_insight_begin(void (*tell)(size_t)) {
+  static const bool in_children = [] {
+    emulator::forget_memory_in_children();  // first, as that lock is taken behind the one of the records
+    return pthread_atfork([] { emulator::records_guard.lock(); }, [] { emulator::records_guard.unlock(); },
+                          [] {
+                            emulator::forget_records();
+                            emulator::records_guard.unlock();
+                          }) == 0;
+  }();
+  (void)in_children;
   emulator::on_new_shapes = tell;
   emulator::memory_wanted = true;
 }

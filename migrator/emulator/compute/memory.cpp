@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <pthread.h>
 #include <torch/version.h>
 #include <torch_npu/csrc/core/npu/NPUCachingAllocator.h>
 
@@ -123,6 +124,14 @@ void watch_memory() {
 void memory_step() {
   const std::lock_guard<std::mutex> lock(memory_guard);
   for (auto& [number, device] : memories) device.least_at_step = std::min(device.least_at_step, device.now);
+}
+
+void forget_memory_in_children() {
+  pthread_atfork([] { memory_guard.lock(); }, [] { memory_guard.unlock(); },
+                 [] {
+                   memories.clear();
+                   memory_guard.unlock();
+                 });
 }
 
 std::string memory_as_json() {

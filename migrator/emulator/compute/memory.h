@@ -15,5 +15,6 @@ void watch_memory();
 // A step has ended: what lies there now stays from step to step.
 void memory_step();
 std::string memory_as_json();
+void forget_memory_in_children();
 
 }  // namespace emulator

@@ -1,5 +1,7 @@
 #include "shapes.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -38,7 +40,15 @@ void note_shapes(const std::string& name, c10::ArrayRef<const c10::IValue> argum
 
 }  // namespace emulator
 
-// Have `tell` called, with Python's lock, for each shape that is new to an operator; none with null.
+// Have `tell` called, with Python's lock, for each shape that is new to an operator; none with null. In a forked
+// process all shapes are new again.
 EXPORT void emulator_tell_shapes(emulator::Tell tell) {
+  static const int in_children =
+      pthread_atfork([] { emulator::known_guard.lock(); }, [] { emulator::known_guard.unlock(); },
+                     [] {
+                       emulator::known_shapes.clear();
+                       emulator::known_guard.unlock();
+                     });
+  (void)in_children;
   emulator::listener = tell;
 }

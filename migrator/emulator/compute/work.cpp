@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
+#include <pthread.h>
 
 #include <array>
 #include <cstdio>
@@ -178,8 +179,13 @@ ForNpu::~ForNpu() { --for_npu; }
 
 }  // namespace emulator
 
-// From now on, note what runs on the CPU as well.
+// From now on, note what runs on the CPU as well. A forked process begins anew.
 EXPORT void emulator_note_cpu() {
+  pthread_atfork([] { emulator::guard.lock(); }, [] { emulator::guard.unlock(); },
+                 [] {
+                   emulator::devices.clear();
+                   emulator::guard.unlock();
+                 });
   at::addGlobalCallback(at::RecordFunctionCallback(&emulator::note_on_cpu)
                             .needsInputs(true)
                             .scopes({at::RecordScope::FUNCTION}));

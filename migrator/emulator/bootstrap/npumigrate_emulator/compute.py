@@ -95,7 +95,7 @@ def read(write: Any) -> dict[str, Any]:
         text = ctypes.create_string_buffer(room)
         needed = write(text, ctypes.c_size_t(room))
         if needed <= room:
-            result: dict[str, Any] = json.loads(text.value)
+            result: dict[str, Any] = json.loads(text.value.decode("utf-8", "replace"))
             return result
         room = needed + (1 << 16)
 

@@ -25,6 +25,12 @@ calls = 0  # how often something stood in
 _MEMORY = 64 << 30
 
 
+def forget() -> None:
+    """Begin anew in a forked process."""
+    global calls
+    calls = 0
+
+
 def on_cpu(device: Any) -> Any:
     """Return the CPU for a CUDA device, by name or as an object, and anything else as it is."""
     global calls

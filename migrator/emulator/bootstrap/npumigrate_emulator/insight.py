@@ -21,6 +21,7 @@ from npumigrate_emulator import compute
 
 SCHEMA = 1
 _MOST_COLLECTIVES = 200_000  # of one process
+_LONGEST_PLACE = 159  # bytes, as cann/hccl_group.h has it
 _MOST_FRAMES = 12  # of a call stack
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -68,6 +69,14 @@ def begin() -> None:
     compute.library().emulator_ask_places(_ASK)
     compute.library().emulator_insight_begin(_TELL)
     compute.cann().emulator_on_collective(_ON_COLLECTIVE)
+
+
+def forget() -> None:
+    """Begin anew in a forked process; the places keep their numbers."""
+    global _collectives, _steps, _written
+    _stacks.clear()
+    _calls.clear()
+    _collectives, _steps, _written = None, 0, 0
 
 
 def end() -> dict[str, Any]:
@@ -216,7 +225,9 @@ def _on_collective(kind: bytes, group: bytes, size: int, rank: int, amount: int)
     number = _find()
     place = _places[number] if number >= 0 else None
     where = f"{place['file']}:{place['line']}" if place else ""
-    compute.cann().emulator_collective_place(where.encode())
+    # Its end, which is what there is room for, without half a character: torch reads it as UTF-8.
+    shown = where.encode(errors="backslashreplace")[-_LONGEST_PLACE:].decode(errors="ignore")
+    compute.cann().emulator_collective_place(shown.encode())
     _written += 1
     if _written > _MOST_COLLECTIVES:
         return

@@ -4,33 +4,91 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import time
 from contextlib import suppress
-from multiprocessing import util
-from typing import NoReturn
+from multiprocessing import popen_fork, util
+from typing import Any, NoReturn
 
 from npumigrate_emulator import compute, insight, shapes
 
+_SIGNAL = signal.SIGRTMAX - 4  # a signal that programs have no use for: write now, what follows ends you
+_ANSWER = 2.0  # seconds for that
 _native: frozenset[str] | None = None
+_due = 0  # the process that has not written yet
+_forked = False
 
 
 def begin() -> None:
-    """Note from now on, and write at the end, if a report is wanted (torch must be imported)."""
+    """Note from now on, and write at the end, if a report is wanted (torch must be imported).
+
+    Not by atexit: the children that multiprocessing forks end by ``os._exit``, after its finalizers. Those
+    that are forked later begin anew, and those that are terminated are asked before.
+    """
     if not os.environ.get("NPUMIGRATE_EMULATOR_REPORT"):
         return
     compute.note_cpu()
     shapes.begin()
-    # Called at the end of this process, but not of those forked from it. Not atexit: the children that
-    # multiprocessing forks end without that.
-    write = util.Finalize(None, _write, exitpriority=0)
-    process, leave = os.getpid(), os._exit
+    _expect()
+    os.register_at_fork(after_in_child=_begin_anew)
+    with suppress(ValueError):  # torch is imported by another thread than the main one
+        signal.signal(_SIGNAL, lambda *_: _write_once())
+    popen: Any = popen_fork.Popen  # of the other ways to start a process, too
+    leave, end = os._exit, popen._send_signal
 
     def leave_with_report(status: int) -> NoReturn:
-        if os.getpid() == process:
-            write()  # once: it is nothing where it has been called
+        _write_once()
         leave(status)
 
-    os._exit = leave_with_report
+    def end_with_report(child: Any, number: int) -> None:
+        if number in (signal.SIGTERM, signal.SIGKILL) and child.returncode is None:
+            _ask(child.pid)
+        end(child, number)
+
+    os._exit, popen._send_signal = leave_with_report, end_with_report
+
+
+def _expect() -> None:
+    global _due
+    _due = os.getpid()
+    util.Finalize(None, _write_once, exitpriority=0)
+
+
+def _begin_anew() -> None:
+    """What was noted so far is the parent's; the libraries themselves forget it."""
+    global _forked
+    _forked = True
+    for module in (shapes, insight, sys.modules.get("npumigrate_emulator.cuda_on_cpu")):
+        if module is not None:
+            module.forget()
+    _expect()
+
+
+def _ask(pid: int) -> None:
+    """Let a process that can write its report do so; it may be killed then."""
+    with suppress(OSError, ValueError, StopIteration):
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            caught = next(line for line in status if line.startswith("SigCgt:")).split()[1]
+        if int(caught, 16) >> (_SIGNAL - 1) & 1:
+            os.kill(pid, _SIGNAL)
+            end = time.monotonic() + _ANSWER
+            while time.monotonic() < end and not os.path.exists(_path(pid)):
+                time.sleep(0.01)
+
+
+def _path(process: int) -> str:
+    return os.path.join(os.environ["NPUMIGRATE_EMULATOR_REPORT"], f"process-{process}.json")
+
+
+def _write_once() -> None:
+    global _due
+    if _due == os.getpid():
+        _due = 0
+        try:
+            _write()
+        except Exception as error:  # the program ends as it would without a report
+            _complain(f"npumigrate emulate: no report from process {os.getpid()}: {error}")
 
 
 def torch_npu_is_here(native: frozenset[str]) -> None:
@@ -45,6 +103,10 @@ def _write() -> None:
     work = compute.work()
     operators = {device: done.pop("operators") for device, done in work.items()}
     operators.pop("cpu", None)
+    data: Any = sys.modules.get("torch.utils.data")
+    prepares = data is not None and data.get_worker_info() is not None  # what it computes is no work of a model
+    if (prepares or (_forked and not work)) and not operators:
+        return
     names = sorted({name for counts in operators.values() for name in counts})
     result = {
         "process": process,
@@ -64,15 +126,11 @@ def _write() -> None:
     }
     if insight.wanted() and _native is not None:
         result["insight"] = insight.end()
-    folder = os.environ["NPUMIGRATE_EMULATOR_REPORT"]
-    try:
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, f"process-{process}.json")
-        with open(f"{path}.part", "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-        os.replace(f"{path}.part", path)
-    except OSError as error:
-        _complain(f"npumigrate emulate: no report from process {process}: {error}")
+    path = _path(process)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(f"{path}.part", "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+    os.replace(f"{path}.part", path)
 
 
 def _rank() -> str | None:

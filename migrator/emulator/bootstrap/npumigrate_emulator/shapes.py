@@ -25,6 +25,14 @@ def begin() -> None:
     compute.library().emulator_tell_shapes(_TELL)
 
 
+def forget() -> None:
+    """Begin anew in a forked process."""
+    global _steps
+    _seen.clear()
+    _optimizers.clear()
+    _steps = 0
+
+
 def end() -> dict[str, Any]:
     """Note no more, and return what was new after the first step.
 
