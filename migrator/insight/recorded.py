@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -154,9 +155,14 @@ class Recorded:
 
 
 def noted(folder: Path, kind: str, old: Container[str] = ()) -> list[dict[str, Any]]:
-    """What the processes wrote to files of one kind, by rank and number; not that to the ``old`` files."""
-    paths = [path for path in folder.glob(f"{kind}-*.json") if path.name not in old]
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    """What the processes wrote to files of one kind, by rank and number; not that to the ``old`` files.
+
+    A file that a process did not finish, because it was killed, is left out.
+    """
+    found = []
+    for path in (path for path in folder.glob(f"{kind}-*.json") if path.name not in old):
+        with suppress(ValueError):
+            found.append(json.loads(path.read_bytes()))
 
     def order(data: Mapping[str, Any]) -> tuple[int, int]:
         rank = data["rank"]
@@ -209,11 +215,12 @@ def _collectives(path: Path) -> tuple[tuple[Collective, int], ...]:
     """What one process wrote down: a line of JSON for each new kind of call, and a line for each call."""
     known: list[Collective] = []
     calls: list[tuple[Collective, int]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("{"):
+    whole = path.read_bytes().rpartition(b"\n")[0]  # one that was killed may have left half a line
+    for line in whole.splitlines():
+        if line.startswith(b"{"):
             known.append(built(Collective, json.loads(line)))
-        elif line:
-            number, _, step = line.partition(" ")
+        else:
+            number, _, step = line.partition(b" ")
             calls.append((known[int(number)], int(step)))
     return tuple(calls)
 

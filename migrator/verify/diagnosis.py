@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import linecache
 import os
 import re
@@ -11,11 +10,13 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Optional
 
 from migrator.data_folders import reports_yaml
 from migrator.field_types import built
+from migrator.insight.recorded import noted
 from migrator.language import N_, _
 
 _SIGNAL = signal.SIGRTMAX - 3  # as bootstrap/npumigrate_emulator/waiting.py has it
@@ -89,8 +90,7 @@ class Lack:
 
 def read_failures(notes: Path, kind: str = "failure") -> list[Failure]:
     """The failures that processes noted, in their order; of kind ``lost``, mixed precision that is off."""
-    paths = sorted(notes.glob(f"{kind}-*.json"), key=lambda path: path.stat().st_mtime_ns)
-    return [built(Failure, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    return [built(Failure, data) for data in sorted(noted(notes, kind), key=itemgetter("time"))]
 
 
 def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
@@ -169,12 +169,13 @@ def ask_where(notes: Path) -> None:
 def read_stacks(notes: Path) -> list[Stack]:
     """The stacks that were written, by rank and number; of DataLoader workers and the like too."""
     found = []
+    ranks = {data["process"]: data["rank"] for data in noted(notes, "stacks")}
     for path in notes.glob("stacks-*.txt"):
         text = path.read_text(encoding="utf-8", errors="replace")
         # The main thread is the oldest one, which is written last; its innermost call first.
         thread = re.split(r"^(?=(?:Current thread|Thread) 0x)", text, flags=re.M)[-1]
         frames = [Frame(file, int(line), function) for file, line, function in _FRAME.findall(thread)]
         if frames:
-            rank = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["rank"]
-            found.append(Stack(int(path.stem.partition("-")[2]), rank, tuple(reversed(frames))))
+            process = int(path.stem.partition("-")[2])
+            found.append(Stack(process, ranks.get(process), tuple(reversed(frames))))
     return sorted(found, key=lambda stack: (stack.rank is None, stack.rank or "", stack.process))

@@ -197,11 +197,11 @@ def read_reached(folder: Path, places: Sequence[Place], processes: Sequence[Proc
     ranks = {process.process: process.rank for process in processes}
     total: Counter[int] = Counter()
     by: dict[int, dict[str, None]] = {}
-    for path in sorted(folder.glob("reached-*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        who = process_name(data["process"], ranks.get(data["process"]) or data["rank"])
-        counts = memoryview(path.with_suffix(".counts").read_bytes()).cast("Q")
-        for number, count in enumerate(counts):
+    for data in noted(folder, "reached"):
+        process = data["process"]
+        who = process_name(process, ranks.get(process) or data["rank"])
+        counts = folder / f"reached-{process}.counts"
+        for number, count in enumerate(memoryview(counts.read_bytes()).cast("Q") if counts.exists() else ()):
             if count:
                 total[number] += count
                 by.setdefault(number, {})[who] = None

@@ -155,7 +155,7 @@ def test_other_python_programs_notice_nothing(emulate, tmp_path):
 
 
 def test_a_report_says_what_ran_where(emulate, tmp_path):
-    """One for each process that imports torch or computes; not for a child that is forked and does nothing."""
+    """One for each process that imports torch or computes; not for a forked child that does nothing."""
     program = (
         "import multiprocessing, os, sys\n"
         "def work(device):\n"

@@ -14,9 +14,20 @@ from rich.console import Console
 
 from migrator.cli import main
 from migrator.data_folders import reports_yaml
-from migrator.verify.diagnosis import Failure, Frame, read_stacks, what_fails, what_waits
+from migrator.insight.recorded import read_recorded
+from migrator.verify.diagnosis import Failure, Frame, read_failures, read_stacks, what_fails, what_waits
 from migrator.verify.numbers import compare, lines
-from migrator.verify.observed import Bounded, NewShapes, Place, Process, Reached, Work
+from migrator.verify.observed import (
+    Bounded,
+    NewShapes,
+    Place,
+    Process,
+    Reached,
+    Work,
+    read_bounded,
+    read_processes,
+    read_reached,
+)
 from migrator.verify.processes import Ended, Stillness
 from migrator.verify.run import migrated_for
 from migrator.verify.terminal import show_verdict
@@ -64,11 +75,27 @@ def test_who_waits_where(tmp_path: Path) -> None:
     train = tmp_path / "train.py"
     train.write_text("def main():\n    dist.init_process_group('hccl')\n\n\nmain()\n")
     (tmp_path / "stacks-7.txt").write_text(DUMP.format(train=train))
-    (tmp_path / "stacks-7.json").write_text(json.dumps({"rank": "0"}))
+    (tmp_path / "stacks-7.json").write_text(json.dumps({"process": 7, "rank": "0"}))
     (tmp_path / "stacks-8.txt").write_text("")  # it did not answer
     lack = what_waits(read_stacks(tmp_path), tmp_path)
     assert lack is not None
     assert (lack.name, lack.lines) == ("rank missing", ("rank 0 waits in init_process_group at train.py:2",))
+
+
+def test_what_a_killed_process_did_not_finish_is_left_out(tmp_path: Path) -> None:
+    whole = {"process": 7, "rank": "0"}
+    for kind in ("process", "steps", "reached", "stacks", "failure"):
+        (tmp_path / f"{kind}-8.json").write_text(json.dumps(whole)[:-4])
+        (tmp_path / f"{kind}-9.json").write_text("")
+    (tmp_path / "reached-7.json").write_text(json.dumps(whole))  # and nothing was counted
+    (tmp_path / "stacks-8.txt").write_text(DUMP.format(train="train.py"))
+    call = {"kind": "HcclAllReduce", "group": "g", "size": 2, "rank": 1, "bytes": 16, "place": None}
+    lines = f"{json.dumps(call)}\n0 1\n0 2\n{json.dumps(call)[:20]}"
+    (tmp_path / "collectives-8.txt").write_text(lines)
+    assert read_processes(tmp_path) == read_bounded(tmp_path) == read_failures(tmp_path) == []
+    assert read_reached(tmp_path, (), ()) == []
+    assert [(stack.process, stack.rank) for stack in read_stacks(tmp_path)] == [(8, None)]
+    assert [len(process.collectives) for process in read_recorded(tmp_path)] == [2]
 
 
 def test_regular_expressions_and_fields_of_the_signs() -> None:

@@ -8,6 +8,7 @@ import json
 import linecache
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
@@ -152,6 +153,7 @@ def _write_error(error: BaseException, text: str) -> None:
 def _write(name: str, kind: str, kinds: tuple[str, ...], text: str, traced: list[Traced]) -> None:
     result = {
         "process": os.getpid(),
+        "time": time.time_ns(),
         "rank": os.environ.get("RANK"),
         "type": kind,
         "kinds": kinds,

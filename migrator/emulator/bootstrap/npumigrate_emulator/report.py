@@ -103,8 +103,9 @@ def _write() -> None:
     work = compute.work()
     operators = {device: done.pop("operators") for device, done in work.items()}
     operators.pop("cpu", None)
+    # What a DataLoader's worker computes on the CPU is no work of a model.
     data: Any = sys.modules.get("torch.utils.data")
-    prepares = data is not None and data.get_worker_info() is not None  # what it computes is no work of a model
+    prepares = data is not None and data.get_worker_info() is not None
     if (prepares or (_forked and not work)) and not operators:
         return
     names = sorted({name for counts in operators.values() for name in counts})

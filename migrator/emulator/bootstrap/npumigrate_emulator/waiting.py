@@ -28,7 +28,7 @@ def _open() -> None:
         os.makedirs(os.path.dirname(base), exist_ok=True)
         _file = open(f"{base}.txt", "w", encoding="utf-8")  # noqa: SIM115 (open as long as the process is)
         with open(f"{base}.json", "w", encoding="utf-8") as about:
-            json.dump({"rank": os.environ.get("RANK")}, about)
+            json.dump({"process": os.getpid(), "rank": os.environ.get("RANK")}, about)
         faulthandler.register(SIGNAL, _file, all_threads=True, chain=False)
     except (OSError, ValueError, RuntimeError):
         pass
