@@ -151,7 +151,7 @@ def wanted_of(requirements: tuple[str, ...], names: frozenset[str]) -> Mapping[s
     either = "|".join(sorted(re.escape(name).replace(r"\-", "[-_]") for name in names))
     named = re.compile(rf"(?<![\w.-])({either})(?:\[[\w, -]*\])?{_SPECIFIED}", re.IGNORECASE)
     found: dict[str, Limits] = {}
-    for line in requirements:
+    for line in requirements if names else ():
         for match in named.finditer(line.partition("#")[0]):
             found.setdefault(match[1].lower().replace("_", "-"), limits_of(match[2]))
     return found

@@ -144,3 +144,7 @@ def test_requirements_come_before_guides(tmp_path: Path) -> None:
 
 def test_a_folder_without_them(tmp_path: Path) -> None:
     assert wanted(tmp_path / "missing") == {}
+
+
+def test_no_library_is_asked_for() -> None:
+    assert wanted_of(("'retry==0.9.2',", "torch"), frozenset()) == {}
