@@ -121,6 +121,18 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
     return searches and isinstance(call, ast.Call) and len(call.args) > 1 and call.args[0] is node
 
 
+def _begins_text(sink: Sink, value: ast.AST) -> bool:
+    """Whether a value begins what a call makes: ``":".join(["cuda", i])``, ``"{}:{}".format("cuda", i)``."""
+    call = sink.holder
+    text = string_value(holder_of(call)) if isinstance(call, ast.Call) else None
+    if text is None or called_name(call) not in ("join", "format"):
+        return False
+    if called_name(call) == "join":
+        return text in ("", ":") and elements(sink.value)[:1] == [value]
+    named = re.escape(sink.name) or ("0?" if sink.place == 0 else str(sink.place))
+    return re.match(rf"\{{{named}\}}(?::|\Z)", text) is not None
+
+
 def _keys_before(items: Sequence[ast.expr]) -> dict[ast.AST, str]:
     """The keys of a yacs configuration by the values behind them: ``["MODEL.DEVICE", "cuda", …]``."""
     keys = ((each, string_value(key) or "") for key, each in zip(items, items[1:]))
@@ -173,7 +185,7 @@ class _Climb:
         if kind == "method":
             return DeviceContext(UNCLEAR, _("its method {attr}() is called", attr=name))
         if kind == "argument":
-            return self._argument(holder, sink)
+            return None if _begins_text(sink, inside) else self._argument(holder, sink)
         if kind == "choice":
             options = holder.values if isinstance(holder, ast.BoolOp) else [holder.body, holder.orelse]
             self.siblings |= self._among(holder, options)

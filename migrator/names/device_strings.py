@@ -27,7 +27,9 @@ from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.together import IN, Together, together
 from migrator.names.tree import String, Text, bare_name, called_name
 
-_DEVICE = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z")
+_DEVICE = re.compile(
+    r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z|device(?:\(type)?='cuda\b[:\d]*'?(?:, index=\d+)?\)?\Z"
+)
 # A regular expression for the name of a device.
 _DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
 # A word of one, by itself: no part of a name, a path or an ending.
@@ -39,6 +41,7 @@ _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
 _TORCH = re.compile("torch(?!_npu)")  # a migration's own import says nothing of the code
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
+_PART_OF_TYPE = re.compile(r"(?:torch)?\.cuda\.?\Z|\.?cuda\.(?:\w+Tensor)?\Z")  # what is looked for in one
 
 
 def written(index: ModuleIndex, node: Text) -> str:
@@ -107,6 +110,11 @@ def names_backends(text: str) -> bool:
 def names_tensor_type(text: str) -> bool:
     """Whether a text is the name of a type of CUDA tensors."""
     return bool(_TENSOR_TYPE.match(text))
+
+
+def is_part_of_tensor_type(text: str) -> bool:
+    """Whether a text is what types of CUDA tensors have in their names, and others lack."""
+    return bool(_PART_OF_TYPE.match(text))
 
 
 def _of_class(
@@ -251,7 +259,10 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
 
 
 def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
-    """Where a string goes that is the name of a type of CUDA tensors."""
+    """Where a string goes that is the name of a type of CUDA tensors, or a part of it."""
+    if is_part_of_tensor_type(text := written(index, node)):
+        context = _of_class(index, vocabulary, node, lambda each: written(index, each) == text)
+        return context if context.verdict in (CERTAIN, LIKELY) else DeviceContext(NO, "")
     context = device_context(index, vocabulary, node)
     if is_argument_of(index, node, "type") or _is_compared_with_type(index, node):
         return DeviceContext(CERTAIN, _("the name of a tensor type"))

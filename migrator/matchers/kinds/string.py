@@ -20,12 +20,21 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, Scalar
 from migrator.matchers.packs import Options, Rule
-from migrator.names.device_context import CERTAIN, LIKELY, NO, SETTLED, UNCLEAR, DeviceContext
+from migrator.names.device_context import (
+    CERTAIN,
+    LIKELY,
+    NO,
+    SETTLED,
+    UNCLEAR,
+    DeviceContext,
+    device_context,
+)
 from migrator.names.device_strings import (
     context_of_backend,
     context_of_device,
     context_of_tensor_type,
     is_argument_of,
+    is_part_of_tensor_type,
     names_backend,
     names_backends,
     names_device,
@@ -33,15 +42,21 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
+from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import Text, called_name, holder_of
+from migrator.names.tree import FUNCTIONS, Text, called_name, holder_of, last_name
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
-_IMPORTERS = frozenset({"import_module", "importorskip", "__import__", "find_spec", "resolve_name"})
-_PATCHERS = frozenset({"patch", "object", "dict", "setattr", "delattr", "mock_patch", "resolve_name"})
+_IN_ANNOTATION = re.compile(r"\btorch\.cuda(?:\.\w+)+")
+# What looks a name up: by a call, a keyword or a key. In others it may be no more than a text.
+_RESOLVERS = frozenset(
+    "import_module importorskip __import__ find_spec resolve_name locate get_class get_method get_object"
+    " import_string import_object patch object dict setattr delattr mock_patch"
+    " _target_ class_path target".split()
+)
 _ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter", "object"})
 
 
@@ -216,11 +231,12 @@ def _backend(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, n
 def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
     index = context.index
     text = written(index, node)
-    if not isinstance(node, ast.Constant) or not names_tensor_type(text):
+    is_part = is_part_of_tensor_type(text)
+    if not isinstance(node, ast.Constant) or not (is_part or names_tensor_type(text)):
         return None
     if is_argument_of(index, node, "set_default_tensor_type"):
         return True  # it has a rule of its own
-    known = npu_names.look_up(text, context.version)
+    known = npu_names.look_up("torch.cuda" if is_part else text, context.version)
     if known is None or not known.npu:
         rule = _with_verdict(rules, UNCLEAR) or rules[0]
         return _without_form(context, rule, node, _("{text!r} has no NPU equivalent", text=text), "absent")
@@ -239,29 +255,66 @@ def _without_form(context: FileContext, rule: StringRule, node: Text, message: s
 
 
 def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
-    """``"torch.cuda.is_available"`` where a name is patched or a module is imported."""
-    value = written(context.index, node)
+    """``"torch.cuda.is_available"`` where a name is patched or looked up, or a module is imported."""
+    index, value, rule = context.index, written(context.index, node), rules[0]
     match = _API_NAME.match(value)
-    if not isinstance(node, ast.Constant) or match is None:
+    if not isinstance(node, ast.Constant):
         return None
-    call = context.index.parent(node)
-    if isinstance(call, ast.keyword) and call.arg in ("target", "name"):
-        call = context.index.parent(call)
-    elif not isinstance(call, ast.Call) or node not in call.args:
+    if _is_annotation(index, node):
+        names = dict.fromkeys(_IN_ANNOTATION.findall(value))
+        return _in_annotation(context, rule, node, [*names]) if names else None
+    if match is None:
         return None
-    if called_name(call) not in _IMPORTERS | _PATCHERS:
-        return None
-    rule = rules[0]
     prefix, api = match.groups()
+    sink = taken_by(index, node)
+    by = (sink.name, called_name(sink.holder))
+    is_looked_up = sink.kind in ("argument", "value") and not _RESOLVERS.isdisjoint(by)
+    if not is_looked_up and (
+        prefix
+        or value.count(".") < 2
+        or names_tensor_type(value)
+        or device_context(index, vocabulary, node).verdict == NO
+        or sink.kind == "compared"
+    ):
+        return None
     known = npu_names.look_up(api, context.version)
     if known is None or not known.npu:
         message = _("{value} has no NPU equivalent, and its name stands in a string here", value=value)
         return _without_form(context, rule, node, message, "absent" if known else "unknown")
     # Behind a module's own name the attribute is patched, otherwise the module is imported.
     new = prefix + known.npu if prefix else import_form(known.npu)
-    edits = replace_text(context.index, node, value, new)
+    if not is_looked_up:
+        message = _("the name {value} stands in a string that may be looked up", value=value)
+        advice = _("Where it is looked up, write {new}.", new=new)
+        return found(context, rule, node, api=value, message=message, advice=advice, severity="warning")
+    edits = replace_text(index, node, value, new)
     message = _("the name {value} in a string is {new} on NPUs", value=value, new=new)
     return found(context, rule, node, api=value, edits=edits, message=message, needs_npu=False)
+
+
+def _in_annotation(context: FileContext, rule: StringRule, node: ast.Constant, names: list[str]) -> Outcome:
+    """The names of an annotation that stands in quotes."""
+    known = {name: npu_names.look_up(name, context.version) for name in names}
+    new = {name: form.npu for name, form in known.items() if form is not None and form.npu}
+    edits = [edit for name in new for edit in replace_text(context.index, node, name, new[name])]
+    if not edits:
+        return True
+    message = _("the name {value} in a string is {new} on NPUs", value=names[0], new=new[names[0]])
+    return found(context, rule, node, api=names[0], edits=edits, message=message)
+
+
+def _is_annotation(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a string is an annotation, or a part of one: ``Optional["torch.cuda.Event"]``."""
+    around = index.parent(node)
+    if isinstance(around, (*FUNCTIONS, ast.AnnAssign)):
+        return node in (getattr(around, "returns", None), getattr(around, "annotation", None))
+    if isinstance(around, ast.Subscript) and last_name(around.value) == "Literal":
+        return False
+    if called_name(around) == "cast" and isinstance(around, ast.Call):
+        return around.args[:1] == [node]
+    return isinstance(around, ast.arg) or (
+        isinstance(around, (ast.Subscript, ast.Tuple, ast.BinOp)) and _is_annotation(index, around)
+    )
 
 
 def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:

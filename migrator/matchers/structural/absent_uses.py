@@ -198,7 +198,7 @@ def _of_npus(context: FileContext) -> Iterator[Use]:
     index = context.index
     refs = [(ref, index.qualified_name(ref)) for ref in index.refs]
     # What the file itself puts there, or what its imports bring, which is reported of them.
-    settled = {spelled(name) for ref, name in refs if isinstance(getattr(ref, "ctx", None), ast.Store)}
+    settled = {spelled(name) for ref, name in refs if isinstance(ref, ast.Attribute) and not is_read(ref)}
     for node in index.imports:
         for name in imported(node):
             use = _of_npu(context, node, spelled(name)) if name.startswith(_OF_NPUS) else None

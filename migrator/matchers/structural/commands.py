@@ -74,12 +74,13 @@ def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match
     index = context.index
     runs = [each for command in _runs(index, rule) for each in _judged(context, rule, command)]
     yield from runs
-    if runs and rule.options.shown and all(each.edits for each in runs):
-        there = rule.options.shown.split()[0]
-        for node in index.strings:
-            if _asks_whether_there(index, node) and string_value(node) in rule.match:
-                edits = replace_text(index, node, written(index, node), there)
-                yield found(context, rule, node, api=written(index, node), edits=edits, needs_npu=False)
+    there = rule.options.shown.partition(" ")[0] if all(each.edits for each in runs) else ""
+    for node in index.strings if runs else ():
+        if _asks_whether_there(index, node) and string_value(node) in rule.match:
+            edits = replace_text(index, node, written(index, node), there) if there else []
+            about: Said = {"api": written(index, node), "edits": edits}
+            about["severity"] = "" if there else "warning"
+            yield found(context, rule, node, needs_npu=False, **about)
 
 
 def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:

@@ -286,13 +286,20 @@ def find_slices(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Matc
         holder = index.parent(ref)
         if isinstance(holder, ast.Call) and called_name(holder) == "str":
             ref, holder = holder, index.parent(holder)
-        named = ref.args[0] if isinstance(ref, ast.Call) and ref.args else ref
-        if bare_name(named) not in names or not isinstance(holder, ast.Subscript):
+        if not isinstance(holder, ast.Subscript) or holder.value is not ref:
             continue
-        if isinstance(holder.slice, ast.Slice) and holder.value is ref:
-            edits = _of_slice(index, holder, holder.slice)
+        if isinstance(holder.slice, ast.Slice):
+            values = map(_whose_text, (ref, *made_from(index, ref)))
+            edits = [] if names.isdisjoint(values) else _of_slice(index, holder, holder.slice)
             if edits:
                 yield found(context, rule, holder, api=index.segment(holder), edits=edits)
+
+
+def _whose_text(node: ast.expr) -> str:
+    """The name of the device whose text an expression is: ``str(x.device)``, ``x.device.type``."""
+    is_text = isinstance(node, ast.Call) and called_name(node) == "str" and node.args
+    inner = node.args[0] if isinstance(node, ast.Call) and is_text else node
+    return bare_name(inner.value if isinstance(inner, ast.Attribute) and inner.attr == "type" else inner)
 
 
 def _of_slice(index: ModuleIndex, sliced: ast.Subscript, part: ast.Slice) -> list[Edit]:
