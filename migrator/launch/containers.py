@@ -14,6 +14,7 @@ from migrator.language import MessageError, _
 from migrator.launch.k8s.yaml_text import Draft, Path, at, changed_text, line_of
 
 _MOST = 16  # NPUs of a machine
+_SERVICES = re.compile(r"^[\s{]*[\"']?services\b", re.MULTILINE)
 _RESERVED: Path = ("deploy", "resources", "reservations", "devices")
 
 
@@ -71,6 +72,8 @@ def numbers_of(asked: object) -> Optional[list[int]]:
 
 def services(text: str) -> Iterator[Service]:
     """The services of a compose file that ask for GPUs; nothing for another text."""
+    if not _SERVICES.search(text):
+        return
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None or expands_too_far(root):

@@ -35,7 +35,8 @@ from migrator.names.tree import (
 IN, AT = "in", "at"
 Path = tuple[str, ...]
 _MOST_STEPS = 20_000  # of one class; a table of thousands of keys is looked at in a part
-_LONGEST_PATH = 3  # by which other files are reached
+_LONGEST_PATH = 4  # of containers in each other: x = (x, 1) in a loop has no end
+_LONGEST_BETWEEN_FILES = 3
 _READERS = frozenset("load safe_load full_load loads".split())
 _DATA = (".json", ".yaml", ".yml")
 # Calls whose value is what they are given, as far as strings in it go.
@@ -123,18 +124,18 @@ class _Search:
 
     def port(self, own: bool, name: str, path: Path) -> None:
         """The class reaches other files by a name of this one, or one that it imports."""
-        if len(path) <= _LONGEST_PATH:
+        if len(path) <= _LONGEST_BETWEEN_FILES:
             within = "".join(f"[{step}]" for step in path).replace(".", " ")
             self.found.ports[Port(own, name + within)] = None
 
     def go(self, node: ast.AST | None, path: Path = ()) -> None:
         """A value of the class is at the path in what a node gives: it goes on from there."""
-        if node is not None:
+        if node is not None and len(path) <= _LONGEST_PATH:
             self.waiting.append((False, node, path))
 
     def meet(self, node: ast.AST | None, path: Path = ()) -> None:
         """A value of the class is compared with what is at the path in what a node gives."""
-        if node is not None:
+        if node is not None and len(path) <= _LONGEST_PATH:
             self.waiting.append((True, node, path))
 
     # -- where a value goes ---------------------------------------------------

@@ -1,0 +1,25 @@
+"""How far strings that change together are followed; which they are shows 29_together of the snippets."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator.names import together as engine
+from migrator.names.index import ModuleIndex
+
+NESTED = """
+def wrap(kind="cuda"):
+    if kind == "gpu":
+        return kind
+    kind = (kind, 1)
+    return wrap(kind)
+"""
+
+
+def test_containers_that_grow_in_each_other_do_not_keep_the_rest_from_being_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "_MOST_STEPS", 1000)
+    index = ModuleIndex(NESTED, {"cuda"})
+    found = engine.together(index, index.strings[0])
+    assert {each.value for each in found.strings} == {"cuda", "gpu"}
