@@ -1,4 +1,7 @@
-"""Commands that a program runs: with subprocess and os, as a list of words or as a line of a shell."""
+"""Commands that a program runs: with subprocess and os, as a list of words or as a line of a shell.
+
+Also the words that it gives its own parsers, as a command would.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,26 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
-from migrator.names.tree import argument_of, called_name, holder_of, is_none, string_value
+from migrator.names.tree import argument_of, bare_name, called_name, holder_of, is_none, string_value
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
     {*_SHELLS, *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))}
 )
+# What parses the arguments of a program, or hands them to its parser, each with their place.
+_PARSING = {
+    "parse_args": 0,
+    "parse_known_args": 0,
+    "parse_intermixed_args": 0,
+    "parse_args_into_dataclasses": 0,
+    "main": 0,
+    "invoke": 1,
+}
+_PATCHING = frozenset({"patch", "object", "setattr"})
 _ERRORS_GO = re.compile(r"\b2>\s*(?:/dev/null|&1)")  # where they go says nothing of the output
 _UNKNOWN = re.compile(r"[\0$`]")
 _MOST_STEPS = 50  # back from one command
@@ -60,6 +73,57 @@ def commands(index: ModuleIndex) -> Iterator[Command]:
                 shell = argument_of(call, "shell")
                 in_shell = runner in _SHELLS or (isinstance(shell, ast.Constant) and bool(shell.value))
                 yield Command(call, runner, tuple(words), not is_list, in_shell, tuple(reader.through))
+
+
+class Given(NamedTuple):
+    """The words that parsers of the program are given, and the node that gives them."""
+
+    node: ast.expr
+    words: tuple[Word, ...]
+
+
+def given_to_parsers(index: ModuleIndex) -> list[Given]:
+    """What a file gives the parsers of its program: in a call, or as ``sys.argv``."""
+
+    def find() -> Iterator[Given]:
+        for node, is_whole in _for_parsers(index):
+            words, is_list = _Reader(index).read(node)
+            if words and not is_list and len(words) == 1:  # sys.argv.append("--device=cuda")
+                is_list = True
+            if words and is_list:
+                yield Given(node, tuple(words[is_whole:]))
+
+    return index.once(("given to parsers",), lambda: [*find()])
+
+
+def is_value_for_parser(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a string stands behind an option in what a parser of the program is given."""
+
+    def find() -> set[ast.AST]:
+        every = (given.words for given in given_to_parsers(index))
+        pairs = (pair for words in every for pair in zip(words, words[1:]))
+        return {word.node for option, word in pairs if option.text.startswith("-") and "=" not in option.text}
+
+    return node in index.once(("values for parsers",), find)
+
+
+def _for_parsers(index: ModuleIndex) -> Iterator[tuple[ast.expr, bool]]:
+    """What parsers are given, and whether the name of the program is the first of it."""
+    for call in index.calls:
+        called, texts = called_name(call), {*map(string_value, call.args)}
+        if called in _PARSING:
+            given = argument_of(call, "args", _PARSING[called]) or argument_of(call, "argv")
+            yield from [(given, False)] if given is not None else ()
+        elif called in _PATCHING and not texts.isdisjoint(("argv", "sys.argv")):
+            yield call.args[-1], True
+    for ref in index.refs:
+        holder: Any = index.parent(ref)
+        if bare_name(ref) == "argv" and index.qualified_name(ref) == "sys.argv":
+            around = index.parent(holder) if isinstance(holder, ast.Subscript) else holder
+            if isinstance(around, (ast.Assign, ast.AugAssign)) and around.value not in (ref, holder):
+                yield around.value, around is holder and isinstance(around, ast.Assign)
+        elif isinstance(ref, ast.Attribute) and index.qualified_name(ref.value) == "sys.argv":
+            yield from ((each, False) for each in getattr(index.call_of(ref), "args", ())[-1:])
 
 
 @dataclass(eq=False, repr=False)

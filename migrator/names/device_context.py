@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
+from migrator.names.commands import is_value_for_parser
 from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (
     Beside,
@@ -90,6 +91,8 @@ def device_context(
     A value that stands beside ``"npu"`` is left alone: that program has met
     NPUs before, and knows its CUDA branch from its NPU branch.
     """
+    if is_value_for_parser(index, node):
+        return DeviceContext(NO, _("the value of an option, which its parser decides about"), by=SETTLED)
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.by == _CALL
     chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)

@@ -36,7 +36,8 @@ from migrator.matchers.kinds.setting import name_fits, new_value, taken_by_own
 from migrator.matchers.npu_import import npu_module
 from migrator.matchers.options import EXPRESSION, SAID
 from migrator.matchers.packs import Options, Rule
-from migrator.names.commands import Command, commands
+from migrator.names.commands import Command, commands, given_to_parsers
+from migrator.names.commands import Word as ListedWord
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import inside, replace_text
@@ -384,28 +385,31 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
     index, options = context.index, rule.options
     seen: set[ast.AST] = set()
     judged: list[tuple[Setting, ast.AST, str]] = []
-    for command in commands(index):
-        content = _read(index, command)
-        if content is None:
-            continue
-        seen |= {node for word in command.words for node in ast.walk(word.node)}
+    parsed = {given.node for given in given_to_parsers(index)}
+    for command, words, content in _contents(context):
+        seen |= {node for word in words for node in ast.walk(word.node)}
         for setting in content.settings:
-            fits = setting.kind == "option" and name_fits(rule.match, setting.name)
-            new = new_value(options.values, setting) if fits else None
+            new = new_value(options.values, setting) if setting.kind == "option" else None
             if new is None:
                 continue
-            first, last = setting.value_span or (-1, -1)
-            holders = (word.node for word in command.words)
-            around = (each for each in holders if index.start(each) <= first and last <= index.end(each))
             own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
-            known = setting.value_span is not None and own is not None and own.device
-            judged.append((setting, next(around, command.call), new if known else ""))
+            is_device = own is not None and own.device
+            if not (is_device or name_fits(rule.match, setting.name) or command in parsed):
+                continue
+            first, last = setting.value_span or (-1, -1)
+            around = (
+                each.node
+                for each in words
+                if index.start(each.node) <= first and last <= index.end(each.node)
+            )
+            known = setting.value_span is not None and is_device
+            judged.append((setting, next(around, command), new if known else ""))
     # What two commands are given by one name changes for both.
     left = {setting.value_span for setting, _, new in judged if not new}
     for setting, node, new in judged:
         about: Said = {"api": f"{setting.name} {setting.value or setting.begins}"}
         if setting.value_span is not None and setting.value_span not in left:
-            message = N_("{name} {new}: the program started here uses this value for NPUs")
+            message = N_("{name} {new}: the program that gets it uses this value for NPUs")
             about["edits"] = [Edit(*setting.value_span, new)]
             about["message"] = _(message, name=setting.name, new=new)
         yield found(context, rule, node, **about)
@@ -420,16 +424,28 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
             yield found(context, rule, node, api=phrase.group().strip())
 
 
-def _read(index: ModuleIndex, command: Command) -> Optional[Content]:
-    """The programs and options of a command, with their places; None where these are not known."""
-    if command.line:
-        return _read_line(index, command.words[0].node) if command.words else None
+def _contents(context: FileContext) -> Iterator[tuple[ast.expr, Sequence[ListedWord], Content]]:
+    """The commands of a file with their programs and options; what it gives its own parsers is one, too."""
+    index = context.index
+    for command in commands(index):
+        line = _read_line(index, command.words[0].node) if command.line and command.words else None
+        if line is not None or not command.line:
+            words = _listed(index, command.words)
+            yield command.call, command.words, line or shell.listed(words, index.span(command.call))
+    for node, given in given_to_parsers(index):
+        place = (index.start(node), index.start(node))
+        start = [Word("python", place), Word(context.name.rpartition("/")[2], place)]
+        yield node, given, shell.listed([*start, *_listed(index, given)], index.span(node))
+
+
+def _listed(index: ModuleIndex, listed: Sequence[ListedWord]) -> list[Word]:
+    """The words of a list, each with the place of its text."""
     words: list[Word] = []
-    for node, several in groupby(command.words, lambda word: word.node):
+    for node, several in groupby(listed, lambda word: word.node):
         texts = [word.text for word in several]
         is_one = len(texts) == 1 and (string_value(node) or texts[0]) == texts[0]
         words += [_word(index, node, texts[0])] if is_one else _split(index, node, texts)
-    return shell.listed(words, index.span(command.call))
+    return words
 
 
 def _read_line(index: ModuleIndex, node: ast.expr) -> Optional[Content]:
