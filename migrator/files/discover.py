@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Literal, TypeVar
 
-from migrator.files.document import file_type, is_notebook, starts_as_shell
+from migrator.files.document import START, file_type, is_notebook, tells_type, type_of_start
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
 from migrator.files.naming import inside, is_equivalents
 from migrator.files.patterns import Matcher, matcher
@@ -150,12 +150,12 @@ def kind_of_file(base: str, path: str) -> Kind:
     if file_type(base):
         return "text" if os.path.getsize(path) <= LARGEST_TEXT else "file"  # what is larger is data
     start = b""
-    if "." not in base:  # its name leaves open what it is
+    if tells_type(base):
         with suppress(OSError), open(path, "rb", buffering=0) as file:
-            start = file.read(256)  # whoever copies it meets the same error and reports it
+            start = file.read(START)  # whoever copies it meets the same error and reports it
     if is_python(base, start):
         return "python"
-    return "text" if starts_as_shell(start) else "file"
+    return "text" if type_of_start(base, start) else "file"
 
 
 def _why_skipped(base: str, name: str, avoided: str) -> str:

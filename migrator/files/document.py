@@ -36,11 +36,20 @@ _NAMES = {
 }
 DOCUMENTS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst"}
 _OF_PIP = ("requirement", "constraint")
+_LISTS = (".txt", ".in")
 _CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
 _CI_FILES = r"\.gitlab-ci.*|\.?azure-pipelines.*|\.travis\.ya?ml"
 # A key of a yacs configuration, whose value is the word or the item behind it: train.py MODEL.DEVICE cuda.
 YACS_KEY = re.compile(r"\A[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _SHELL = re.compile(rb"#![^\n]*\b(?:ba|da|z|k)?sh\b")
+START = 1024  # bytes that tell the type of a file whose name does not
+# A line of pip's files, whatever their name; one of them has a version, or names another such file.
+_PACKAGE = re.compile(
+    rb"\s*(?:#.*|--?[A-Za-z].*|[A-Za-z][\w.-]*(?:\[[\w, -]*\])?\s*(?:(?:[=<>~!]=|[<>@;]|\s#).*)?|[a-z+]+://.*)?"
+)
+_VERSION = re.compile(
+    rb"^[\w.-]+(?:\[[\w, -]*\])?\s*[=<>~!]=\s*\d|^-[rc] |^(?:numpy|torchvision)\s*$", re.MULTILINE
+)
 
 
 def is_notebook(name: str) -> bool:
@@ -93,7 +102,7 @@ def file_type(name: str) -> str:
     if base in _NAMES:
         return _NAMES[base]
     stem, suffix = os.path.splitext(base)
-    if suffix in (".txt", ".in") and any(word in stem or f"{word}s" in folders for word in _OF_PIP):
+    if suffix in _LISTS and any(word in stem or f"{word}s" in folders for word in _OF_PIP):
         return "requirements"
     if base.startswith(("dockerfile.", "dockerfile-", "dockerfile_")):
         return "dockerfile"
@@ -107,9 +116,19 @@ def document_type(name: str) -> str:
     return DOCUMENTS.get(os.path.splitext(name.lower())[1], "")
 
 
-def starts_as_shell(data: bytes) -> bool:
-    """Whether the first line of a file names a shell as what runs it."""
-    return _SHELL.match(data) is not None
+def tells_type(name: str) -> bool:
+    """Whether the start of a file of this name tells its type, where the name alone does not."""
+    return "." not in name or name.lower().endswith(_LISTS)
+
+
+def type_of_start(name: str, data: bytes) -> str:
+    """The type that the start of such a file tells: a ``#!`` line that of ``shell``; or lines of pip."""
+    if _SHELL.match(data):
+        return "shell"
+    head = data[:START]
+    head = head[: head.rfind(b"\n") + 1] if len(data) >= START else head
+    lists = name.lower().endswith(_LISTS) and _VERSION.search(head) is not None
+    return "requirements" if lists and all(map(_PACKAGE.fullmatch, head.splitlines())) else ""
 
 
 def is_of_ci(name: str) -> bool:
@@ -130,7 +149,7 @@ def document(data: bytes, name: str) -> Document:
 
 def type_of(name: str, data: bytes) -> str:
     """The type of a file where it is no Python, by its name, path or first line; else empty."""
-    return file_type(name) or document_type(name) or ("shell" if starts_as_shell(data) else "")
+    return file_type(name) or document_type(name) or type_of_start(name, data)
 
 
 def encoded(item: Document, text: str) -> bytes:

@@ -16,7 +16,8 @@ from migrator.other_files.index import Command, Content, Requirement, Setting, S
 _LISTS = {
     "toml": re.compile(
         r"(?:project\.dependencies|project\.optional-dependencies\.[^.]+|build-system\.requires"
-        r"|dependency-groups\.[^.]+|tool\.uv\.dev-dependencies|tool\.pdm\.dev-dependencies\.[^.]+)\.\d+"
+        r"|dependency-groups\.[^.]+|tool\.uv\.(?:dev|(?:build-)?constraint|override)-dependencies"
+        r"|tool\.pdm\.dev-dependencies\.[^.]+)\.\d+"
     ),
     "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?"),
     "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)\.\d+"),
@@ -29,7 +30,8 @@ _ENTRY = re.compile(
     r"""[ \t]*["']?[\w.-]+["']?[ \t]*=[ \t]*"""
     r"""(?:"[^"\n]*"|'[^'\n]*'|\{(?![^{}\n]*\boptional\b)[^{}\n]*\})[ \t]*(?:#.*)?\r?\n?"""
 )
-_PIP = re.compile(r"(?:.*/)?pip[\d.]*")
+_PIP = re.compile(r"(?:.*/)?(?:pip[\d.]*|pipenv|uv|poetry|pdm)")
+_VERBS = ("install", "add")
 _CONDA = ("conda", "mamba", "micromamba")
 # Options of pip and conda that take a value, which is no package.
 _WITH_VALUE = frozenset(
@@ -90,13 +92,14 @@ def alone_on_line(lines: Lines, span: Span) -> Optional[Span]:
 def _of_command(index: TextIndex, command: Command, group: str) -> Iterator[Requirement]:
     texts = [word.text or "" for word in command.words]
     for place, text in enumerate(texts[:6]):
-        if (_PIP.fullmatch(text) or text in _CONDA) and "install" in texts[place + 1 : place + 4]:
+        verbs = [verb for verb in _VERBS if verb in texts[place + 1 : place + 4]]
+        if verbs and (_PIP.fullmatch(text) or text in _CONDA):
             break
     else:
         return
     by: Literal["pip", "conda"] = "conda" if texts[0] in _CONDA else "pip"
     takes = False
-    for word in command.words[texts.index("install", place + 1) + 1 :]:
+    for word in command.words[texts.index(verbs[0], place + 1) + 1 :]:
         if word.text is None or takes or word.text.startswith("-"):
             takes = word.text is not None and not takes and word.text in _WITH_VALUE
             continue

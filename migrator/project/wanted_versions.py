@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +19,8 @@ from migrator.language import _
 if TYPE_CHECKING:
     from migrator.api_support.library_defaults import Limits
 
+# Another file that one of pip's names.
+_NAMED = re.compile(r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)")
 # In this order: what comes first counts most.
 FILES = (
     *("requirements*.txt", "requirements/*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
@@ -49,30 +52,34 @@ class Choice(NamedTuple):
 
 
 def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[tuple[str, int, str]]:
-    """Each line of the files that fit a pattern, with the name of its file and its number.
+    """Each line of the files that fit a pattern, or that pip's files name, with its file and number.
 
     What cannot be read is left out. ``fnmatch`` would compile each pattern.
     """
-    names: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    listed: dict[str, list[str]] = {}
+    named: dict[str, None] = {}
     for pattern in files:
         inside, _, last = pattern.rpartition("/")
         begin, star, end = last.partition("*")
-        if inside not in names:
-            names[inside] = []
+        if inside not in listed:
+            listed[inside] = []
             with suppress(OSError):
-                names[inside] = sorted(os.listdir(folder / inside))
-        for base in names[inside]:
-            name = f"{inside}/{base}" if inside else base
+                listed[inside] = sorted(os.listdir(folder / inside))
+        for base in listed[inside]:
             fits = len(base) >= len(begin + end) and base.startswith(begin) and base.endswith(end)
-            if name in seen or not (fits if star else base == last):
+            if fits if star else base == last:
+                named.setdefault(posixpath.join(inside, base))
+    seen, waiting = set[str](), [*named]
+    for name in waiting:  # it grows
+        with suppress(OSError):
+            path = folder / name
+            if name in seen or not path.is_file() or path.stat().st_size > _LARGEST:
                 continue
             seen.add(name)
-            with suppress(OSError):
-                path = folder / name
-                if path.is_file() and path.stat().st_size <= _LARGEST:
-                    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
-                        yield name, number, line
+            for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+                yield name, number, line
+                if name.endswith(".txt") and (other := _NAMED.match(line)):
+                    waiting.append(posixpath.normpath(posixpath.join(posixpath.dirname(name), other[1])))
 
 
 def lines_with_versions(folder: Path) -> Iterator[str]:

@@ -87,6 +87,13 @@ def test_one_file_belongs_to_its_folder(tmp_path: Path) -> None:
     assert chosen_version(tmp_path / "train.py").version == "2.4.0"
 
 
+def test_what_another_file_of_pip_names_counts(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("-r deps/base.txt\ntorchvision\n")
+    (tmp_path / "deps").mkdir()
+    (tmp_path / "deps/base.txt").write_text("-c ../requirements.txt\ntorch==2.1.0\n-r missing.txt\n")
+    assert chosen_version(tmp_path) == ("2.1.0", "deps/base.txt:2 has torch==2.1.0")
+
+
 @pytest.mark.parametrize(
     ("line", "holds"),
     [
