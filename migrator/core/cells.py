@@ -17,12 +17,13 @@ def placed(document: Document, finding: Finding) -> Finding:
     notebook = document.notebook
     if notebook is None:
         return finding
-    from migrator.files.notebook import cell_place, message_in_cell
+    from migrator.files.notebook import cell_place, message_in_cell, with_hidden
 
     cell, line = cell_place(notebook, finding.line)
     noqa, fix = finding.noqa_line, finding.fix
     if fix and fix.lines:
-        fix = fix._replace(lines=_both_in_cell(notebook, *fix.lines))
+        before, after = with_hidden(notebook, fix.before), with_hidden(notebook, fix.after)
+        fix = fix._replace(lines=_both_in_cell(notebook, *fix.lines), before=before, after=after)
     return finding._replace(
         fix=fix,
         cell=cell.number,

@@ -155,7 +155,7 @@ def kind_of_file(base: str, path: str) -> Kind:
             start = file.read(START)  # whoever copies it meets the same error and reports it
     if is_python(base, start):
         return "python"
-    return "text" if type_of_start(base, start) else "file"
+    return "text" if type_of_start(path, start) else "file"
 
 
 def _why_skipped(base: str, name: str, avoided: str) -> str:

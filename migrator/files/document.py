@@ -127,7 +127,8 @@ def type_of_start(name: str, data: bytes) -> str:
         return "shell"
     head = data[:START]
     head = head[: head.rfind(b"\n") + 1] if len(data) >= START else head
-    lists = name.lower().endswith(_LISTS) and _VERSION.search(head) is not None
+    is_list = name.lower().endswith(_LISTS) and ".egg-info/" not in name
+    lists = is_list and _VERSION.search(head) is not None
     return "requirements" if lists and all(map(_PACKAGE.fullmatch, head.splitlines())) else ""
 
 

@@ -1,7 +1,8 @@
 """A Jupyter notebook as one Python text, and back: only the source of changed cells gets other bytes.
 
 The code cells stand one below the other, each followed by a line that marks its
-end. What IPython adds to Python (``%magic``, ``!command``, ``name?``) is blanked.
+end. What IPython adds to Python (``%magic``, ``!command``, ``name?``) is blanked, but for a statement behind
+``%time`` and its like.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Optional
 
 from migrator.files.errors import Unreadable
@@ -26,11 +28,15 @@ _MAGIC = re.compile(
 )
 # Databricks has one % for a whole cell, alone on its line or before a text.
 _CELL_MAGIC = re.compile(r"%%\s*(\w*)|%(?:md\b|(?:sh|sql|scala|r|fs)\s*\Z)")
-_PROSE = re.compile(r"\s*%%?\s*(?:md|markdown|html|latex|svg)\b")
 # These cells hold Python below their first line; all others are of another language.
 _PYTHON_MAGICS = frozenset(
     {"time", "timeit", "capture", "prun", "memit", "mprun", "debug", "python", "python3"}
 )
+# These take a statement behind their options, which stands as ``if 1: statement`` at the same columns.
+_STATEMENT = re.compile(
+    r"([ \t]*)(%%?(?:time|timeit|prun|memit)\s+(?:-(?:[nrpslTD] ?[\w./]+|[oqtcvi])\s+)*)(?=[^\s-])(.*)"
+)
+_STANDS_FOR = "if 1:"
 # As rules write them that report several places at once, all of one block.
 _ROWS = re.compile(r"(?<=\(lines )\d+(?:, \d+)*(?=\))")
 _DECODER = json.JSONDecoder()
@@ -55,7 +61,11 @@ class Cell(NamedTuple):
 
 
 class Notebook(NamedTuple):
-    """``text`` is the Python of all code cells, if ``is_python``; ``raw`` the file's JSON text."""
+    """``text`` is the Python of all code cells, if ``is_python``; ``raw`` the file's JSON text.
+
+    ``hidden`` are the lines for which a mark with their number stands, or what stands there before a
+    statement. ``written`` are the new sources of cells that are not checked, by their numbers.
+    """
 
     name: str
     text: str
@@ -64,6 +74,7 @@ class Notebook(NamedTuple):
     mark: str
     hidden: tuple[str, ...]
     is_python: bool = True
+    written: Mapping[int, str] = MappingProxyType({})
 
 
 def read_notebook(data: bytes, name: str) -> Notebook:
@@ -108,25 +119,37 @@ def of_cells(
     return Notebook(name, text, raw, tuple(cells), mark, tuple(hidden), is_python)
 
 
+def with_hidden(notebook: Notebook, text: str) -> str:
+    """Lines of the notebook's text, or of a new version of it, with what IPython adds to Python."""
+    mark = re.escape(notebook.mark)
+
+    def before(match: re.Match[str]) -> str:
+        if match[1]:
+            return notebook.hidden[int(match[1])]
+        return match[2] + notebook.hidden[int(match[4])] + match[3]
+
+    line = rf"^(?:.*{mark}(\d+)|([ \t]*){_STANDS_FOR} *(?! )(.*) {mark}\+(\d+))$"
+    return re.sub(line, before, text, flags=re.MULTILINE) if notebook.mark in text else text
+
+
 def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
     """The cells whose source is another one in ``text``, a new version of ``notebook.text``, each with it.
 
     Raises Unreadable where the text cannot be told apart into cells any more.
     """
-    hidden = re.compile(rf"^.*{re.escape(notebook.mark)}(\d+)$", re.M)
     new: dict[int, str] = {}
     gathered: list[str] = []
     for line in text.split("\n"):
         if line.startswith(notebook.mark + " "):
-            source = hidden.sub(lambda match: notebook.hidden[int(match[1])], "\n".join(gathered))
-            new[int(line[len(notebook.mark) :])] = source
+            new[int(line[len(notebook.mark) :])] = with_hidden(notebook, "\n".join(gathered))
             gathered = []
         else:
             gathered.append(line)
-    if len(new) != len(notebook.cells):
+    if len(new) != len(notebook.cells) or any(notebook.mark in source for source in new.values()):
         raise Unreadable("the changed cells cannot be matched: left unchanged")
-    pairs = ((cell, new[cell.number]) for cell in notebook.cells)
-    return [(cell, source) for cell, source in pairs if cell.checked and source != cell.source]
+    others = {cell.number: cell.source for cell in notebook.cells if not cell.checked} | {**notebook.written}
+    pairs = ((cell, (new | others)[cell.number]) for cell in notebook.cells)
+    return [(cell, source) for cell, source in pairs if source != cell.source]
 
 
 def encode_notebook(notebook: Notebook, text: str) -> bytes:
@@ -158,13 +181,6 @@ def message_in_cell(notebook: Notebook, message: str) -> str:
         return ", ".join(str(cell_place(notebook, int(row))[1]) for row in match[0].split(", "))
 
     return _ROWS.sub(in_cell, message)
-
-
-def other_lines(notebook: Notebook, cell: Cell) -> list[tuple[int, str]]:
-    """Number and text of the lines of a cell that are no Python, nor prose; none of a broken cell."""
-    prose = _PROSE.match(cell.source)
-    lines = [] if cell.error or prose else list(enumerate(cell.source.split("\n"), 1))
-    return [item for item in lines if item[1] in notebook.hidden] if cell.checked else lines
 
 
 def _is_python(content: dict[str, Any]) -> bool:
@@ -235,6 +251,12 @@ def _python(
         match = _MAGIC.match(line)
         if not goes_on and not match:
             python.append(line)
+            continue
+        statement = None if goes_on else _STATEMENT.fullmatch(line)
+        if statement and _error([f"{_STANDS_FOR} {statement[3]}"]) is None:
+            before = statement[1] + _STANDS_FOR.ljust(len(statement[2]))
+            python.append(f"{before}{statement[3]} {mark}+{len(hidden)}")
+            hidden.append(statement[2])
             continue
         marked = f"{mark}{len(hidden)}"
         hidden.append(line)

@@ -11,7 +11,8 @@ from migrator.api_support import env_vars
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document_type
 from migrator.files.errors import shown
-from migrator.files.notebook import Notebook, other_lines
+from migrator.files.notebook import Notebook
+from migrator.files.notebook_parts import left_lines
 from migrator.findings.finding import Finding, Result, Severity
 from migrator.language import N_, _
 from migrator.native.inventory import inventory
@@ -155,23 +156,21 @@ def with_mentions(result: Result, document: Document, foreign: Foreign = ()) -> 
     return result._replace(findings=tuple(findings), left=left)
 
 
-def beside_python(notebook: Notebook) -> Result | None:
-    """What a person has to know of a notebook's ``!`` and ``%`` lines and its cells in other languages.
+def beside_python(notebook: Notebook, known: Collection[int]) -> Result | None:
+    """What a person has to know of a notebook's lines that are neither Python nor in one of its parts.
 
-    None where they have nothing to do with CUDA.
+    ``known`` are the cells that parts hold. None where they have nothing to do with CUDA.
     """
     found: list[int] = []  # the cells
     words: set[str] = set()
     findings: list[Finding] = []
-    for cell in notebook.cells:
-        for number, line in other_lines(notebook, cell):
-            text = line.encode("utf-8", "replace")
-            matches = _MENTION.findall(text) + _CUDA_CODE.findall(text)
-            if matches:
-                found.append(cell.number)
-                words.update(match.decode("ascii") for match in matches)
-                lines = find_lines(line) if notebook.is_python else ()  # who knows what R has for NPUs
-                findings += [item._replace(cell=cell.number, line=number, end_line=number) for item in lines]
+    for cell, number, line in left_lines(notebook, known):
+        text = line.encode("utf-8", "replace")
+        if matches := _MENTION.findall(text) + _CUDA_CODE.findall(text):
+            found.append(cell)
+            words.update(match.decode("ascii") for match in matches)
+            lines = find_lines(line) if notebook.is_python else ()  # who knows what R has for NPUs
+            findings += [item._replace(cell=cell, line=number, end_line=number) for item in lines]
     if not found:
         return None
     said = N_("parts that are not Python are left unchanged; mentions {listed} (first in cell {found})")

@@ -15,6 +15,7 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document, encoded
 from migrator.files.errors import SourceError, Unreadable, shown
+from migrator.files.notebook_parts import parts_of, with_part
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Finding, Result, internal_error
@@ -126,13 +127,25 @@ def _checked(
         source = document(read_bytes(path), plain_name)
     except Unreadable as error:
         return Done(Result(name, skipped=str(error) if _looks_relevant(path, rules) else ""))
-    result = check(source, rules, project, admit, converted, write=admit is not no_fix)
+    write = admit is not no_fix
+    result = check(source, rules, project, admit, converted, write=write)
     text, beside, skipped = result.text, None, result.skipped
     if source.type:
         result = with_mentions(result, source, _foreign(project))
     elif source.notebook is not None:
-        beside = beside_python(source.notebook)
+        notebook, known = source.notebook, set[int]()
+        for part in parts_of(notebook):
+            of_part = check(Document(b"", part.source), rules, project, admit, write=write)
+            if not (of_part.skipped or of_part.left):
+                known.update(part.cells)
+                result = result._replace(findings=(*result.findings, *of_part.findings))
+            if of_part.text is not None:
+                notebook, text = with_part(notebook, part, of_part.text), text or source.text
+        in_order = sorted(result.findings, key=lambda each: (each.line, each.column))
+        result = result._replace(findings=tuple(in_order))
+        beside = beside_python(source.notebook, known)
         skipped = skipped or _broken_cells(source, rules)
+        source = replace(source, content=notebook)
     wanted = result.findings if keeps is None else filter(keeps, result.findings)
     # What goes between processes should be small: nobody makes these fixes again.
     findings = tuple(

@@ -39,20 +39,102 @@ def test_a_notebook_is_migrated(migrate, source) -> None:
     assert (answer.code, answer.err) == (0, "")
     expected = notebook(CELLS).replace('import torch"', 'import torch\\n",\n    "import torch_npu"')
     expected = expected.replace("x.cuda()", "x.npu()").replace("'cuda'", "'npu'")
+    expected = expected.replace("!nvidia-smi", "!npu-smi info").replace("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")
     assert (result / "n.ipynb").read_text() == expected
     places = [(row["File"], row["Start Line"], row["Rule"]) for row in rows(result, "change_list")]
     assert places == [
+        ("n.ipynb:cell 2", "2", "NPU414"),
         ("n.ipynb:cell 2", "3", "NPU901"),
         ("n.ipynb:cell 3", "2", "NPU111"),
+        ("n.ipynb:cell 4", "2", "NPU410"),
         ("n.ipynb:cell 5", "1", "NPU121"),
     ]
-    what = "parts that are not Python are left unchanged; mentions CUDA_VISIBLE_DEVICES, nvidia-smi"
-    assert reasons(result) == [f"{what} (first in cell 2)"]
-    (line,) = rows(result, "manual_review")
-    assert (line["File"], line["Start Line"], line["Rule"]) == ("n.ipynb:cell 4", "2", "NPU404")
+    assert reasons(result) == []
     again, twice = migrate(result, out="again")
     assert again.code == 0
     assert (twice / "n.ipynb").read_text() == expected
+
+
+BESIDE = """\
+%timeit -n 10 x.cuda()
+    %time y = x.cuda(); z = 1
+%prun for each in x: each.cuda()
+===
+%%timeit x = x.cuda()
+x + 1
+===
+names = !nvidia-smi -L
+count = !nvidia-smi -L | wc -l
+===
+!CUDA_VISIBLE_DEVICES=0 torchrun t.py \\
+  --device cuda --name {name}
+%run -i t.py --device cuda:1
+%env CUDA_VISIBLE_DEVICES=0
+%set_env CUDA_VISIBLE_DEVICES 0
+%pip install faiss-gpu
+===
+%%writefile t.py
+import torch
+torch.ones(1).cuda()
+===
+%%file -a run.sh
+python t.py --device cuda
+===
+%%writefile conf.yaml
+device: cuda
+===
+%%sh
+export DEVICE=cuda
+
+python t.py --name cuda"""
+RUNS_ON_NPUS = """\
+%timeit -n 10 x.npu()
+    %time y = x.npu(); z = 1
+%prun for each in x: each.cuda()
+===
+%%timeit x = x.npu()
+x + 1
+===
+names = !nvidia-smi -L
+count = !python3 -c 'import torch, torch_npu; print(torch.npu.device_count())'
+===
+!ASCEND_RT_VISIBLE_DEVICES=0 torchrun t.py \\
+  --device npu --name {name}
+%run -i t.py --device npu:1
+%env ASCEND_RT_VISIBLE_DEVICES=0
+%set_env ASCEND_RT_VISIBLE_DEVICES=0
+%pip install faiss-cpu
+===
+%%writefile t.py
+import torch
+import torch_npu
+torch.ones(1).npu()
+===
+%%file -a run.sh
+python t.py --device npu
+===
+%%writefile conf.yaml
+device: npu
+===
+%%sh
+export DEVICE=npu
+
+python t.py --name cuda"""
+
+
+def test_statements_behind_magics_commands_and_written_files_are_migrated(migrate, source) -> None:
+    start = ("code", "import torch\nimport torch_npu\nx = torch.ones(1)")
+    cells = BESIDE.replace("    %time", "if x:\n    %time").split("\n===\n")
+    write(source, {"n.ipynb": notebook([start, *(("code", cell) for cell in cells)])})
+    answer, result = migrate(source)
+    assert (answer.code, answer.err) == (0, "")
+    _, *found = json.loads((result / "n.ipynb").read_text())["cells"]
+    text = "\n===\n".join("".join(cell["source"]) for cell in found)
+    assert text == RUNS_ON_NPUS.replace("    %time", "if x:\n    %time")
+    changes = {(row["File"], row["Before"], row["After"]) for row in rows(result, "change_list")}
+    assert ("n.ipynb:cell 2", "%timeit -n 10 x.cuda()", "%timeit -n 10 x.npu()") in changes
+    places = {(row["File"], row["Start Line"], row["Rule"]) for row in rows(result, "manual_review")}
+    assert places == {("n.ipynb:cell 4", "1", "NPU414")}
 
 
 def test_a_single_notebook_and_its_diff(migrate, source) -> None:
@@ -124,7 +206,7 @@ def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
                 "%%writefile k.cu\n__global__ void k() {}\n",
                 "%%writefile t.py\ntorch.backends.cudnn.x = True\n",
             ],
-            "__global__, cudnn (first in cell 1)",
+            "__global__ (first in cell 1)",
         ),
         (
             # Of Databricks: the first two are prose.
@@ -134,7 +216,7 @@ def test_a_notebook_is_analysed(npumigrate, source, tmp_path) -> None:
                 "%sql\nSELECT * FROM cuda",
                 "%sh\nnvidia-smi",
             ],
-            "cuda, nvidia-smi (first in cell 3)",
+            "cuda (first in cell 3)",
         ),
     ],
 )
@@ -151,8 +233,7 @@ def test_commands_in_a_notebook_with_large_outputs_are_told(migrate, source) -> 
     content["cells"][1]["outputs"] = [{"data": {"image/png": "A" * (5 << 20)}}]
     answer, result = migrate(write(source, {"n.ipynb": json.dumps(content)}))
     assert answer.code == 0
-    (reason,) = reasons(result)
-    assert reason.endswith("mentions CUDA_VISIBLE_DEVICES, nvidia-smi (first in cell 2)")
+    assert "!npu-smi info" in (result / "n.ipynb").read_text()
 
 
 def test_every_notebook_is_started(migrate, source) -> None:

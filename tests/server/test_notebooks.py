@@ -19,7 +19,7 @@ CELLS = [
     ("python", "%matplotlib inline\n!pip install torch\nimport torch"),
     ("r", "torch.cuda.init()"),
     ("python", "%%bash\ntorch.cuda.init()\n"),
-    ("python", "s = '\U0001f600'; x = torch.zeros(1).cuda()\n%time torch.cuda.synchronize()"),
+    ("python", "s = '\U0001f600'; x = torch.zeros(1).cuda()\n%config torch.cuda.synchronize()"),
 ]
 
 
@@ -100,7 +100,7 @@ def test_a_fix_may_touch_several_cells(editor: Editor) -> None:
     }
     assert editor.all_applied(fix) == expected
     assert editor.all_applied(editor.resolve(every)) == expected
-    assert "(1).cuda()  # noqa: NPU111\n%time" in editor.applied("n.ipynb#4", suppress)
+    assert "(1).cuda()  # noqa: NPU111\n%config" in editor.applied("n.ipynb#4", suppress)
 
 
 def test_cells_come_and_go(editor: Editor) -> None:
