@@ -7,11 +7,11 @@ this one, or holds it. ``goes_to`` does so for those who want the ends.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Union
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import defaults, last_name, only_target, string_value, targets_of
+from migrator.names.tree import defaults, last_name, only_target, parameters, string_value, targets_of
 
 # What a holder does with a value.
 Kind = Union[
@@ -117,6 +117,17 @@ def behind_lists(index: ModuleIndex, node: ast.AST) -> Sink:
     """What takes a value, or the list, the tuple or the set that it is in."""
     sink = taken_by(index, node)
     return behind_lists(index, sink.holder) if sink.kind == "element" else sink
+
+
+def read_as_parameter(index: ModuleIndex, node: ast.AST) -> Sequence[ast.Name]:
+    """Where a function of the file reads a value that it gets as an argument; nothing behind other calls."""
+    kind, call, _, name, place = taken_by(index, node)
+    function = index.function_called(call) if kind == "argument" and isinstance(call, ast.Call) else None
+    scope = index.inside(function)
+    if function is None or scope is None:
+        return ()
+    names = [each.arg for each in parameters(function.args)]
+    return index.uses(name or "".join(names[place : place + 1]), scope)
 
 
 def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:

@@ -91,18 +91,20 @@ def _variable(entry: Entry, named: dict[tuple[Step, ...], Entry]) -> Optional[Se
         return None
     last, above = path[-1], path[-2]
     if isinstance(last, str) and _VARIABLE.match(last) and _is_environment(above):
-        return Setting("variable", last, entry.span, entry.value, place)
+        return Setting("variable", last, entry.span, entry.value, place, block=path[:-1])
     if last == "name" and len(path) > 2 and _is_environment(path[-3]) and place and entry.value:
         value = named.get(path[:-1])
         found = (value.value, value.place) if value else (None, None)
-        return Setting("variable", entry.value, place, *found)
+        return Setting("variable", entry.value, place, *found, block=path[:-2])
     if isinstance(last, int) and _is_environment(above) and place and entry.value:
         match = _ASSIGNED.match(entry.value)
         if match:
             end = place[0] + len(match[1])
             if match[2] is None:
                 return Setting("variable", match[1], (place[0], end), reads=True)
-            return Setting("variable", match[1], (place[0], end), match[2], (end + 1, place[1]))
+            return Setting(
+                "variable", match[1], (place[0], end), match[2], (end + 1, place[1]), block=path[:-1]
+            )
     return None
 
 

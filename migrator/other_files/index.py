@@ -39,7 +39,8 @@ class Setting(NamedTuple):
     asked for here, not set. ``command`` is the place in ``Content.commands`` of the one that the setting
     belongs to, and ``program`` the place in its ``programs`` of the one that gets it. Where a shell completes
     the value, ``begins`` is what stands before that (``cuda:`` of ``cuda:$RANK``), with its ``value_span``.
-    ``exported``: the programs that a script starts get the variable.
+    ``exported``: the programs that a script starts get the variable. ``block`` is the path of the keys above
+    a variable of a configuration.
     """
 
     kind: Kind
@@ -52,6 +53,7 @@ class Setting(NamedTuple):
     program: Optional[int] = None
     begins: str = ""
     exported: bool = False
+    block: tuple[object, ...] = ()
 
 
 class Word(NamedTuple):

@@ -386,7 +386,11 @@ def test_once(tmp_path, once, lines):
         ("compared()", ["a.find('acme' if b else c)"], ["a = 'acme'", "a[0]['acme']"]),
         ("may_be_compared()", ["a = 'acme'\na == b", "a = ['acme']"], ["a = 'acme'", "'acme' in a"]),
         ("may_be_compared()", ["for a in ('acme', 'b'): pass", "[a for a in ['acme']]"], ["f(['acme'])"]),
-        ("compared_beside('x')", ["'acme' in a and 'x' in a"], ["'acme' in a and 'y' in a", "'acme' in a"]),
+        (
+            "compared_beside('x')",
+            ["'acme' in a and 'x' in a"],
+            ["'acme' in a and 'y' in a", "'acme' in a", "'acme' == a and 'x' in a", "'acme' in a and x"],
+        ),
         (
             "given_to('g')",
             ["a.g('acme')", "g(['acme'])", "a = 'acme'\ng(a)"],

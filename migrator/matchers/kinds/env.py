@@ -61,11 +61,12 @@ def _named(
     """A text that is the name of a variable."""
     name, index = variable.name, context.index
     place = _place(context, node)
-    rename = bool(variable.npu) and variable.keeps_values and place != "report"
+    is_set, value = _given(index, node)
+    beside = is_set and _is_set_beside(index, node, variable.npu)
+    rename = bool(variable.npu) and variable.keeps_values and place != "report" and not beside
     rule = by_verdict.get(place if rename else "report") if place else None
     if rule is None:
         return
-    is_set, value = _given(index, node)
     bad = _foreign_value(context, variable, value) if rename else ""
     edits: list[Edit] = []
     advice, safety = variable.advice, ""
@@ -80,6 +81,8 @@ def _named(
         safety = _safety(variable, value) if is_set else ""
     elif place == "report":
         message = _("{name} is named outside an environment", name=name)
+    elif beside:
+        message = variable.on_npus(_(", which is set beside it"))
     elif variable.npu:
         message = _("{name} is {npu}, with other values on NPUs", name=name, npu=variable.npu)
     else:
@@ -99,13 +102,15 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         if variable is None or variable.npu == variable.name:
             continue
         bad = _foreign_value(context, variable, keyword.value)
-        rename = bool(variable.npu) and variable.keeps_values and not bad and given
+        twice = any(each.arg == variable.npu for each in call.keywords)
+        rename = bool(variable.npu) and variable.keeps_values and not bad and given and not twice
         rule = by_verdict.get(("certain" if certain else "likely") if rename else "report")
         if rule is None:
             continue
         start, name = context.index.start(keyword), variable.name
         edits = [Edit(start, start + len(name), variable.npu)] if rename else []
         where = "" if given else _(", where it enters the environment")
+        where = _(", which is set beside it") if twice else where
         message = variable.refuses(bad) if bad else variable.on_npus(where)
         about: Said = {"api": name, "edits": edits, "advice": variable.advice, "message": message}
         about["safety"] = _safety(variable, keyword.value) if rename else ""
@@ -185,6 +190,13 @@ def _given(index: ModuleIndex, node: ast.AST) -> tuple[bool, ast.expr | None]:
     return False, None
 
 
+def _is_set_beside(index: ModuleIndex, node: ast.Constant, name: str) -> bool:
+    """Whether the dictionary or the block of statements that sets a variable sets another one, too."""
+    block = index.block(index.statement_of(node))
+    same = (each for each in index.named(name) if isinstance(each, ast.Constant) and each.value == name)
+    return any(index.block(index.statement_of(each)) is block and _given(index, each)[0] for each in same)
+
+
 def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, text: str) -> Iterator[Match]:
     """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
     rule, holder = by_verdict.get("report"), context.index.parent(node)
@@ -213,28 +225,46 @@ class VariableOptions(Options):
 def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> Iterator[Match]:
     """The variables of CUDA and NCCL that are set or asked for."""
     by_verdict: dict[str, Rule] = {rule.options.verdict: rule for rule in reversed(rules)}
-    settings = (each for each in context.index.content.settings if each.kind == "variable")
+    settings = [each for each in context.index.content.settings if each.kind == "variable"]
     variables = [(each, known) for each in settings if (known := env_vars.look_up(each.name)) is not None]
-    # What keeps its old name where it is set, is asked for by it.
     version = context.version.tuple
+    beside: dict[object, dict[str, str]] = {}  # what is set at one place, and what that is on NPUs
+    for each in settings if variables else ():
+        if not each.reads:
+            of_place = beside.setdefault(each.block or (each.command, each.exported), {})
+            of_place[each.name] = getattr(env_vars.look_up(each.name), "npu", each.name)
+    # One name is given once there. torch_npu does not start with PYTORCH_ALLOC_CONF beside its own variable.
+    others = set()
+    for each, known in variables:
+        names = beside.get(each.block or (each.command, each.exported), {})
+        same = [name for name in names if names[name] == known.npu and not each.reads]
+        if same and each.name != min(same, key=lambda name: (name != names[name], "CUDA" in name)):
+            others.add(each)
+    # What keeps its old name where it is set, is asked for by it.
     kept = {each.name for each, known in variables if not each.reads and not _renames(known, each, version)}
+    names_beside = {each.name for each in others}
     is_of_binary = bool(variables) and _starts_binary(context.index.content)
     for setting, known in variables:
         # What a makefile does not export is its own: USE_CUDNN of one that compiles CUDA sources.
         is_own = context.index.type == "makefile" and not setting.exported
         if (is_own or is_of_binary) and not known.npu:
             continue
-        rename = _renames(known, setting, version) and not (setting.reads and setting.name in kept)
+        is_beside = setting in others or (setting.reads and setting.name in names_beside)
+        asks = setting.reads and setting.name in kept
+        rename = _renames(known, setting, version) and not is_beside and not asks
         rule = by_verdict.get("rename" if rename else "report")
         if rule is None or known.npu == known.name:
             continue
         if rename or not known.npu:
             message = known.on_npus()
+        elif is_beside:
+            message = known.on_npus(_(", which is set beside it"))
         elif bad := env_vars.refused(known, setting.value or setting.begins, version):
             message = known.refuses(bad)
         else:
             message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
-        about: Said = {"api": known.name, "message": message, "severity": "" if known.npu else "info"}
+        about: Said = {"api": known.name, "message": message, "severity": "info"}
+        about["severity"] = "" if known.npu and not is_beside else "info"
         about["edits"] = [Edit(*setting.name_span, known.npu)] if rename else []
         about["advice"] = "" if rename else known.advice
         yield found_in_text(context, rule, setting.name_span, **about)

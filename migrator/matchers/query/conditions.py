@@ -368,12 +368,16 @@ def may_be_compared(use: Use) -> bool:
 
 
 def compared_beside(use: Use, word: str) -> bool:
-    """The string is looked for where another operand of the condition has a word."""
+    """The string is looked for in something, and in another operand of the condition one with a word."""
     comparison = use.index.parent(use.node)
     condition = use.index.parent(comparison)
-    if not isinstance(comparison, ast.Compare) or not isinstance(condition, ast.BoolOp):
-        return False
-    return any(word in use.index.segment(each) for each in condition.values if each is not comparison)
+    operands = condition.values if isinstance(condition, ast.BoolOp) else ()
+    sought: dict[ast.AST | None, str] = {
+        each: string_value(each.left) or ""
+        for each in operands
+        if isinstance(each, ast.Compare) and isinstance(each.ops[0], (ast.In, ast.NotIn))
+    }
+    return bool(sought.pop(comparison, "")) and any(word in text for text in sought.values())
 
 
 def given_to(use: Use, *functions: str) -> bool:

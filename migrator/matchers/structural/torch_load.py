@@ -12,7 +12,7 @@ from migrator.language import _
 from migrator.matchers.argument_edits import added_argument
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
-from migrator.names.goes_to import taken_by
+from migrator.names.goes_to import read_as_parameter, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     argument_of,
@@ -206,11 +206,16 @@ def _is_state(index: ModuleIndex, use: ast.expr) -> bool:
 
 
 def _uses(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
-    """Where the name that a call is assigned to is used, behind it and before something else is assigned."""
+    """Where the name that a call is assigned to is used behind it, also in functions that get it."""
     statement = index.parent(call)
     targets = _targets(index, call) if getattr(statement, "value", None) is call else []
     uses = (use for target in targets if isinstance(target, ast.Name) for use in index.uses_of(target))
-    return [use for use in uses if statement is not None and index.start(use) > index.end(statement)]
+    found: list[ast.expr] = [
+        use for use in uses if statement is not None and index.start(use) > index.end(statement)
+    ]
+    for use in found:  # grows: a function of the file may hand it on
+        found += (each for each in read_as_parameter(index, use) if each not in found)
+    return found
 
 
 def _member(index: ModuleIndex, node: ast.AST) -> str:
