@@ -8,7 +8,7 @@ from typing import Callable, Optional
 
 from migrator.api_support import env_vars
 from migrator.matchers.packs import Rule
-from migrator.names.written_names import Written, may_give
+from migrator.names.written_names import OTHERS, Written, may_give
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -63,6 +63,8 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
     # Words of other things than names are written elsewhere, too: an argument's.
     if goes_by != "names" or not starting_words(rule) <= set(".".join(rule.match).split(".")):
         return None
+    if not roots(rule).isdisjoint(OTHERS):
+        return Written.may_end_everywhere
     return Written.may_end_torch if roots(rule) == {"torch"} else Written.may_end
 
 

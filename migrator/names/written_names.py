@@ -28,7 +28,7 @@ _LONG_STRING = re.compile(r"\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''")
 _BEHIND_DOT = re.compile(r"\.[\s\\]+([^\W\d]\w*)")
 _WORD = re.compile(r"\w+")
 # Modules under their usual names, whose members are never torch's: json.load, re.compile.
-_OTHERS = frozenset({"json", "math", "np", "numpy", "os", "pickle", "re", "sys", "yaml"})
+OTHERS = frozenset({"json", "math", "np", "numpy", "os", "pickle", "re", "sys", "yaml"})
 # What stands behind a name that is called, or aliased: a call's arguments where they hold no string and no
 # comment, so that its brackets are those that are seen; any other call, the end of a string, an alias.
 _BEHIND_NAME = re.compile(
@@ -54,7 +54,7 @@ class Written:
     def members(self) -> set[str]:
         """The words that stand right behind a dot, but for those of modules that are surely others."""
         parted = (chain.partition(".") for chain in self.dotted)
-        found = set(".".join([behind for root, _, behind in parted if root not in _OTHERS]).split("."))
+        found = set(".".join([behind for root, _, behind in parted if root not in OTHERS]).split("."))
         found.discard("")
         return found
 
@@ -88,7 +88,7 @@ class Written:
         return {
             part
             for first, *rest in chains
-            if first not in _OTHERS
+            if first not in OTHERS
             and not (first in ("self", "cls") and len(rest) == 1)
             and (bound.get(first, True) or not kept.isdisjoint(rest))
             for part in rest
@@ -110,11 +110,15 @@ class Written:
             return True
         return f'"{word}"' in self.text or f"'{word}'" in self.text
 
+    def may_end_everywhere(self, word: str) -> bool:
+        """The same, also of a member of a module under its usual name: ``np.array``."""
+        return word in self._of_modules or self.may_end(word)
+
     @cached_property
     def _of_modules(self) -> set[str]:
         """The parts of names that begin with a module under its usual name."""
         parted = (chain.partition(".") for chain in self.dotted)
-        return set(".".join([behind for root, _, behind in parted if root in _OTHERS]).split("."))
+        return set(".".join([behind for root, _, behind in parted if root in OTHERS]).split("."))
 
     def may_be_of_module(self, word: str) -> bool:
         """Whether a module under its usual name may have a member of that name: ``np.float``."""
