@@ -34,3 +34,19 @@ def test_a_word_of_a_library_in_longer_names() -> None:
     only = imported.replace('accelerator_device = "cuda"', 'accelerator_device = "npu"')
     assert migrate(CONNECTOR, others=(LIGHTNING,)).text == only
     assert migrated(CONNECTOR) == imported.replace("cuda", "npu")
+
+
+def test_advice_fits_the_lightning_that_a_program_is_written_for() -> None:
+    old = "import pytorch_lightning as pl\npl.Trainer(gpus=2, distributed_backend='ddp')\n"
+    unknown = "import pytorch_lightning as pl\npl.Trainer(max_epochs=1)\n"
+    for text, beginning in ((old, "Lightning 1 knows GPUs"), (unknown, "Give it an Accelerator of your own")):
+        (advice,) = [each.advice for each in migrate(text).findings if each.code == "NPU616"]
+        assert advice.startswith(beginning)
+        assert "Lightning 2" in advice
+
+
+def test_a_word_of_lightning_is_no_device_to_be_written() -> None:
+    text = "import pytorch_lightning as pl\npl.Trainer(accelerator='cuda', devices=1)\n"
+    (found,) = [each for each in migrate(text).findings if each.code == "NPU123"]
+    assert "a library's word here" in found.message
+    assert "device of torch" in found.advice

@@ -19,7 +19,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import import_at_top, insert_import, statement_separator
-from migrator.matchers.options import EXPRESSION
+from migrator.matchers.options import EXPRESSION, SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.query.uses import is_replaced
 from migrator.names.tree import Import, argument_of, attributes, imported, root, string_value
@@ -50,7 +50,8 @@ class ModuleOptions(Options):
     """``stands_for``: the library's module in whose place ``module`` is imported; else it is imported beside.
 
     ``beside``: what a file has that keeps the library. ``reports``: then its imports and calls are reported,
-    but for calls with a value in ``unless``.
+    but for calls with a value in ``unless``. ``unhelped`` is the advice where requirements, or the call, show
+    that the module is not for the project.
     """
 
     module: str = ""
@@ -58,6 +59,7 @@ class ModuleOptions(Options):
     beside: str = field(default=NEVER, metadata=EXPRESSION)
     reports: bool = False
     unless: dict[str, str] = field(default_factory=dict)
+    unhelped: str = field(default="", metadata=SAID)
     added: Added = Added()
 
 
@@ -70,9 +72,7 @@ def is_added(
     """Whether a result gets the module, by the project's requirements and the texts of its Python files."""
     added, own = rule.options.added, f"{rule.options.module}.py"
     known = project.offers.names(LIBRARY).intersection(added.libraries)
-    wanted = wanted_of(project.requirements, frozenset(added.packages))
-    older = (name for name, limits in wanted.items() if limits_hold(added.packages[name], limits) is False)
-    if not known or not in_range(added.torch, version) or any(older):
+    if not known or not in_range(added.torch, version) or _is_for_others(added, project):
         return False
     if any(name.rpartition("/")[2] == own and MADE not in (read(name) or "")[:1000] for name in files):
         return False
@@ -82,6 +82,12 @@ def is_added(
     texts = [text for text in texts if any(map(text.__contains__, known)) and imports.search(text)]
     shown = (re.search(added.some, each) and not re.search(rule.options.beside, each) for each in texts)
     return any(shown) and not any(re.search(added.none, text) for text in texts)
+
+
+def _is_for_others(added: Added, project: Project) -> bool:
+    """Whether requirements ask for versions of the libraries that the module does not help."""
+    wanted = wanted_of(project.requirements, frozenset(added.packages))
+    return any(limits_hold(added.packages[name], limits) is False for name, limits in wanted.items())
 
 
 def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
@@ -99,12 +105,15 @@ def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
     elif options.reports:
         yield from every_import(context, [rule]) if options.stands_for else ()
         calls = ((index.call_of(node), name) for node, name in every)
+        for_others = _is_for_others(options.added, context.project)
         for call, name in calls:
             if call is None or (options.stands_for and is_replaced(context, rule, call)):
                 continue
             given = {key: string_value(argument_of(call, key)) for key in options.unless}
             if not given or given != options.unless:
-                yield found(context, rule, call, api=name)
+                is_others = for_others or re.search(options.added.none, index.segment(call))
+                advice = options.unhelped if is_others else ""
+                yield found(context, rule, call, api=name, advice=advice)
 
 
 def _moved(
