@@ -74,6 +74,12 @@ class Failure(Stack):
         return f"{self.type}: {' '.join(self.text.split())}"[:300]
 
     @property
+    def place(self) -> str:
+        """The innermost line outside of installed packages, in brackets, for a person."""
+        inner = self.written[-1:]
+        return "".join(f" ({os.path.basename(frame.file)}:{frame.line})" for frame in inner)
+
+    @property
     def written(self) -> list[Frame]:
         """The calls outside of installed packages."""
         return [frame for frame in self.frames if not is_installed(frame.file)]

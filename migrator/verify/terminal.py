@@ -12,7 +12,7 @@ from migrator.language import N_, _, ngettext
 from migrator.report.terminal import WIDEST, show_block
 from migrator.verify.diagnosis import process_name
 from migrator.verify.observed import CPU
-from migrator.verify.verdict import PASSED, Original, Verdict
+from migrator.verify.verdict import PASSED, WARNED, Original, Verdict
 
 _PROCESSES_SHOWN = 16
 _OPERATORS_SHOWN = 8
@@ -29,10 +29,10 @@ _PLACES = {
 def show_verdict(console: Console, verdict: Verdict) -> None:
     """Print the verdict, and what it rests on."""
     width = min(console.width, WIDEST)
-    passed = verdict.outcome == PASSED
+    color = {PASSED: "green", WARNED: "yellow"}.get(verdict.outcome, "red")
     console.print()
     head = _("Verdict: {outcome}", outcome=_(verdict.outcome))
-    console.print(Text(head, style="bold green" if passed else "bold red"))
+    console.print(Text(head, style=f"bold {color}"))
     for reason in verdict.reasons:
         console.print(Text(f"  {reason}"))
     for line in _facts(verdict):
@@ -68,10 +68,6 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
         yield Text(_("         {who} was ended after {what}", who=who, what=what))
     if verdict.course.only_followed(ended) and not ended.well:
         yield Text(_("         the rest of the program could then only wait or fail"), "yellow")
-    for lost in verdict.course.lost[:1]:
-        inner = next(reversed(lost.written), None)
-        place = f" ({inner.file.rpartition('/')[2]}:{inner.line})" if inner else ""
-        yield Text(_("Lost     {what}", what=f"{lost.text}{place}"), "yellow")
     for line in verdict.set_to:
         yield Text(_("Set      {what}", what=line))
     if verdict.other_torch:

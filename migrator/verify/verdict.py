@@ -17,6 +17,7 @@ from migrator.verify.processes import Ended
 
 SCHEMA = 1  # of the JSON
 PASSED = N_("passed")
+WARNED = N_("passed with a warning")  # mixed precision is off
 FAILED = N_("program failed")
 TIMED_OUT = N_("timed out")
 NOT_ON_NPU = N_("not on the NPU")
@@ -26,6 +27,7 @@ WAITS = N_("lacks something")
 INTERRUPTED = N_("interrupted")
 EXIT_CODES = {
     PASSED: 0,
+    WARNED: 0,
     FAILED: 1,
     TIMED_OUT: 1,
     NOT_ON_NPU: 3,
@@ -158,6 +160,8 @@ def judge(
     """Return the verdict on a run; ``original`` where a comparison was asked for."""
     shares = measure(processes)
     outcome, reasons = _outcome(ended, processes, shares, original, course)
+    outcome = WARNED if outcome == PASSED and course.lost else outcome
+    reasons += dict.fromkeys(each.text + each.place for each in course.lost)
     seen = (tuple(processes), shares, tuple(reached), len(places) - len(reached), original, course)
     return Verdict(outcome, tuple(reasons), ended, *seen)
 

@@ -124,6 +124,23 @@ dist.destroy_process_group()
     assert verdict["collectives"]["HcclAllReduce"] == {"calls": 2, "bytes": 64}
 
 
+def test_mixed_precision_that_is_asked_of_cuda_is_a_warning(verify):
+    program = """
+import torch, torch_npu
+from model import net, data, train
+def autocast(enabled, device="cuda"):
+    return torch.amp.autocast(device, enabled=enabled)
+torch.amp.autocast("cuda", torch.float16, False)
+train("npu")
+for step in range(2):
+    with autocast(True):
+        net(data.npu())
+"""
+    code, verdict, done = verify(program)
+    assert (code, verdict["verdict"]) == (0, "passed with a warning"), done.stderr
+    assert verdict["reasons"] == ["autocast of CUDA is off: CUDA is not available (train.py:5)"]
+
+
 CUDA = """
 import torch
 from model import train

@@ -215,6 +215,18 @@ def test_a_tenth_on_the_cpu_is_too_much():
     assert "100.0% backward" in shown(verdict)
 
 
+def test_mixed_precision_that_is_off_is_a_warning_with_its_lines():
+    frames = (Frame("/p/mixed.py", 3, "f"), Frame("/v/site-packages/torch/cuda/amp/autocast_mode.py", 9, "g"))
+    lost = Failure(1, "0", frames, "LostPrecision", ("LostPrecision",), "autocast of CUDA is off")
+    course = Course(lost=(lost, replace(lost, process=2, rank="1")))
+    warned = judge(Ended(0, 1.0), [process(None, "0")], [], [], None, course)
+    assert (warned.outcome, warned.exit_code) == ("passed with a warning", 0)
+    assert warned.reasons == ("autocast of CUDA is off (mixed.py:3)",)
+    assert "Verdict: passed with a warning\n  autocast of CUDA is off (mixed.py:3)\n" in shown(warned)
+    on_cpu = judge(Ended(0, 1.0), [process(None, "0", on_cpu=12)], [], [], None, course)
+    assert (on_cpu.outcome, len(on_cpu.reasons)) == ("not on the NPU", 2)
+
+
 def test_nothing_ran():
     assert judge(Ended(0, 1.0), [], [], [], None).exit_code == 3
     assert judge(Ended(139, 1.0), [], [], [], None).reasons == ("the program was terminated by signal 11",)

@@ -206,7 +206,7 @@ def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
     if run.verdict:
         outcome = str(run.verdict["verdict"])
         ran = texts("verdict_ran") if outcome == "passed" else texts("verdict_ran_not", outcome=_(outcome))
-        said, tone = f"{said} {ran}", tone if outcome == "passed" else "bad"
+        said, tone = f"{said} {ran}", tone if outcome.startswith("passed") else "bad"
     return said, tone
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
+from inspect import signature
 from itertools import islice
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ _PEER_GONE = (
     "Broken pipe",
 )
 _noted: set[int] = set()
+_lost: set[tuple[str, int]] = set()
 
 
 class Traced(NamedTuple):
@@ -71,18 +73,23 @@ def after_torch() -> None:
 
 def _noting_loss(make: Callable[..., Any]) -> Callable[..., Any]:
     """Note where mixed precision is asked of CUDA, which is not there: it is off, with a warning at most."""
+    bind = signature(make).bind
 
     @wraps(make)
     def made(self: Any, *arguments: Any, **options: Any) -> None:
         make(self, *arguments, **options)
-        device = options.get("device_type") or options.get("device") or next(iter(arguments), "cuda")
-        on = options.get("enabled", True)
-        if str(device).partition(":")[0] == "cuda" and on and not self._enabled:
-            with suppress(Exception):
-                text = f"{type(self).__name__} of CUDA is off: CUDA is not available"
-                _write(
-                    f"lost-{os.getpid()}", "LostPrecision", ("LostPrecision",), text, _calls(sys._getframe(1))
-                )
+        given = bind(self, *arguments, **options).arguments
+        device = given.get("device_type") or given.get("device") or "cuda"
+        if str(device).partition(":")[0] == "cuda" and given.get("enabled", True) and not self._enabled:
+            calls = _calls(sys._getframe(1))
+            places = [(each.frame.f_code.co_filename, each.line) for each in reversed(calls)]
+            place = next((each for each in places if f"{os.sep}site-packages{os.sep}" not in each[0]), places[0])
+            if place not in _lost:  # once for each place
+                _lost.add(place)
+                with suppress(Exception):
+                    text = f"{type(self).__name__} of CUDA is off: CUDA is not available"
+                    name, kind = f"lost-{os.getpid()}-{len(_lost)}", "LostPrecision"
+                    _write(name, kind, (kind,), text, calls)
 
     return made
 
