@@ -117,7 +117,7 @@ def is_part_of_tensor_type(text: str) -> bool:
     return bool(_PART_OF_TYPE.match(text))
 
 
-def _of_class(
+def context_in_class(
     index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text, looks_so: Callable[[Text], bool]
 ) -> DeviceContext:
     """Where a string goes, and all that are compared, looked up or matched with it: they change together."""
@@ -228,8 +228,8 @@ def _elsewhere(index: ModuleIndex, found: Together) -> list[tuple[str, ...]]:
 
 
 def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:
-    """Whether an expression is the type of a device under another name: ``d.type``."""
-    if not isinstance(node, ast.Attribute) or node.attr != "type":
+    """Whether an expression is the type of a device under another name: ``d.type``, ``d.value``."""
+    if not isinstance(node, ast.Attribute) or node.attr not in ("type", "name", "value"):
         return False
     made = [*made_from(index, node.value, inside=True)]
     handed = (
@@ -240,7 +240,7 @@ def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -
 
 def context_of_device(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:
     """Where a string goes that looks like a device."""
-    return _of_class(index, vocabulary, node, lambda each: names_device(index, each))
+    return context_in_class(index, vocabulary, node, lambda each: names_device(index, each))
 
 
 def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:
@@ -248,7 +248,7 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
     text = written(index, node)
     if names_backends(text):
         return DeviceContext(CERTAIN, _("a backend for each device type"))
-    context = _of_class(index, vocabulary, node, lambda each: names_backend(written(index, each)))
+    context = context_in_class(index, vocabulary, node, lambda each: names_backend(written(index, each)))
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
     named = taken_by(index, node).kind == "value"  # under a key that says what it is
@@ -261,7 +261,7 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
 def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
     """Where a string goes that is the name of a type of CUDA tensors, or a part of it."""
     if is_part_of_tensor_type(text := written(index, node)):
-        context = _of_class(index, vocabulary, node, lambda each: written(index, each) == text)
+        context = context_in_class(index, vocabulary, node, lambda each: written(index, each) == text)
         return context if context.verdict in (CERTAIN, LIKELY) else DeviceContext(NO, "")
     context = device_context(index, vocabulary, node)
     if is_argument_of(index, node, "type") or _is_compared_with_type(index, node):

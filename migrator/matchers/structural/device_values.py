@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Optional
@@ -14,6 +15,9 @@ from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found, i
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
 from migrator.names.conditions import has_npu_branch
+from migrator.names.device_context import CERTAIN, LIKELY
+from migrator.names.device_strings import context_in_class
+from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.goes_to import Sink, behind_choices, kept_as, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
@@ -23,7 +27,6 @@ from migrator.names.tree import (
     bare_name,
     called_name,
     elements,
-    holder_of,
     is_off,
     last_name,
     only_target,
@@ -36,11 +39,8 @@ if TYPE_CHECKING:
     from migrator.project.project import Project
 
 
-_OF_OPTIONS = ("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum", "Option", "Argument")
-_SAME_VALUE = ("lower", "upper", "strip")
-_OF_MEMBERS = ("name", "value")  # what members of an Enum have
+_OF_OPTIONS = frozenset("add_argument add_option option DEFINE_string DEFINE_enum Option Argument".split())
 _CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
-_READS = ("getenv", "get", "pop", "setdefault", "getattr")
 
 
 class MovedOptions(Options):
@@ -48,110 +48,40 @@ class MovedOptions(Options):
 
     ``arguments`` are the APIs that take it, each with the argument's keyword and, where it may stand without,
     its place: ``device_target 0``. ``names`` are options, variables, keys and members that hold it, and
-    ``asked`` functions that give it for such a name. ``environment``: it is the name of a variable, and
-    stands where the environment is read or set.
+    functions that give it.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
-    environment: bool = False
 
 
 def find_moved(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
     """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
-    index = context.index
-    by_case = {case: {case(old): case(new) for old, new in rule.options.values.items()} for case in _CASES}
+    index, options = context.index, rule.options
+    by_case = {case: {case(old): case(new) for old, new in options.values.items()} for case in _CASES}
+    every = {text for texts in by_case.values() for text in texts}
+    takers = {
+        api: tuple(int(each) if each.isdecimal() else each for each in where.split())
+        for api, where in options.arguments.items()
+    }
+    names = re.compile(
+        "\\A(?:{})\\Z".format("|".join(map(re.escape, options.names)) or "(?!)"), re.IGNORECASE
+    )
+    vocabulary = DeviceVocabulary(takers, frozenset(), frozenset({"print"}), _OF_OPTIONS, names)
     for node in index.strings:
         # As what it is compared with is written, by a call of ``lower()`` or ``upper()``.
-        called = {*map(called_name, _operands(behind_choices(index, node).holder))}
+        sink, text = behind_choices(index, node), string_value(node) or ""
+        called = {*map(called_name, ast.iter_child_nodes(sink.holder))} if sink.kind == "compared" else set()
         case = next((case for case in (str.lower, str.upper) if case.__name__ in called), str)
-        new = by_case[case].get(string_value(node) or "")
-        if new is not None and isinstance(node, ast.Constant):
-            safety = _place(index, rule.options, node, new)
-            if safety is not None and not has_npu_branch(index, node):
-                edits = replace_text(index, node, str(node.value), new, 1)
-                yield found(context, rule, node, api=str(node.value), edits=edits, safety=safety)
-
-
-def _operands(node: ast.AST) -> list[ast.expr]:
-    """What a comparison compares; nothing of anything else."""
-    return [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-
-
-def _place(index: ModuleIndex, options: MovedOptions, node: ast.Constant, new: str) -> Optional[Safety]:
-    """``safe`` for such a value for sure, ``unsafe`` where its holder's name says so, else None."""
-    sink = taken_by(index, node)
-    if options.environment:
-        return "unsafe" if _is_variable(index, sink) else None
-    while sink.kind in ("choice", "element"):
-        if new in map(string_value, elements(sink.holder)):
-            return None  # it is a choice already
-        sink = taken_by(index, sink.holder)
-    holder, value = sink.holder, sink.value
-    if isinstance(holder, ast.Call):
-        return _in_call(index, options, holder, sink)
-    others = [_value_of(each) for each in _operands(holder) if each is not value]
-    for other in others:
-        # A variable whose name says nothing may hold one.
-        is_other = isinstance(other, ast.Name) and other.id not in options.names
-        values = index.assigned(other) if isinstance(other, ast.Name) and is_other else [other]
-        if values and all(_says(options, each) for each in values):
-            return "unsafe"
-    return "unsafe" if not others and kept_as(index, value) in options.names else None
-
-
-def _in_call(index: ModuleIndex, options: MovedOptions, call: ast.Call, sink: Sink) -> Optional[Safety]:
-    called, keyword = called_name(call), sink.name
-    taken, _, place = options.arguments.get(index.qualified_name(call.func), "").partition(" ")
-    if taken:
-        return "safe" if (keyword == taken if keyword else place == str(sink.place)) else None
-    if called in _OF_OPTIONS:
-        # An option's name is device_target for --device-target.
-        texts = (string_value(each) or "" for each in call.args if each is not sink.value)
-        named = any(text.lstrip("-").replace("-", "_") in options.names for text in texts)
-        says = named and keyword in ("default", "choices", "const", "")
-    elif not keyword and called in _READS and sink.place > 0:
-        says = _says(options, call)  # the value where there is none
-    else:
-        says = keyword in options.names
-    return "unsafe" if says else None
-
-
-def _value_of(node: ast.expr) -> ast.expr:
-    """What has the value that an expression gives: ``x`` of ``x.value``, ``x.lower()``."""
-    if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS:
-        return _value_of(node.value)
-    holder = holder_of(node) if isinstance(node, ast.Call) and called_name(node) in _SAME_VALUE else None
-    return node if holder is None else _value_of(holder)
-
-
-def _says(options: MovedOptions, node: ast.expr) -> bool:
-    """Whether an expression is such a value, by its name, or by what it asks for."""
-    node = _value_of(node)
-    if isinstance(node, ast.Subscript):
-        return (string_value(node.slice) or "") in options.names
-    if isinstance(node, ast.Call):
-        if called_name(node) == "str" and node.args:
-            return _says(options, node.args[0])
-        asks = called_name(node) in (*options.asked, *_READS)
-        return asks and any((string_value(each) or "").lower() in options.names for each in node.args)
-    return last_name(node) in options.names
-
-
-def _is_variable(index: ModuleIndex, sink: Sink) -> bool:
-    """Whether a string names a variable where the environment is read or set."""
-    holder, asked = sink.holder, list[Optional[ast.expr]]()
-    if isinstance(holder, ast.Subscript) and sink.kind == "look-up":
-        asked = [holder.value]
-    elif isinstance(holder, ast.Call) and sink.place == 0:
-        if index.qualified_name(holder.func) in ("os.getenv", "os.putenv"):
-            return True
-        asked = [holder_of(holder)] if called_name(holder) in _READS else []
-    elif isinstance(holder, ast.Compare) and holder.left is sink.value:
-        asked = [*holder.comparators]
-    return any(each is not None and index.qualified_name(each) == "os.environ" for each in asked)
+        new = by_case[case].get(text)
+        if new is None or new in map(string_value, elements(index.parent(node))):  # it is a choice already
+            continue
+        where = context_in_class(index, vocabulary, node, lambda each: string_value(each) in every)
+        if where.verdict in (CERTAIN, LIKELY) and not has_npu_branch(index, node):
+            edits = replace_text(index, node, text, new, 1)
+            safety: Safety = "safe" if where.api and where.verdict == CERTAIN else "unsafe"
+            yield found(context, rule, node, api=text, edits=edits, safety=safety)
 
 
 _KEYWORD = "memory_format"
