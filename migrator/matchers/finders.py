@@ -134,7 +134,6 @@ HANDLERS = {
     "library-function": _no_match(
         "structural.library_defaults", "find_functions", words_from="library_functions"
     ),
-    "memory-format": _no_npu("structural.device_values", "find_formats", goes_by="names"),
     "replaced-names": _no_npu("structural.added_imports", "find_early_imports"),
     "map-location": _no_npu("structural.torch_load", "find_map_locations"),
     "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="modules"),

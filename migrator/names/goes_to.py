@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Union
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import defaults, last_name, only_target, parameters, string_value, targets_of
+from migrator.names.tree import (
+    bare_name,
+    defaults,
+    is_read,
+    last_name,
+    only_target,
+    parameters,
+    string_value,
+    targets_of,
+)
 
 # What a holder does with a value.
 Kind = Union[
@@ -131,7 +140,10 @@ def read_as_parameter(index: ModuleIndex, node: ast.AST) -> Sequence[ast.Name]:
 
 
 def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:
-    """The places that take a value: behind choices and lists, and where the one name is read that it gets."""
+    """The places that take a value: behind choices and lists, and where the one name is read that it gets.
+
+    So is an attribute of ``self`` in its class.
+    """
     seen: set[ast.AST] = set()
     waiting = [node]
     while waiting:
@@ -143,5 +155,10 @@ def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:
         target = only_target(sink.holder) if sink.kind == "assigned" else None
         if isinstance(target, ast.Name):
             waiting += reversed(index.uses_of(target))
+        elif isinstance(target, ast.Attribute) and bare_name(target.value) == "self":
+            owner, same = index.class_of(target), index.members(target.attr)
+            of_self = (each for each in same if is_read(each) and bare_name(each.value) == "self")
+            waiting += [each for each in of_self if index.class_of(each) is owner]
+            yield sink
         else:
             yield sink

@@ -181,6 +181,19 @@ def test_actions(tmp_path, do, before, after):
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a.g(1, x=acme.f)", "a.g(1)"),
+        ("a.g(x=acme.f)", "a.g(x=acme.h)"),
+        ("a.g(1, x=acme.f if b else c)", "a.g(1, x=acme.h if b else c)"),
+    ],
+)
+def test_a_name_is_left_out_of_a_call(tmp_path, before, after):
+    body = "on: name\nmatch: acme.f\nfix: safe\noptions: {needs_npu: false}\ndo: leave_out('h')"
+    assert fixed(tmp_path, body, f"import acme\n{before}\n") == f"import acme\n{after}\n"
+
+
+@pytest.mark.parametrize(
     ("do", "before"),
     [
         ("rename_last('g')", "from acme import f as h\nh(1)\n"),

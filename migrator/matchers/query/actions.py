@@ -16,6 +16,7 @@ from migrator.matchers.argument_edits import added_argument, without_arguments, 
 from migrator.matchers.context import instead_of
 from migrator.matchers.npu_import import insert_import, statement_separator
 from migrator.matchers.query.uses import Argument, Call, Template, Use, filled
+from migrator.names.goes_to import taken_by
 from migrator.names.strings import replace_text
 from migrator.names.tree import arguments_of, bare_name, string_value
 
@@ -97,6 +98,16 @@ def drop(call: Call, *names: Argument) -> list[Edit] | None:
     """Arguments are taken out; None where a comment or a parenthesis stands between."""
     gone = [call.keyword(name) or call.argument(name) for name in names]
     return without_arguments(call.index, call.call, [each for each in gone if each is not None])
+
+
+def leave_out(use: Use, name: str) -> list[Edit] | None:
+    """The argument that a name is, out of its call; another last name where it is the only one, or chosen."""
+    call = taken_by(use.index, use.node).holder
+    edits = None
+    if isinstance(call, ast.Call) and len(arguments_of(call)) > 1:
+        gone = [each for each in call.keywords if each.value is use.node]
+        edits = without_arguments(use.index, call, gone)
+    return rename_last(use, name) if edits is None else edits
 
 
 def cut(call: Call, name: Argument, length: int) -> list[Edit]:

@@ -54,9 +54,9 @@ def replaced(use: Use) -> bool:
     return is_replaced(use.context, use.rule, use.node)
 
 
-def dotted(call: Call) -> bool:
-    """The API is called as a member of its module."""
-    return isinstance(call.call.func, ast.Attribute)
+def dotted(use: Use) -> bool:
+    """The API is called, or named, as a member of its module."""
+    return isinstance(use.call.func, ast.Attribute)
 
 
 # -- arguments
@@ -217,9 +217,10 @@ def on_cpu(call: Call, name: Argument) -> bool:
     return is_cpu_device(call.index, call.argument(name))
 
 
-def result_on_cpu(call: Call) -> bool:
-    """What a function of torch, or a method of a tensor, gives here is surely on the CPU."""
-    return stays_on_the_cpu(call.index, call.call)
+def result_on_cpu(use: Use) -> bool:
+    """What a function of torch, or a method of a tensor, gives here, or is given, is surely on the CPU."""
+    call = use.call if use.on == "call" else behind_choices(use.index, use.node).holder
+    return isinstance(call, ast.Call) and stays_on_the_cpu(use.index, call)
 
 
 def device(call: Call, name: Argument, *beginnings: str) -> bool:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from migrator.findings.finding import Edit, Safety
-from migrator.language import _
-from migrator.matchers.argument_edits import without_arguments
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
@@ -18,12 +16,11 @@ from migrator.names.conditions import has_npu_branch
 from migrator.names.device_context import CERTAIN, LIKELY
 from migrator.names.device_strings import context_in_class
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.goes_to import Sink, behind_choices, kept_as, taken_by
+from migrator.names.goes_to import behind_choices, kept_as
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.strings import replace_text
 from migrator.names.tree import (
-    argument_of,
     bare_name,
     called_name,
     elements,
@@ -32,7 +29,6 @@ from migrator.names.tree import (
     only_target,
     string_value,
 )
-from migrator.names.what_is import stays_on_the_cpu
 from migrator.project.offers import DEVICE_KEY, SCALES
 
 if TYPE_CHECKING:
@@ -82,115 +78,6 @@ def find_moved(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match
             edits = replace_text(index, node, text, new, 1)
             safety: Safety = "safe" if where.api and where.verdict == CERTAIN else "unsafe"
             yield found(context, rule, node, api=text, edits=edits, safety=safety)
-
-
-_KEYWORD = "memory_format"
-
-
-class FormatOptions(Options):
-    """``methods`` and ``functions`` raise for the format, which is taken away there.
-
-    It is looked for in names, dictionaries and other functions, too; ``harmless`` are those that take one on
-    any device, or are another rule's.
-    """
-
-    methods: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-    harmless: tuple[str, ...] = ()
-
-
-def find_formats(context: FileContext, rule: Rule[FormatOptions]) -> Iterator[Match]:
-    """Where a format is given to a call of the rule, or goes where that is not seen."""
-    index = context.index
-    for ref, _name in context.uses_of(rule):
-        sink = taken_by(index, index.chosen(ref))
-        call = _call_with_format(sink)
-        taker = call or index.parent(sink.value)
-        name = index.qualified_name(taker.func) if isinstance(taker, ast.Call) else ""
-        if call is not None and _is_about(index, rule, call):
-            yield from _given(context, rule, ref, call, is_chosen=sink.value is not ref)
-        elif (name or f".{called_name(taker)}") not in rule.options.harmless:
-            yield from _handed_on(context, rule, ref, sink)
-
-
-def _call_with_format(sink: Sink) -> Optional[ast.Call]:
-    """The call that takes a value as its ``memory_format``."""
-    is_format = sink.kind == "argument" and sink.name == _KEYWORD
-    return sink.holder if is_format and isinstance(sink.holder, ast.Call) else None
-
-
-def _given(
-    context: FileContext, rule: Rule[FormatOptions], ref: ast.expr, call: ast.Call, is_chosen: bool
-) -> Iterator[Match]:
-    """A call of the rule that is given a format."""
-    index = context.index
-    name = index.qualified_name(call.func)
-    if stays_on_the_cpu(index, call):
-        return
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else name
-    api = name or f".{method}"
-    gone = [each for each in call.keywords if each.arg == _KEYWORD]
-    only = len(call.args) + len(call.keywords) == 1
-    edits = None if is_chosen or only else without_arguments(index, call, gone)
-    if edits is None:
-        edits = _other_format(index, ref, "contiguous_format" if name else "preserve_format")
-    device = string_value(argument_of(call, "device", 0)) or ""
-    certain = method in ("cuda", "npu") or device.startswith(("cuda", "npu"))
-    yield found(context, rule, call, api=api, edits=edits, safety="safe" if certain else "")
-
-
-def _handed_on(context: FileContext, rule: Rule[FormatOptions], ref: ast.expr, sink: Sink) -> Iterator[Match]:
-    """A format that is kept, or given to something else than torch's methods."""
-    index = context.index
-    if sink.kind in ("compared", "element", "unused"):
-        return  # it is compared, or listed
-    target = only_target(sink.holder)
-    # Where else a name goes does not matter: an NPU takes a contiguous format everywhere.
-    uses = [*map(_call_with_format, (taken_by(index, use) for use in _uses_of(index, target)))]
-    calls = [call for call in uses if call is not None]
-    if calls and not any(_is_about(index, rule, call) for call in calls):
-        return
-    edits = _other_format(index, ref, "contiguous_format") if calls or _is_named(index, sink) else []
-    message = "" if edits else _("this file does not show whether the format reaches an NPU")
-    severity = "" if edits else "warning"
-    api = "torch.channels_last"
-    yield found(context, rule, ref, api=api, edits=edits, message=message, severity=severity)
-
-
-def _uses_of(index: ModuleIndex, target: Optional[ast.expr]) -> Sequence[ast.expr]:
-    """The uses of a name, or of an attribute of ``self`` in its class."""
-    if isinstance(target, ast.Name):
-        return index.uses_of(target)
-    name = target.attr if isinstance(target, ast.Attribute) and bare_name(target.value) == "self" else ""
-    owner = index.class_of(target) if target is not None and name else None
-    members = (node for node in ast.walk(owner or ast.Pass()) if isinstance(node, ast.Attribute))
-    return [each for each in members if each.attr == name and bare_name(each.value) == "self"]
-
-
-def _is_named(index: ModuleIndex, sink: Sink) -> bool:
-    """Whether a format is what a dictionary of arguments calls ``memory_format``."""
-    if sink.name != _KEYWORD:
-        return False
-    if sink.kind == "value":
-        return not isinstance(index.parent(sink.holder), (ast.List, ast.Tuple))
-    by_key = sink.kind == "assigned" and isinstance(only_target(sink.holder), ast.Subscript)
-    return by_key or (sink.kind == "argument" and called_name(sink.holder) == "dict")
-
-
-def _is_about(index: ModuleIndex, rule: Rule[FormatOptions], call: ast.Call) -> bool:
-    """Whether a rule is about a call."""
-    name, options = index.qualified_name(call.func), rule.options
-    if name or not isinstance(call.func, ast.Attribute):
-        return name in options.functions
-    return f".{call.func.attr}" in options.methods
-
-
-def _other_format(index: ModuleIndex, ref: ast.expr, name: str) -> list[Edit]:
-    """The edit that writes another format; none where it was imported by its name."""
-    if not isinstance(ref, ast.Attribute):
-        return []
-    end = index.end(ref)
-    return [Edit(end - len(ref.attr), end, name)]
 
 
 _TEXTS = ("cuda", "cuda:")
