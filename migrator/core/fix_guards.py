@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from migrator.files.document import is_of_ci
 from migrator.findings.edits import extent
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
@@ -55,18 +56,33 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     index, has_twin = context.index, context.name in context.project.twins
     result = []
     for item in matches:
-        if item.finding.fix:
-            reason = _(_TWIN) if has_twin else _reason(index, item, knows_npus) or _taker(context, item.node)
+        if has_twin:
+            item = _left_to_twin(item)
+        elif item.finding.fix:
+            reason = _reason(index, item, knows_npus) or _taker(context, item.node)
             item = without_fix(item, reason) if reason else _with_fitting_quotes(index, item)
         result.append(item)
     return result
 
 
 def guarded_text(context: TextContext, matches: list[Match]) -> list[Match]:
-    """The matches in a file that is no Python, without fixes where there is such a file for NPUs."""
-    if context.index.name not in context.project.twins:
+    """The matches in a file that is no Python, without fixes where there is such a file for NPUs.
+
+    What a CI system runs is no part of the program: what is found there is only told.
+    """
+    if context.index.name in context.project.twins:
+        return [_left_to_twin(item) for item in matches]
+    if not is_of_ci(context.index.name):
         return matches
-    return [without_fix(item, _(_TWIN)) if item.finding.fix else item for item in matches]
+    return [item._replace(finding=item.finding._replace(severity="info")) for item in matches]
+
+
+def _left_to_twin(item: Match) -> Match:
+    """The match in a file that NPUs do not come to, because there is one for them."""
+    if item.finding.fix:
+        return without_fix(item, _(_TWIN))
+    message = _("{message}; {reason}", message=item.finding.message, reason=_(_TWIN))
+    return item._replace(finding=item.finding._replace(severity="info", message=message))
 
 
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:

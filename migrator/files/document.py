@@ -35,6 +35,7 @@ _NAMES = {
     ".envrc": "shell",
 }
 DOCUMENTS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst"}
+_PICTURES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 _OF_PIP = ("requirement", "constraint")
 _LISTS = (".txt", ".in")
 _CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite"})
@@ -104,7 +105,7 @@ def file_type(name: str) -> str:
     stem, suffix = os.path.splitext(base)
     if suffix in _LISTS and any(word in stem or f"{word}s" in folders for word in _OF_PIP):
         return "requirements"
-    if base.startswith(("dockerfile.", "dockerfile-", "dockerfile_")):
+    if base.startswith(("dockerfile.", "dockerfile-", "dockerfile_")) and suffix not in _PICTURES:
         return "dockerfile"
     if base == ".env" or base.startswith(".env."):
         return "env"

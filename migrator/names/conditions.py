@@ -23,6 +23,7 @@ from migrator.names.tree import (
     bare_name,
     called_name,
     ends_run,
+    holder_of,
     imported,
     last_name,
     leaves,
@@ -632,7 +633,7 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     with an NPU's name in another place of the function.
     """
     for child, parent in index.way_up(node):
-        if _asks_for_npus_too(index, child, parent):
+        if _asks_for_npus_too(index, child, parent) or _is_for_others(index, child, parent):
             return True
         for test, holds, of in _decided_at(index, child, parent):
             if isinstance(of, (ast.If, ast.IfExp)) and not holds and _speaks_of_npus(test):
@@ -644,6 +645,14 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, _DEFINITIONS):
             return False
     return False
+
+
+def _is_for_others(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> bool:
+    """Whether it is what a dictionary with a case for NPUs gives for another device."""
+    if not isinstance(parent, ast.Call) or called_name(parent) != "get" or child not in parent.args[1:]:
+        return False
+    holder = holder_of(parent)
+    return isinstance(holder, ast.Dict) and has_npu(index, holder, holder.keys)
 
 
 def _asks_for_npus_too(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> bool:
@@ -697,11 +706,11 @@ def _asked_of(node: ast.AST) -> set[str]:
 def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
     """Whether an ``elif``, or another ``if`` of the block, does for NPUs what this one does for CUDA.
 
-    That is name by name in another ``if``.
+    That is name by name in another ``if``, in its test or in its statements.
     """
 
-    def as_for_cuda(one: ast.If) -> str:
-        text = " ".join(map(ast.dump, one.body)).lower()
+    def as_for_cuda(parts: Iterable[ast.AST]) -> str:
+        text = " ".join(map(ast.dump, parts)).lower()
         return text.replace("npu", "cuda").replace("hccl", "nccl")
 
     last = holder
@@ -711,7 +720,8 @@ def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
         last = following
     others = [each for each in index.block(holder) if isinstance(each, ast.If) and each is not holder]
     others = [each for each in others if _speaks_of_npus(each.test)]
-    return bool(others) and as_for_cuda(holder) in map(as_for_cuda, others)
+    asked, done = as_for_cuda([holder.test]), as_for_cuda(holder.body)
+    return any(as_for_cuda([each.test]) == asked or as_for_cuda(each.body) == done for each in others)
 
 
 def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
@@ -750,9 +760,21 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
             return False
         of_cuda = (value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda")
         return node in parent.keys or node in of_cuda
-    if isinstance(parent, ast.Assign) and isinstance(owner := index.parent(parent), ast.ClassDef):
-        return has_npu(index, owner, (item.value for item in owner.body if isinstance(item, ast.Assign)))
-    return False
+    owner = index.parent(parent) if isinstance(parent, ast.Assign) else None
+    if not isinstance(parent, ast.Assign) or not isinstance(owner, (ast.ClassDef, ast.Module)):
+        return False
+
+    def constants() -> dict[str, ast.expr]:
+        assigned = (item for item in owner.body if isinstance(item, ast.Assign))
+        return {last_name(item.targets[0]).lower(): item.value for item in assigned}
+
+    stored = index.once(("constants of", owner), constants)
+    if isinstance(owner, ast.ClassDef):
+        return has_npu(index, owner, stored.values())
+    # NCCL_BACKEND = "nccl" beside HCCL_BACKEND = "hccl"
+    name = last_name(parent.targets[0]).lower()
+    other = name.replace("cuda", "npu").replace("gpu", "npu").replace("nccl", "hccl")
+    return other != name and other in stored and has_npu(index, parent, [stored[other]])
 
 
 def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:

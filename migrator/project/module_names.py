@@ -8,7 +8,7 @@ from collections.abc import Iterable
 SOURCE_FOLDER = "src"
 _NPU = ("npu", "ascend")
 _FOR_NPUS = {
-    **dict.fromkeys(("cuda", "gpu", "rocm", "hip", "amd", "xpu", "mlu", "musa"), _NPU),
+    **dict.fromkeys("cuda gpu rocm hip amd xpu mlu musa cpu hpu mps tpu".split(), _NPU),
     **dict.fromkeys(("nccl", "rccl"), ("hccl",)),
 }
 _FOR_OTHERS = re.compile(rf"(?<![a-z])({'|'.join(_FOR_NPUS)})(?![a-z])", re.IGNORECASE)
@@ -43,29 +43,35 @@ def absolute_name(name: str, file: str, package: str = "") -> str:
 
 
 def npu_twins(files: Iterable[str]) -> frozenset[str]:
-    """Those of the files beside which there is one whose name differs in the device only.
+    """Those of the files beside which there is one, or a folder, whose name differs in the device only.
 
     A program with ``cuda_accelerator.py`` and ``npu_accelerator.py`` chooses one of them. Where the one for
     CUDA is changed, two are for NPUs, and the wrong one is chosen: its name, and what is keyed by it, still
     say CUDA. So it is with a file for another maker's devices, which torch may also call CUDA, as with ROCm.
     """
-    every = frozenset(files)
-    return frozenset(name for name in every if any(twin in every for twin in _for_npus(name)))
+    names = frozenset(files)
+    every = names | {folder for name in names for folder in folders_around(name)}
+    return frozenset(name for name in names if any(twin in every for twin in _for_npus(name)))
 
 
 def _for_npus(name: str) -> Iterable[str]:
-    """What the file for NPUs may be called: a folder or the file itself is named after the device."""
+    """What the file for NPUs, or its folder, may be called: one of them is named after the device."""
     for match in _FOR_OTHERS.finditer(name):
         for word in _FOR_NPUS[match.group().lower()]:
             yield name[: match.start()] + word + name[match.end() :]
+            if "/" in (behind := name[match.end() :]):
+                yield name[: match.start()] + word + behind.partition("/")[0]
 
 
 def packages_of(files: Iterable[str]) -> frozenset[str]:
     """The folders of the packages that lie in no other one, of files with these names.
 
-    With them the modules in folders that are no packages, without their ending.
+    With them the modules in folders that are no packages, without their ending, and with it those of inner
+    packages: who has the folder around such a package on the path imports them by its name.
     """
     python = [file for file in files if file.endswith(".py")]
     folders = {file.rpartition("/")[0] for file in python if file.rpartition("/")[2] == "__init__.py"}
     outermost = {folder for folder in folders if folder and folder.rpartition("/")[0] not in folders - {""}}
-    return frozenset(outermost | {file[:-3] for file in python if file.rpartition("/")[0] not in folders})
+    inner = {file for file in python if file.rpartition("/")[0] in folders - outermost}
+    alone = {file[:-3] for file in python if file.rpartition("/")[0] not in folders}
+    return frozenset(outermost | inner | alone)

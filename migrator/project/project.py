@@ -62,8 +62,9 @@ class Project:
     """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
 
     ``packages`` are the folders of the packages that lie in no other package, and the modules in folders that
-    have no ``__init__.py``, without their ending. ``twins`` are the files for CUDA beside which there is one
-    for NPUs. ``definitions`` finds what a name means in other files; without it nobody looks there.
+    have no ``__init__.py``, without their ending, and the files of inner packages.
+    ``twins`` are the files for CUDA beside which there is one for NPUs. ``definitions`` finds what a name
+    means in other files; without it nobody looks there.
     ``starts`` are the files that show how programs are started, where that was asked for. ``failed`` are the
     files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
     what is told of them. ``offers`` is what its files offer to each other. ``requirements`` are the
@@ -130,6 +131,8 @@ class Project:
             return True  # it lies in the package itself, of which nothing else may be known
         # A folder without __init__.py is a package to who names a module in it.
         meant = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        # Of an inner package only who names a module in it: a library may have the package's own name.
+        meant += [f"{each}{ending}" for each in meant[1:] for ending in (".py", "/__init__.py")]
         places = product(folders_around(file), ("", *_SOURCE_FOLDERS), meant)
         return any("/".join(filter(None, place)) in self.packages for place in places)
 

@@ -44,6 +44,10 @@ PINS = ("==", "===", "=", "~=", "^", "~", "")  # the signs that name one release
 _MARKER = r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)"
 
 
+_OWN_NAME = re.compile(r"""\s*name\s*=\s*["']([\w-]+)["']""")
+_OWN_VERSION = re.compile(r"""^__version__\s*=\s*["'](\d+(?:\.\d+)*)""", re.MULTILINE)
+
+
 class Choice(NamedTuple):
     """The version to migrate for, and why, in a line for the user."""
 
@@ -83,8 +87,17 @@ def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[
 
 
 def lines_with_versions(folder: Path) -> Iterator[str]:
-    """The lines that may ask for a version of something, of requirements and of guides."""
+    """The lines that may ask for a version of something, of requirements and of guides.
+
+    A project that is a library itself asks for its own version.
+    """
     for name, _number, line in requirement_lines(folder, (*FILES, *GUIDES)):
+        if name in ("pyproject.toml", "setup.py") and (own := _OWN_NAME.match(line)):
+            package = own[1].replace("-", "_")
+            for place in (folder / package / "__init__.py", folder / "src" / package / "__init__.py"):
+                with suppress(OSError):
+                    versions = _OWN_VERSION.findall(place.read_text("utf-8", errors="replace"))
+                    yield from (f"{own[1]}=={each}" for each in versions)
         if any(sign in line for sign in _SIGNS) and (not name.endswith(".md") or " install " in line):
             yield line
 

@@ -72,15 +72,12 @@ class MethodOptions(Options):
 
 def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iterator[Match]:
     """Calls of ``x.member(...)``, and the method itself as a value (``torch.Tensor.member``)."""
-    project = context.project
     for node, rule in _members(context, rules):
         call = context.index.call_of(node)
         if call:
             # torch's cuda(device=None, non_blocking=False), or a method of the project about tensors.
             fits = len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
-            fits = fits or any(
-                node.attr in facts.methods and project.related(facts) for facts in project.classes
-            )
+            fits = fits or (context.value(node.value).kind != FOREIGN and _is_method_of_ours(context, node))
         else:
             fits = _method_as_value(context, node)
         if fits:
@@ -102,7 +99,12 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             is_others = context.value(node.value).kind == FOREIGN or (name and not name.startswith("torch."))
             if not (is_others and TORCH in rule.framework) and not is_guarded(index, node, {node.attr}):
                 yield found(context, rule, node, api=f".{node.attr}")
-        elif node.attr == "is_cuda" or _is_handle(context, node):
+        elif node.attr == "is_cuda":
+            # Of a tensor it is a bool: what is called, or has members, belongs to another class.
+            is_bool = index.call_of(node) is None and not isinstance(index.parent(node), ast.Attribute)
+            if is_bool or _is_method_of_ours(context, node):
+                yield from _judged(context, rule, node)
+        elif _is_handle(context, node):
             yield from _judged(context, rule, node)
         elif not any(
             each.attr == node.attr and isinstance(each.ctx, ast.Store)
@@ -110,6 +112,12 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             for each in attributes(ref)
         ):  # the file itself stores nothing under the name
             yield _left(context, rule, node, _("it is unknown whether it belongs to torch"))
+
+
+def _is_method_of_ours(context: FileContext, node: ast.Attribute) -> bool:
+    """Whether a class of the project that is about tensors has a method of that name."""
+    project = context.project
+    return any(node.attr in facts.methods and project.related(facts) for facts in project.classes)
 
 
 def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:

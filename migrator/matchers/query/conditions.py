@@ -93,6 +93,13 @@ def source(call: Call, name: Argument, pattern: Regex) -> bool:
     return node is not None and re.fullmatch(pattern, call.index.segment(node)) is not None
 
 
+def made_as(call: Call, name: Argument, pattern: Regex) -> bool:
+    """The argument, or what it is made from, is written so that a regular expression is found in it."""
+    node = call.argument(name)
+    made = [node, *made_from(call.index, node)] if node is not None else []
+    return any(re.search(pattern, call.index.segment(each)) for each in made)
+
+
 def value(call: Call, name: Argument, *values: Literal) -> bool:
     """The argument is one of some literals."""
     node = call.argument(name)

@@ -415,7 +415,7 @@ def _questions(index: ModuleIndex) -> Iterator[ast.expr]:
     """``x.is_cuda``, ``torch.cuda.is_available()``, and the text of ``device.type == "cuda"``."""
     for ref in index.refs:
         if isinstance(ref, ast.Attribute) and isinstance(ref.ctx, ast.Load):
-            asks = ref.attr == "is_cuda" and not options_like(ref.value)
+            asks = ref.attr == "is_cuda" and not options_like(ref.value) and index.call_of(ref) is None
             if asks or index.qualified_name(ref) == "torch.cuda.is_available":
                 yield ref
     for string in index.strings:
