@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Optional
 
-from migrator.api_support import npu_names, support, tables
+from migrator.api_support import npu_names, support, tables, versions
 from migrator.api_support.env_vars import EnvVar
 from migrator.api_support.torch_names import of_version, short
 from migrator.api_support.verdict_type import HARDWARE, IN_EVERY_CALL, Evidence, Verdict
@@ -107,7 +107,9 @@ def basis(name: str, version: TorchVersion) -> str:
 
 def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
     # A document that no longer lists an API takes nothing back and confirms nothing.
-    outdated = bool(known.neighbour) and "docs" in version.evidence
+    last = tables.as_tuple(known.last) if known.neighbour and known.last else ()
+    newer = (each for each in versions.known() if "docs" in each.evidence and last < each.tuple)
+    outdated = bool(last) and any(each.tuple <= version.tuple for each in newer)
     runs = kernel == "python"  # seen to run, with nothing that an NPU could lack
     if known.status == "unsupported" and not (outdated or runs):
         return "unsupported"

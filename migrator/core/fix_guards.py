@@ -34,12 +34,14 @@ from migrator.names.conditions import (
     patches_cuda,
     surely_runs,
 )
+from migrator.names.goes_to import goes_to
 from migrator.names.index import ModuleIndex
 
 if TYPE_CHECKING:
     from migrator.matchers.context import TextContext
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
+_WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu"
 _TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 _OPERATOR_USE = "NPU653"
@@ -81,7 +83,7 @@ def _left_to_twin(item: Match) -> Match:
     """The match in a file that NPUs do not come to, because there is one for them."""
     if item.finding.fix:
         return without_fix(item, _(_TWIN))
-    message = _("{message}; {reason}", message=item.finding.message, reason=_(_TWIN))
+    message = f"{item.finding.message}; {_(_TWIN)}"
     return item._replace(finding=item.finding._replace(severity="info", message=message))
 
 
@@ -105,11 +107,17 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
 
 def _taker(context: FileContext, node: ast.AST) -> str:
     """That a value is handed to a library that is CUDA's, which has no use for an NPU's; empty where not."""
-    for child, parent in context.index.way_up(node):
+    index = context.index
+    for child, parent in index.way_up(node):
+        if isinstance(child, ast.IfExp):  # device = "cuda" if torch.cuda.is_available() else "cpu"
+            takers = [getattr(sink.holder, "func", sink.holder) for sink in goes_to(index, child)]
+            called = [index.qualified_name(each) for each in takers if isinstance(each, ast.expr)]
+            if called and all(each.startswith(_WITHOUT_NPUS) for each in called):
+                return _("it is passed to {name}, which does not know NPUs", name=called[0])
         if isinstance(parent, (ast.stmt, ast.Lambda)):
             return ""
         if isinstance(parent, ast.Call) and child is not parent.func:
-            name = context.index.qualified_name(parent.func)
+            name = index.qualified_name(parent.func)
             if name.startswith(_OF_CUDA) and not context.project.owns(name, context.name):
                 return _("it is passed to {name}, which is for CUDA", name=name)
     return ""

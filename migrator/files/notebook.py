@@ -247,6 +247,8 @@ def _python(
     known = len(hidden)
     python = []
     goes_on = False
+    # IPython takes away the indentation of the first line.
+    shift = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
     for line in lines:
         match = _MAGIC.match(line)
         if not goes_on and not match:
@@ -262,7 +264,7 @@ def _python(
         hidden.append(line)
         if match and not goes_on:
             target = match["target"] or ""
-            marked = f"{match['indent']}{target}{'None' if target else 'pass'} {marked}"
+            marked = f"{match['indent'][shift:]}{target}{'None' if target else 'pass'} {marked}"
         python.append(marked)
         goes_on = line.rstrip().endswith("\\")
     error = _error(python)

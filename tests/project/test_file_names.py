@@ -21,7 +21,10 @@ FILES = (
 
 
 def test_packages() -> None:
-    assert packages_of(FILES) == {"apex", "triton/kernels", "src/cupy/fft", "train"}
+    assert packages_of(FILES) == {
+        *("apex", "triton/kernels", "src/cupy/fft", "train"),
+        "apex/amp/__init__.py",  # of an inner package
+    }
 
 
 @pytest.mark.parametrize(
@@ -36,6 +39,8 @@ def test_packages() -> None:
         ("cupy.fft", "train.py", True),
         ("cupy.linalg", "train.py", False),
         ("train.model", "tools/x.py", True),
+        ("amp.scaler", "apex/tests/x.py", False),
+        ("amp", "apex/tests/x.py", False),
     ],
 )
 def test_owns(name: str, file: str, expected: bool) -> None:
@@ -56,6 +61,7 @@ TEXT = "import torch\n\ndef current():\n    return torch.cuda.current_device()\n
         (["comm/rccl.py", "comm/hccl.py", "chip.py", "cnpu.py"], {"comm/rccl.py"}),
         (["a/cuda_accelerator.py", "b/npu_accelerator.py"], set()),
         (["barracuda.py", "barranpu.py"], set()),
+        (["ops/hpu/a.py", "ops/npu/b.py", "ops/c.py"], {"ops/hpu/a.py"}),
     ],
 )
 def test_twins(files: list[str], twins: set[str]) -> None:

@@ -197,7 +197,9 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
         return "blocker"
     # if x, not x, x is None, x and …; and what is only shown
     parent = index.parent(value)
-    if isinstance(parent, ast.JoinedStr) or called_name(parent) in ("print", "info", "debug", "warning"):
+    holder = index.parent(parent) if called_name(parent) == "str" else parent  # {"cuda": str(version)}
+    shown = isinstance(holder, (ast.JoinedStr, ast.FormattedValue, ast.Dict))
+    if shown or called_name(parent) in ("print", "info", "debug", "warning"):
         return "info"
     if isinstance(parent, ast.Compare):
         is_tested = isinstance(parent.ops[0], (ast.Is, ast.IsNot))

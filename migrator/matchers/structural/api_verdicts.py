@@ -141,9 +141,12 @@ def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[
             message, severity = f"{message} ({use.certainty})", "info"
         shown = verdict._replace(status=use.status, documents=verdict.documents or "not listed")
         says = partial(found, message=message, severity=severity, certainty=use.certainty)
+        if use.status == "unsupported" and verdict.kernel == "none" and not verdict.documents:
+            says = partial(says, advice=_(_NO_FALLBACK))
         yield says(context, rule, use.node, api=verdict.api, verdict=shown)
 
 
+_NO_FALLBACK = N_("Compute it with other operators: there is no kernel to fall back to.")
 _ONCE = frozenset({"__init__", "__post_init__", "reset_parameters", "init_weights", "_init_weights"})
 
 

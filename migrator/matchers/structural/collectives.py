@@ -53,7 +53,8 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
         if not name.startswith("torch.distributed.") or not name.endswith(_JOIN) or scope in seen:
             continue
         seen.add(scope)
-        if _decides(join, rule) or string_value(argument_of(join, "backend", 0)) in ("gloo", "mpi"):
+        backend = string_value(argument_of(join, "backend", 0))
+        if _decides(join, rule) or (backend and not any(each in backend for each in _DEVICES)):
             continue
         mine = [call for call in chosen if index.scope_of(call) is scope]
         every = (*collectives, *_called_elsewhere(context, scope))

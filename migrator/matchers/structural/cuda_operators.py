@@ -455,7 +455,8 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
             if not named.startswith("torch.") and not is_caught(index, inner, IMPORT_ERRORS):
                 yield named
         elif (text := string_value(inner)) is not None:
-            yield text if text.isidentifier() and "flash" not in text else ""
+            plain = text.isidentifier() and not text.isupper()  # os.environ["CUBLAS_WORKSPACE_CONFIG"]
+            yield text if plain and "flash" not in text else ""
         elif isinstance(inner, ast.Assign) and not _is_off(inner.value):
             if not _LOOKS_CLOSER.search(index.segment(inner.value)):
                 yield from map(last_name, inner.targets)
