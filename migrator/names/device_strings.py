@@ -21,7 +21,7 @@ from migrator.names.device_context import (
     is_searched_pattern,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary, works_with_foreign
-from migrator.names.goes_to import behind_lists, taken_by
+from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.together import IN, Together, together
@@ -212,7 +212,7 @@ def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> s
         vocabulary.says_device(node) or _is_type(index, vocabulary, node)
     ):
         return UNCLEAR
-    return CERTAIN if called_name(node) == "get_backend" or bare_name(node) == "type" else LIKELY
+    return CERTAIN if called_name(node) in ("get_backend", "type") or bare_name(node) == "type" else LIKELY
 
 
 def _taken(index: ModuleIndex, vocabulary: DeviceVocabulary, use: ast.expr) -> DeviceContext:
@@ -260,15 +260,15 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
 
 def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
     """Where a string goes that is the name of a type of CUDA tensors, or a part of it."""
-    if is_part_of_tensor_type(text := written(index, node)):
-        context = context_in_class(index, vocabulary, node, lambda each: written(index, each) == text)
-        return context if context.verdict in (CERTAIN, LIKELY) else DeviceContext(NO, "")
-    context = device_context(index, vocabulary, node)
-    if is_argument_of(index, node, "type") or _is_compared_with_type(index, node):
+    is_part = is_part_of_tensor_type(written(index, node))
+    looks_so = is_part_of_tensor_type if is_part else names_tensor_type
+    context = context_in_class(index, vocabulary, node, lambda each: looks_so(written(index, each)))
+    if is_argument_of(index, node, "type"):
         return DeviceContext(CERTAIN, _("the name of a tensor type"))
-    if context.verdict in (UNCLEAR, NO) and not is_docstring(index, node):
-        return DeviceContext(LIKELY, _("the name of a tensor type, in {reason}", reason=context.reason))
-    return context
+    if context.verdict in (CERTAIN, LIKELY) or is_docstring(index, node):
+        return context
+    place = _("the name of a tensor type, in {reason}", reason=context.reason)
+    return DeviceContext(NO if is_part else LIKELY, place)
 
 
 def is_argument_of(index: ModuleIndex, node: Text, name: str) -> bool:
@@ -283,10 +283,3 @@ def _is_searched_for(index: ModuleIndex, node: Text) -> bool:
     if not isinstance(parent, ast.Compare) or node is not parent.left:
         return False
     return isinstance(parent.ops[0], (ast.In, ast.NotIn))
-
-
-def _is_compared_with_type(index: ModuleIndex, node: Text) -> bool:
-    """Whether a string is compared with ``x.type()``, by itself or in a list."""
-    holder = behind_lists(index, node).holder
-    operands = [holder.left, *holder.comparators] if isinstance(holder, ast.Compare) else []
-    return any(called_name(operand) == "type" for operand in operands)
