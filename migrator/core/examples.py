@@ -106,7 +106,7 @@ def project_of(item: Document, program: str = "", requirements: str = "") -> Pro
     """The project of an example: itself, or the Python beside a file that is none, and its requirements."""
     facts = [scan_file(_NAME, program)] if item.type else [scan_file(item.name, item.text)]
     return replace(
-        merge_facts(facts),
+        merge_facts(facts, files=[_NAME] if program else ()),
         added={EQUIVALENTS: EQUIVALENTS},
         places={item.name: Place("")},
         requirements=tuple(requirements.splitlines()),

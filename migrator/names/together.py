@@ -209,6 +209,8 @@ class _Search:
     def _own(self, definition: Any, behind: str, path: Path) -> None:
         """What other files may name: what is at the top of the file, or in a class there."""
         around: Any = self.index.parent(definition) if definition is not None else None
+        if isinstance(around, ast.ClassDef) and definition.name == "__init__":
+            definition, around = around, self.index.parent(around)
         if isinstance(around, ast.Module):
             self.port(True, f"{definition.name}{behind}", path)
 

@@ -283,7 +283,7 @@ def _moved_with_to(
         return None  # it is renamed with its callers
     if call is None or node.attr != "cuda" or is_class_of_torch(index.qualified_name(node.value)):
         return None
-    if hands_on(call):
+    if hands_on(call) or _is_storage(index, node.value):
         return None
     device, given = argument_of(call, "device", 0), list[Edit]()
     if scripted:
@@ -339,9 +339,6 @@ def _ignores_device(
         return _is_filled_in(index, device)
     if value.kind in (TENSOR, MAYBE):
         return False
-    bound = index.bindings(holder) if isinstance(holder, ast.Name) else ()
-    if any(isinstance(binding.node, ast.Lambda) for binding in bound):  # a storage, in map_location
-        return False
     # It may be left out: .to(None) moves nothing.
     bound = index.bindings(device) if isinstance(device, ast.Name) else ()
     if is_none(device) or any(is_none(binding.value) for binding in bound):
@@ -355,6 +352,15 @@ def _ignores_device(
     if index.segment(device) in chosen or (made and all(name in _CURRENT for name in made)):
         return False
     return value.kind in (MODULE, CLASS) or not context.project.classes
+
+
+def _is_storage(index: ModuleIndex, holder: ast.expr) -> bool:
+    """Whether it is what ``map_location`` gets: the ``to`` of a storage takes its device by name only."""
+    bound = (binding.node for binding in index.bindings(holder)) if isinstance(holder, ast.Name) else ()
+    lambdas = (each.args.args for each in bound if isinstance(each, ast.Lambda))
+    return bare_name(holder) == "storage" or any(
+        len(given) == 2 and given[0].arg == bare_name(holder) for given in lambdas
+    )
 
 
 def _is_filled_in(index: ModuleIndex, device: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Content, Setting, TextIndex
-from migrator.project.offers import DEVICE_KEY
+from migrator.project.offers import DEVICE_KEY, MEETS
 from migrator.project.project import Project
 
 if TYPE_CHECKING:
@@ -67,20 +67,27 @@ SettingRule = Rule[SettingOptions]
 
 def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
     """The values that a rule has another one for, or something to say of."""
-    for setting in context.index.content.settings:
+    settings = context.index.content.settings
+    targets = {
+        each.name[: -len("._target_")]: each.value for each in settings if each.name.endswith("._target_")
+    }
+    for setting in settings:
         of_table = known_option(context.index, setting) is not None
+        own_class = _own_class(context, targets, setting.name) if targets else ""
         for rule in rules:
             options, new = rule.options, new_value(rule.options.values, setting)
             if not _is_meant(context, options, setting, new):
                 continue
             if of_table and (options.by_parser or setting.kind == "key"):
                 continue  # the table of such programs decides
+            if own_class and options.reported and not options.values:
+                continue  # the rule is about a key of a library
             own = _taken(context, setting) if options.by_parser else None
             name = _without_items(setting.name) if setting.kind == "key" else setting.name
             fits = setting.kind != "argument" and name_fits(rule.match, name)
             if not (fits if own is None else own.device):
                 continue
-            if options.read_as_device and not _is_read_as_device(context, setting, name):
+            if options.read_as_device and not _is_read_as_device(context, setting, name, own_class):
                 continue
             becomes = next((do for each, do in options.of_own.items() if name_fits([each], name)), "")
             flag = bool(becomes) and _is_own_flag(context, setting)
@@ -146,7 +153,7 @@ def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
     return None if program is None or program.kind == "script" else look_up(program.name, setting.name)
 
 
-def _is_read_as_device(context: TextContext, setting: Setting, name: str) -> bool:
+def _is_read_as_device(context: TextContext, setting: Setting, name: str, own_class: str) -> bool:
     """Whether the project's Python gives what it looks up by a key to a device.
 
     Where other files are not read, only what stands there itself counts, not a variable that holds it.
@@ -154,9 +161,21 @@ def _is_read_as_device(context: TextContext, setting: Setting, name: str) -> boo
     last, programs, value = name.rpartition(".")[2], context.project.programs, setting.value
     if last.replace("-", "_").lower() in context.project.offers.names(DEVICE_KEY):
         return True
+    met = context.project.offers.elsewhere(MEETS, f"{own_class}({last})") if own_class else None
+    if met is not None and (met.detail[1] or context.vocabularies()[value == "nccl"].says(last)):
+        return True
     if programs is None or value is None:
         return False
     return "certain" in programs.looked_up(last, value == "nccl", False, context.vocabularies())
+
+
+def _own_class(context: TextContext, targets: Mapping[str, Optional[str]], name: str) -> str:
+    """What of the project Hydra calls with a key, or with one around it; empty where it is a library's."""
+    above = name.rpartition(".")[0]
+    if above and above not in targets:
+        return _own_class(context, targets, above)
+    target = targets.get(above) or ""
+    return target if target and context.project.owns(target, context.index.name) else ""
 
 
 def _taken(context: TextContext, setting: Setting) -> Optional[Taken]:

@@ -83,7 +83,9 @@ def _noting_loss(make: Callable[..., Any]) -> Callable[..., Any]:
         if str(device).partition(":")[0] == "cuda" and given.get("enabled", True) and not self._enabled:
             calls = _calls(sys._getframe(1))
             places = [(each.frame.f_code.co_filename, each.line) for each in reversed(calls)]
-            place = next((each for each in places if f"{os.sep}site-packages{os.sep}" not in each[0]), places[0])
+            place = next(
+                (each for each in places if f"{os.sep}site-packages{os.sep}" not in each[0]), places[0]
+            )
             if place not in _lost:  # once for each place
                 _lost.add(place)
                 with suppress(Exception):

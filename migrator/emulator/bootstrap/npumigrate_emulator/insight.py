@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import sysconfig
+import threading
 from functools import wraps
 from types import CodeType, FrameType
 from typing import Any, Optional
@@ -44,6 +45,7 @@ _first_optimizer: Optional[int] = None
 _root = ""
 _depth = 0  # of modules that run
 _collectives: Optional[int] = None  # the file that they are written to
+_writing = threading.Lock()  # DataParallel's collectives come from a thread for each NPU
 _calls: dict[tuple[Any, ...], int] = {}
 _written = 0
 
@@ -232,13 +234,20 @@ def _on_collective(kind: bytes, group: bytes, size: int, rank: int, amount: int)
     if _written > _MOST_COLLECTIVES:
         return
     key = (kind, group, amount, number)
-    lines = ""
-    if key not in _calls:
-        _calls[key] = len(_calls)
-        call = {"kind": kind.decode(), "group": group.decode(), "size": size, "rank": rank, "bytes": amount}
-        where_from = {key: place[key] for key in ("file", "line", "function")} if place else None
-        lines = json.dumps({**call, "step": _steps, "place": where_from}) + "\n"
-    _write(f"{lines}{_calls[key]} {_steps}\n")
+    with _writing:
+        lines = ""
+        if key not in _calls:
+            _calls[key] = len(_calls)
+            call = {
+                "kind": kind.decode(),
+                "group": group.decode(),
+                "size": size,
+                "rank": rank,
+                "bytes": amount,
+            }
+            where_from = {key: place[key] for key in ("file", "line", "function")} if place else None
+            lines = json.dumps({**call, "step": _steps, "place": where_from}) + "\n"
+        _write(f"{lines}{_calls[key]} {_steps}\n")
 
 
 def _write(text: str) -> None:
