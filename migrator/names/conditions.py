@@ -22,6 +22,7 @@ from migrator.names.tree import (
     Function,
     bare_name,
     called_name,
+    elements,
     ends_run,
     holder_of,
     imported,
@@ -628,19 +629,25 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is in the CUDA branch of code that also has a branch for NPUs.
 
     That is: another test of the same if-chain or conditional expression, or an
-    earlier ``if …: return`` of the same block, speaks of NPUs, or another ``if``
-    of the block does the same for them. Or it is in a comparison of what is compared
-    with an NPU's name in another place of the function.
+    earlier ``if …: return`` of the same block, speaks of NPUs, another ``if`` of the block does the same for
+    them, or another variable there has the name for them (``cuda_ok``, ``npu_ok``). Or it is in a comparison
+    of what is compared with an NPU's name in another place of the function, or asked beside it.
     """
     for child, parent in index.way_up(node):
         if _asks_for_npus_too(index, child, parent) or _is_for_others(index, child, parent):
             return True
         for test, holds, of in _decided_at(index, child, parent):
-            if isinstance(of, (ast.If, ast.IfExp)) and not holds and _speaks_of_npus(test):
+            is_denied = isinstance(test, ast.UnaryOp)  # if not npu_is_available(): return
+            if isinstance(of, (ast.If, ast.IfExp)) and not (holds or is_denied) and _speaks_of_npus(test):
                 last = None if of is parent or isinstance(of, ast.IfExp) or of.orelse else of.body[-1]
                 if of is parent or (isinstance(last, LEAVING) and not isinstance(last, ast.Raise)):
                     return True
         if isinstance(parent, ast.If) and child not in parent.orelse and _has_twin(index, parent):
+            return True
+        if isinstance(parent, ast.Assign) and _is_named_beside(index, parent):
+            return True
+        either = isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or)
+        if either and any(map(_speaks_of_npus, {*ast.iter_child_nodes(parent)} - {child})):
             return True
         if isinstance(parent, _DEFINITIONS):
             return False
@@ -724,6 +731,14 @@ def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
     return any(as_for_cuda([each.test]) == asked or as_for_cuda(each.body) == done for each in others)
 
 
+def _is_named_beside(index: ModuleIndex, holder: ast.Assign) -> bool:
+    """Whether a name that says CUDA stands for what another one of the block stands for on NPUs."""
+    name = last_name(holder.targets[0])
+    twin = re.sub("(?i)cuda", lambda found: "NPU" if found[0].isupper() else "npu", name)
+    others = (each for each in index.block(holder) if isinstance(each, ast.Assign))
+    return twin != name and any(last_name(each.targets[0]) == twin for each in others)
+
+
 def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
     """Whether a place inside a node holds a conditional expression that has a case for NPUs."""
     return any(
@@ -754,7 +769,7 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     """Whether a list, a dictionary, an enumeration or a chain of conditions also has a case for NPUs."""
     parent = index.parent(node)
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
-        return has_npu(index, parent, parent.elts)
+        return has_npu(index, parent, parent.elts) or beside_npu(index, parent)
     if isinstance(parent, ast.Dict):
         if not has_npu(index, parent, parent.keys):
             return False
@@ -778,10 +793,11 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
 
 
 def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
-    """Whether one of the values in a holder is an NPU's name; each of thousands of them asks."""
+    """Whether one of the values in a holder is an NPU's name, or has it; each of thousands of them asks."""
 
     def find() -> bool:
-        texts = filter(None, map(string_value, values))
+        parts = (part for each in values for part in (each, *elements(each)))
+        texts = filter(None, map(string_value, parts))
         return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
 
     return index.once(("npu in", holder), find)

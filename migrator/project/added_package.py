@@ -140,6 +140,7 @@ def _root(project: _Files, name: str, text: str, imports: _Imports) -> str:
         top = posixpath.dirname(top)
     outside = posixpath.dirname(top)
     if _STARTED.search(text):  # it is started: does it ask for its own package, or for what lies beside it?
-        asked = [found[1] for module in _absolute(imports) if (found := project.find(name, module))]
-        return outside if outside in asked or (not asked and top in project.libraries) else own
+        asked = [found for module in _absolute(imports) if (found := project.find(name, module))]
+        of_own = any(root == outside and file.startswith(f"{top}/") for file, root in asked)
+        return outside if of_own or (not asked and top in project.libraries) else own
     return outside

@@ -40,6 +40,7 @@ SHOWN = {
     "acme/tool.py": "import net\nif __name__ == '__main__':\n    pass\n",
     "tools/__init__.py": "",
     "tools/train.py": "import torch\nif __name__ == '__main__':\n    pass\n",
+    "tools/show.py": "import acme\nif __name__ == '__main__':\n    pass\n",
 }
 # Settings: what an import, or some other program, reads.
 SETTINGS = {
@@ -71,6 +72,7 @@ NODES = {"__init__.py": "from .nodes import A\n", "nodes.py": "from .lib.net imp
         (SHOWN, "acme/deep.py", "acme", "from acme import ours"),
         (SHOWN, "acme/tool.py", "acme", "import ours"),
         (SHOWN, "tools/train.py", "tools", "import ours"),
+        (SHOWN, "tools/show.py", "tools", "import ours"),
         (SETTINGS, "options.py", "", "import ours"),
         (SETTINGS, "more.py", "", "import ours"),
         (SETTINGS, "configs/run.py", "configs", ""),
