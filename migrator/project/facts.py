@@ -115,7 +115,7 @@ _LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b
 # The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
 _LIBRARIES = re.compile(
     r"\n[ \t]*(?:from|import(?:[^\n#]*,)?)[ \t]+"
-    r"(pytorch_lightning|lightning_fabric|lightning|apex|horovod|fairscale\.nn\.model_parallel)\b"
+    r"(pytorch_lightning|lightning_fabric|lightning|apex|horovod|pynvml|py3nvml|nvidia_smi|fairscale\.nn\.model_parallel)\b"
 )
 # Questions for names of torch, and for its release, each with the word that a text then has.
 _ASKS = {
@@ -412,7 +412,7 @@ _WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
     offers.LIGHTNING: (("LightningModule",), _LIGHTNING),
     offers.CUDA_DEFAULT: (("set_default_tensor_type",), _CUDA_DEFAULT),
     offers.SET_DEVICE: (("set_device(",), _SET_DEVICE),
-    offers.LIBRARY: (("lightning", "apex", "horovod", "fairscale"), _LIBRARIES),
+    offers.LIBRARY: (("lightning", "apex", "horovod", "nvml", "nvidia_smi", "fairscale"), _LIBRARIES),
     offers.SCALES: (("GradScaler", "apex"), _SCALER),
     offers.CHOOSES: (_CHOOSING, r"\A()"),
 }

@@ -138,20 +138,6 @@ def test_old_releases_lack_the_question():
     assert "mem_get_info" in (migrate(text, version="2.1").text or "")
 
 
-def test_nothing_of_nvml_changes_where_one_answer_is_missing():
-    text = "import pynvml\npynvml.nvmlInit()\nn = pynvml.nvmlDeviceGetCount()\n"
-    assert migrated(text) == "import torch_npu\nn = torch_npu.npu.device_count()\n"
-    for more in (
-        "t = pynvml.nvmlDeviceGetTemperature(h, 0)\n",
-        "call = pynvml.nvmlDeviceGetCount\n",
-        "print(pynvml)\n",
-        "info = pynvml.nvmlDeviceGetMemoryInfo(0)\nprint(info)\n",
-    ):
-        result = migrate(text + more)
-        assert result.text is None
-        assert {"blocker"} == {f.severity for f in result.findings if f.api == "nvmlInit"}
-
-
 def test_a_library_of_cuda_is_needed_for_more_than_limits():
     text = (
         "import ctypes\nimport torch\ncudart = ctypes.CDLL('libcudart.so')\n"
@@ -166,21 +152,6 @@ def test_a_library_of_cuda_is_needed_for_more_than_limits():
         result = migrate(text + more)
         assert result.text is None
         assert [finding.severity for finding in result.findings] == ["blocker"]
-
-
-def test_a_name_that_older_releases_of_nvml_give_as_bytes():
-    text = (
-        "import pynvml\ndef name():\n    h = pynvml.nvmlDeviceGetHandleByIndex(0)\n"
-        "    name = pynvml.nvmlDeviceGetName(h)\n    if isinstance(name, bytes):\n"
-        "        name = name.decode()\n    return name\n"
-    )
-    assert "    name = torch_npu.npu.get_device_name(h)\n    if isinstance(name, bytes):\n" in migrated(text)
-    assert migrate(text.replace("isinstance(name, bytes)", "name")).text is None
-
-
-def test_a_handle_that_goes_elsewhere_stays():
-    text = "import pynvml\ndef handle():\n    return pynvml.nvmlDeviceGetHandleByIndex(0)\n"
-    assert migrate(text).text is None
 
 
 def test_a_pipe_whose_name_is_used_again():

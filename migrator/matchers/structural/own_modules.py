@@ -10,17 +10,18 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 from migrator.api_support.versions import in_range
+from migrator.data_folders import data_folder
 from migrator.files.naming import MADE
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
+from migrator.matchers.context import FileContext, Match, Said, found, insertion, instead_of
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import import_at_top, insert_import, statement_separator
 from migrator.matchers.options import EXPRESSION, SAID
-from migrator.matchers.packs import Options, Rule
+from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.matchers.query.uses import is_replaced
 from migrator.names.tree import Import, argument_of, attributes, imported, root, string_value
 from migrator.project.imports import Read
@@ -47,18 +48,22 @@ class Added:
 
 
 class ModuleOptions(Options):
-    """``stands_for``: the library's module in whose place ``module`` is imported; else it is imported beside.
+    """``stands_for``: library modules in whose place ``module`` is imported; else it is imported beside.
 
-    ``beside``: what a file has that keeps the library. ``reports``: then its imports and calls are reported,
-    but for calls with a value in ``unless``. ``unhelped`` is the advice where requirements, or the call, show
-    that the module is not for the project.
+    ``beside``: what a file has that keeps the library, as do the ``names`` that the module lacks.
+    ``reports``: then its imports and calls are reported, but for calls with a value in ``unless``;
+    ``started`` are those that raise, if not all do, of which ``raises`` is said. ``unhelped`` is the advice
+    where requirements, or the call, show that the module is not for the project.
     """
 
     module: str = ""
-    stands_for: str = ""
+    stands_for: tuple[str, ...] = ()
     beside: str = field(default=NEVER, metadata=EXPRESSION)
+    names: str = field(default=NEVER, metadata=EXPRESSION)
     reports: bool = False
     unless: dict[str, str] = field(default_factory=dict)
+    started: tuple[str, ...] = ()
+    raises: str = field(default="", metadata=SAID)
     unhelped: str = field(default="", metadata=SAID)
     added: Added = Added()
 
@@ -76,12 +81,25 @@ def is_added(
         return False
     if any(name.rpartition("/")[2] == own and MADE not in (read(name) or "")[:1000] for name in files):
         return False
-    library = rule.options.stands_for or min(known)
-    texts = [read(name) or "" for name in files if not project.owns(library, name)]
+    libraries = rule.options.stands_for or (min(known),)
+    texts = [read(name) or "" for name in files if not all(project.owns(each, name) for each in libraries)]
     imports = re.compile(rf"^[ \t]*(?:import[^\n]*[ \t]|from[ \t]+)(?:{'|'.join(known)})\b", re.MULTILINE)
     texts = [text for text in texts if any(map(text.__contains__, known)) and imports.search(text)]
-    shown = (re.search(added.some, each) and not re.search(rule.options.beside, each) for each in texts)
+    shown = (re.search(added.some, each) and not _keeps(rule, each) for each in texts)
     return any(shown) and not any(re.search(added.none, text) for text in texts)
+
+
+def _keeps(rule: ModuleRule, text: str) -> bool:
+    """Whether a file keeps the library: by what stands in it, or by a name that the module lacks."""
+    named = set(re.findall(rule.options.names, text))
+    return re.search(rule.options.beside, text) is not None or not named <= _defined(rule.options.module)
+
+
+@cache
+def _defined(module: str) -> frozenset[str]:
+    """The names that a module of ours defines."""
+    text = (data_folder("reports") / "modules" / f"{module}.py").read_text("utf-8")
+    return frozenset(re.findall(r"^(?:def |class )?([A-Za-z]\w*)(?:\(| =)", text, re.MULTILINE))
 
 
 def _is_for_others(added: Added, project: Project) -> bool:
@@ -100,8 +118,9 @@ def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
         if place is not None:
             message = _("with the module {name} the library finds NPUs as it finds GPUs", name=options.module)
             yield insertion(context, rule, *place, api=options.module, message=message, safety="unsafe")
-    elif statement and is_free and not re.search(options.beside, index.text):
-        yield from _moved(context, rule, every, statement)
+    elif statement and is_free and not _keeps(rule, index.text):
+        for library in options.stands_for:
+            yield from _moved(context, rule, every, statement, library)
     elif options.reports:
         yield from every_import(context, [rule]) if options.stands_for else ()
         calls = ((index.call_of(node), name) for node, name in every)
@@ -113,21 +132,29 @@ def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
             if not given or given != options.unless:
                 is_others = for_others or re.search(options.added.none, index.segment(call))
                 advice = options.unhelped if is_others else ""
-                yield found(context, rule, call, api=name, advice=advice)
+                severity = "blocker" if options.raises else ""
+                if not options.started or name.rpartition(".")[2] in options.started:
+                    about: Said = {
+                        "api": name,
+                        "advice": advice,
+                        "severity": severity,
+                        "message": options.raises,
+                    }
+                    yield found(context, rule, call, **about)
 
 
 def _moved(
-    context: FileContext, rule: ModuleRule, every: list[tuple[ast.expr, str]], statement: str
+    context: FileContext, rule: ModuleRule, every: list[tuple[ast.expr, str]], statement: str, old: str
 ) -> Iterator[Match]:
     """Imports of the library's module, and its names in full, which need an import beside the library's."""
-    index, old, new = context.index, rule.options.stands_for, rule.options.module
-    library, changed = old.partition(".")[0], partial(found, safety="unsafe", needs_npu=False)
+    index, new, library = context.index, rule.options.module, old.partition(".")[0]
+    changed = partial(found, safety="unsafe", needs_npu=False)
     for node in index.imports:
-        is_its = any(context.fits(rule, name) for name in imported(node))
-        if is_its and (edit := _import(context, rule, node, statement)):
+        is_its = any(context.fits(rule, name) and pattern_fits(f"{old}.*", name) for name in imported(node))
+        if is_its and (edit := _import(context, rule, node, statement, old)):
             yield changed(context, rule, node, api=old, edits=[edit])
     named: dict[ast.expr, ast.AST] = {}  # the library in them, with what imports it
-    for use, name in every:
+    for use, name in every if library != old else ():
         own = next((each for each in attributes(use) if index.qualified_name(each) == old), None)
         first = root(use)
         if own is None or not isinstance(first, ast.Name) or index.qualified_name(first) != library:
@@ -141,14 +168,14 @@ def _moved(
         yield changed(context, rule, node, api=old, edits=[edit])
 
 
-def _import(context: FileContext, rule: ModuleRule, node: Import, statement: str) -> Edit | None:
+def _import(context: FileContext, rule: ModuleRule, node: Import, statement: str, old: str) -> Edit | None:
     """The edit that imports it from ours; None for what binds the library, or has comments between names."""
-    index, old = context.index, rule.options.stands_for
+    index = context.index
     if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{old}."):
         module = context.project.places[context.name].module(rule.options.module)
         return instead_of(index, node, f"from {module} import {', '.join(map(ast.unparse, node.names))}")
-    gone = [each for each, name in zip(node.names, imported(node)) if rule.fits(name)]
-    bound = gone[0].asname or ("" if isinstance(node, ast.Import) else gone[0].name)
+    gone = [each for each, name in zip(node.names, imported(node)) if pattern_fits(f"{old}.*", name)]
+    bound = gone[0].asname or ("" if isinstance(node, ast.Import) and "." in old else gone[0].name)
     if len(gone) > 1 or not bound or (len(node.names) > 1 and "#" in index.segment(node)):
         return None
     lines = [f"{statement} as {bound}"]
