@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Optional
+from itertools import chain
+from typing import Any, Optional
 
 from migrator.language import _
 from migrator.matchers.argument_edits import added_argument
@@ -14,6 +15,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.packs import Options, Rule
 from migrator.names.goes_to import read_as_parameter, taken_by
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import last_assigned
 from migrator.names.tree import (
     argument_of,
     bare_name,
@@ -22,6 +24,7 @@ from migrator.names.tree import (
     hands_on,
     holder_of,
     last_name,
+    only_target,
     string_value,
 )
 from migrator.project.offers import SAVED, SET_DEVICE
@@ -85,6 +88,7 @@ def _words_beside(index: ModuleIndex, call: ast.Call) -> Iterator[str]:
 
 
 _MOVES = ("to", "cuda", "npu", "cpu")
+_OF_TENSORS = ("float", "half", *_MOVES)
 _DECIDES = ("weights_only", "pickle_module")
 # Functions that ask for an attribute of an object.
 _OF_OBJECTS = ("vars", "getattr", "setattr")
@@ -152,7 +156,9 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
             keys.add(key)
             if is_options_name(key) and (member := _asked_of_options(index, use)):
                 is_object = _('"{key}" is an object here (.{member})', key=key, member=member)
-            for member in _members(index, index.parent(use)):
+            read, *later = _reads(index, use)
+            called = chain(_members(index, read), *(_members(index, each, _OF_TENSORS) for each in later))
+            for member in called:
                 if member in options.module_members:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
@@ -177,21 +183,29 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
 
 def _asked_of_options(index: ModuleIndex, use: ast.expr) -> str:
     """What options under a key are asked for that only an object has, no dictionary: ``x["args"].lr``."""
-    read = index.parent(use)
-    if isinstance(read, ast.Attribute):
-        read = index.call_of(read)  # x.get("args")
-    given = index.parent(read) if read is not None else None
-    held = given.targets[0] if isinstance(given, ast.Assign) and given.value is read else None
+    read, *later = _reads(index, use)
+    held = only_target(index.parent(read))
     if isinstance(held, ast.Attribute):
         found = re.findall(rf"(?<![\w.]){re.escape(ast.unparse(held))}\.(\w+)", index.text)
         return next((each for each in found if not hasattr({}, each)), "")
-    for each in (read, *(index.uses_of(held) if isinstance(held, ast.Name) else ())):
-        around = index.parent(each) if each is not None else None
+    for each in (read, *later):
+        around = index.parent(each)
         if isinstance(around, ast.Attribute) and around.value is each and not hasattr({}, around.attr):
             return around.attr
         if isinstance(around, ast.Call) and around.args[:1] == [each] and called_name(around) in _OF_OBJECTS:
             return next(filter(None, map(string_value, around.args[1:2])), "__dict__")
     return ""
+
+
+def _reads(index: ModuleIndex, use: ast.expr) -> list[ast.expr]:
+    """What a key gives: where it is asked for, and where the name is read that gets it there."""
+    around: Any = index.parent(use)
+    read = index.call_of(around) or around  # x.get("args")
+    statement = index.parent(read)
+    target = only_target(statement)
+    uses = index.uses_of(target) if isinstance(target, ast.Name) else ()
+    last = ((each, last_assigned(index, each)) for each in uses)
+    return [read, *(each for each, binding in last if binding is not None and binding.node is statement)]
 
 
 def _targets(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
@@ -210,21 +224,21 @@ def _uses(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
     statement = index.parent(call)
     targets = _targets(index, call) if getattr(statement, "value", None) is call else []
     uses = (use for target in targets if isinstance(target, ast.Name) for use in index.uses_of(target))
-    found: list[ast.expr] = [
-        use for use in uses if statement is not None and index.start(use) > index.end(statement)
-    ]
+    behind = (use for use in uses if statement is not None and index.start(use) > index.end(statement))
+    last = ((use, last_assigned(index, use)) for use in behind)
+    found: list[ast.expr] = [use for use, binding in last if binding is None or binding.node is statement]
     for use in found:  # grows: a function of the file may hand it on
         found += (each for each in read_as_parameter(index, use) if each not in found)
     return found
 
 
 def _member(index: ModuleIndex, node: ast.AST) -> str:
-    """The method of an expression that is called, empty where none is."""
+    """The method of an expression that is called, or ``__call__``; empty where none is."""
     sink = taken_by(index, node)
-    return sink.name if sink.kind == "method" else ""
+    return {"method": sink.name, "called": "__call__"}.get(sink.kind, "")
 
 
-def _members(index: ModuleIndex, node: Optional[ast.AST]) -> Iterator[str]:
+def _members(index: ModuleIndex, node: Optional[ast.AST], but: Sequence[str] = ()) -> Iterator[str]:
     """The methods that are called on an expression, behind ``x or y`` and ``.to(device)`` as well."""
     while node is not None:
         parent = index.parent(node)
@@ -232,7 +246,7 @@ def _members(index: ModuleIndex, node: Optional[ast.AST]) -> Iterator[str]:
             node = parent
             continue
         member = _member(index, node)
-        if member:
+        if member and member not in but:
             yield member
         node = index.parent(parent) if member == "to" and parent is not None else None
 
