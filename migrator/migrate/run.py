@@ -61,6 +61,7 @@ LEFT_ALONE = ("NPU995", "NPU996")
 # The rules that write functions of ours for APIs that NPUs lack.
 REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
+_STARTS_RANKS = "NPU932"  # commands over MPI, of documents too
 _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environment
 _LOG = logging.getLogger("npumigrate")
 
@@ -148,7 +149,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 tally.add(result, changed=bool(done.data) and result is done.result)
             _LOG.info("added: %s", ", ".join(wanted.written_to(tree)) or "no files of equivalents")
             # With --keep-cuda scripts stay, and what NPUs need there is told.
-            after = _mismatches(survey, rules, tree, frozenset(told), progress)
+            after = _mismatches(survey, plan, tree, frozenset(told), progress)
             for result in () if plan.settings.keep_cuda else after:
                 tables.add(result)
                 tally.add(result, changed=False)
@@ -226,7 +227,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     again, known = _is_result(plan.source), modules(rules)
     for seen, entry in enumerate(discover(plan.source, plan.exclude, tree.result if tree else None), 1):
         progress("reading", seen, 0)
-        if plan.docs and entry.kind == "file" and document_type(entry.name):
+        if entry.kind == "file" and document_type(entry.name):
             entry = replace(entry, kind="text")
         if again and (entry.name == REPORTS or entry.name.startswith(REPORTS + "/")):
             not_copied += entry.name == REPORTS
@@ -332,25 +333,45 @@ def _results(
         if not entry.holds_python:
             wanted = tuple(finding for finding in done.result.findings if finding.code in rules.enabled)
             done = replace(done, result=done.result._replace(findings=wanted))
-        yield entry, done
+        stays = not plan.docs and document_type(entry.name)
+        yield entry, _without_docs(done) if stays else done
+
+
+def _without_docs(done: Done) -> Done:
+    """A document that stays as it is: one finding says how many lines of its commands would change."""
+    result = done.result
+    changing = [each for each in result.findings if each.fix]
+    findings = [each for each in result.findings if each.code == _STARTS_RANKS and not each.fix]
+    if changing:
+        number = len({each.line for each in changing})
+        message = _("commands in this document are for CUDA (lines: {number})", number=number)
+        advice = _("--docs migrates the commands in documents.")
+        first = changing[0]._replace(fix=None, message=message, advice=advice, severity="info", api="")
+        findings.insert(0, first)
+    return Done(result._replace(findings=tuple(findings)))
 
 
 def _mismatches(
-    survey: _Survey, rules: Rules, tree: OutputTree, told: frozenset[tuple[str, int]], progress: Progress
+    survey: _Survey,
+    plan: Plan,
+    tree: OutputTree,
+    told: frozenset[tuple[str, int]],
+    progress: Progress,
 ) -> Iterator[Result]:
     """What of the result does not fit together; a mistake of ours in that leaves the result as it is."""
     from migrator.migrate.consistency import CODES, Trees, mismatches
 
-    paths = {entry.name: entry.path for entry in survey.entries if entry.kind == "text"}
+    rules, texts = rules_for(plan.settings), (entry for entry in survey.entries if entry.kind == "text")
+    paths = {entry.name: entry.path for entry in texts if plan.docs or not document_type(entry.name)}
     before = survey.project.programs
     if not paths or before is None or CODES.isdisjoint(rules.enabled):
         return
     after = Programs({name: tree.building / name for name in before.files})
-    texts = {name: (path, tree.building / name) for name, path in paths.items()}
+    both = {name: (path, tree.building / name) for name, path in paths.items()}
     try:
         vocabularies = partial(rules.vocabularies, survey.project)
         keys = {row.name: row.detail[0] for row in reversed(survey.project.offers.of(KEYS))}
-        for result in mismatches(Trees(before, after, texts, vocabularies, told, keys), progress):
+        for result in mismatches(Trees(before, after, both, vocabularies, told, keys), progress):
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield result._replace(findings=wanted)
     except Exception:

@@ -409,7 +409,7 @@ def taken(
     if verdicts:
         return Taken(verdicts <= {CERTAIN, LIKELY}, verdicts == {CERTAIN} and len(found) == 1, choices)
     if choices:
-        return Taken(False, choices=choices)
+        return Taken(not {"npu", "hccl"}.isdisjoint(choices), choices=choices)
     dest = found[0][1].dest
     for file in program.files:
         verdicts |= program.of.verdicts(file, dest, is_backend, False, vocabularies)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from migrator.verify.diagnosis import read_failures, read_stacks, what_fails, wh
 from migrator.verify.numbers import compare
 from migrator.verify.observed import find_places, read_bounded, read_processes, read_reached, write_places
 from migrator.verify.processes import Ended
+from migrator.verify.started import as_migrated
 from migrator.verify.verdict import Course, Original, Verdict, judge
 
 _STILL = 5.0  # seconds without any work, after which a program waits, and does not compute
@@ -86,8 +88,9 @@ def verify(
 
     ``original`` is run, too, where it lies, and compared, where it is given; ``timeout`` is in
     seconds, and so is ``patience`` with a program that does nothing. ``say`` gets a line for each run
-    where there are two. ``insight`` is given the folder of what was recorded, the torch that the project is
-    for, and the one that ran, while the folder is there.
+    where there are two, and one where the command names devices or backends of CUDA for which the migrated
+    program takes others, which it gets; the original gets what is given. ``insight`` is given the folder of
+    what was recorded, the torch that the project is for, and the one that ran, while the folder is there.
 
     Raises NoProgram, and OSError where the program cannot be started.
     """
@@ -99,14 +102,17 @@ def verify(
         watched = replace(machine, report=notes, places=notes / "places.json", watched=True)
         watched = replace(watched, insight=migrated if insight else None)
         env = environment(watched, built, installed, os.environ)
-        program = find(command[0], env, migrated)
+        own = as_migrated(command, migrated)
+        program = find(own[0], env, migrated)
         if program is None:
             raise NoProgram
+        if own != [*command]:
+            say(_("the migrated program takes other values: {command}", command=shlex.join(own)))
         if original is not None:
             say(_("running the migrated project on emulated NPUs"))
         keep = original is not None
         ended = processes.run(
-            [program, *command[1:]], env, migrated, timeout, keep, notes=notes, patience=patience
+            [program, *own[1:]], env, migrated, timeout, keep, notes=notes, patience=patience
         )
         noted = read_processes(notes)
         course = _course(ended, notes, migrated)

@@ -1,4 +1,4 @@
-"""The program that a command starts, and what of its own options makes it small: ``verify --shrink``."""
+"""The program that a command starts, what it takes instead of CUDA, and what makes it small: ``--shrink``."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from migrator.api_support.versions import newest
+from migrator.core.check import check
+from migrator.core.rules import rules_for
+from migrator.core.settings import Settings
 from migrator.data_folders import reports_yaml
-from migrator.files.source import text_below
+from migrator.files.discover import discover
+from migrator.files.document import Document
+from migrator.files.source import Source, text_below
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.launch.target import Start
 from migrator.project.parser_options import Option
 from migrator.project.program_files import ProgramFiles
+from migrator.project.programs import Programs
+from migrator.project.project import merge_facts
 from migrator.project.start_ways import start_ways
 
 _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
+# The rules by which the options and the variables of a command change.
+_OF_COMMANDS = ("NPU409", "NPU410", "NPU412")
 _OF_A_RANK = ("%RANK%", "%LOCAL_RANK%")
 
 
@@ -52,6 +62,16 @@ def command_of(start: Start, folder: Path, devices: int) -> list[str]:
     if way is not None and way.ranks == "launcher" and devices > 1:
         return ["torchrun", f"--nproc_per_node={devices}", f"--master_port={free_port()}", *program, *options]
     return ["python", *program, *options]
+
+
+def as_migrated(command: Sequence[str], folder: Path) -> list[str]:
+    """A command with devices, backends and variables of NPUs, where the program that it starts takes them."""
+    files = {each.name: each.path for each in discover(folder) if each.kind == "python" and not each.excluded}
+    project = replace(merge_facts(()), programs=Programs(files))
+    rules = rules_for(Settings(newest().text, select=_OF_COMMANDS))
+    line = Source("command.sh", shlex.join(command) + "\n", type="shell")
+    text = check(Document(b"", line), rules, project).text
+    return shlex.split(text) if text is not None else [*command]
 
 
 def free_port() -> int:

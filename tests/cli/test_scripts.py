@@ -70,6 +70,9 @@ def test_documents_are_migrated_where_that_is_asked_for(migrate, tmp_path: Path)
     source = write(tmp_path / "project", {"train.py": train, "README.md": text})
     _, result = migrate(source)
     assert (result / "README.md").read_text() == text
+    (row,) = rows(result, "manual_review")
+    assert (row["File"], row["Start Line"], row["Severity"]) == ("README.md", "4", "info")
+    assert row["Message"] == "commands in this document are for CUDA (lines: 1)"
     migrate(source, "--overwrite", "--docs")
     assert (result / "README.md").read_text() == text.replace(
         "```sh\npython train.py cuda", "```sh\npython train.py npu"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from migrator.launch.target import Start
 from migrator.project.start_ways import StartWay
-from migrator.verify.started import command_of, entry_of, launched, shrink
+from migrator.verify.started import as_migrated, command_of, entry_of, launched, shrink
 
 TRAIN = """
 import argparse
@@ -108,3 +109,27 @@ def test_without_a_command_the_launchers_way_is_taken(way: StartWay, expected, t
         assert command[2].startswith("--master_port=")
         del command[1:3]
     assert command == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "started"),
+    [
+        ("--device cuda --dist-backend=nccl --name cuda", "--device npu --dist-backend=hccl --name cuda"),
+        ("--device npu --dist-backend gloo", "--device npu --dist-backend gloo"),
+        ("--device cuda:1 --text 'a  b'", "--device npu:1 --text 'a  b'"),
+    ],
+)
+def test_a_command_gets_what_the_migrated_program_takes(given: str, started: str, tmp_path: Path) -> None:
+    train = """
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="npu", choices=["npu", "npu:1", "cpu"])
+parser.add_argument("--dist-backend", default="hccl")
+parser.add_argument("--name")
+args = parser.parse_args()
+torch.distributed.init_process_group(args.dist_backend)
+"""
+    (tmp_path / "train.py").write_text(train)
+    command = ["torchrun", "--nproc_per_node=2", "train.py"]
+    assert as_migrated([*command, *shlex.split(given)], tmp_path) == [*command, *shlex.split(started)]
