@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
@@ -110,20 +110,20 @@ def is_value_for_parser(index: ModuleIndex, node: ast.AST) -> bool:
 def _for_parsers(index: ModuleIndex) -> Iterator[tuple[ast.expr, bool]]:
     """What parsers are given, and whether the name of the program is the first of it."""
     for call in index.calls:
-        called, texts = called_name(call), {*map(string_value, call.args)}
-        if called in _PARSING:
-            given = argument_of(call, "args", _PARSING[called]) or argument_of(call, "argv")
-            yield from [(given, False)] if given is not None else ()
-        elif called in _PATCHING and not texts.isdisjoint(("argv", "sys.argv")):
-            yield call.args[-1], True
+        called, holder, texts = called_name(call), holder_of(call), {*map(string_value, call.args)}
+        is_patch = called in _PATCHING and not texts.isdisjoint(("argv", "sys.argv"))
+        place = _PARSING.get(called, -1)
+        given = (argument_of(call, "args", place) or argument_of(call, "argv")) if place >= 0 else None
+        if is_patch or (holder is not None and index.qualified_name(holder) == "sys.argv"):
+            given = call.args[-1] if call.args else None
+        if given is not None:
+            yield given, is_patch
     for ref in index.refs:
-        holder: Any = index.parent(ref)
         if bare_name(ref) == "argv" and index.qualified_name(ref) == "sys.argv":
-            around = index.parent(holder) if isinstance(holder, ast.Subscript) else holder
-            if isinstance(around, (ast.Assign, ast.AugAssign)) and around.value not in (ref, holder):
-                yield around.value, around is holder and isinstance(around, ast.Assign)
-        elif isinstance(ref, ast.Attribute) and index.qualified_name(ref.value) == "sys.argv":
-            yield from ((each, False) for each in getattr(index.call_of(ref), "args", ())[-1:])
+            first = index.parent(ref)
+            around = index.parent(first) if isinstance(first, ast.Subscript) else first
+            if isinstance(around, (ast.Assign, ast.AugAssign)) and around.value not in (ref, first):
+                yield around.value, around is first and isinstance(around, ast.Assign)
 
 
 @dataclass(eq=False, repr=False)

@@ -127,6 +127,11 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("api('f')", ["acme.f()"], []),
         ("api('g')", [], ["acme.f()"]),
         (
+            "completes('k')",
+            ["a_k = f'a_{acme.f()}'", "a = acme.f() + '_b'\nk_b = 1", "a = f'{acme.f()}_{b}'\nk_c = 1"],
+            ["a = f'a_{acme.f()}'", "k = f'{acme.f()}'", "a = f'{acme.f()}:1'\n'k:1'"],
+        ),
+        (
             "off('x') and (off('y') or not off('z'))",
             ["acme.f(y=1, z=1)"],
             ["acme.f(1)", "acme.f(y=1)"],

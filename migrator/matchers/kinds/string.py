@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Callable, Literal, Union
 
@@ -255,52 +256,46 @@ def _without_form(context: FileContext, rule: StringRule, node: Text, message: s
 
 
 def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
-    """``"torch.cuda.is_available"`` where a name is patched or looked up, or a module is imported."""
-    index, value, rule = context.index, written(context.index, node), rules[0]
-    match = _API_NAME.match(value)
+    """``"torch.cuda.is_available"`` where a name is patched or looked up, a module imported, or annotated."""
+    index, value, match = context.index, written(context.index, node), None
     if not isinstance(node, ast.Constant):
         return None
-    if _is_annotation(index, node):
-        names = dict.fromkeys(_IN_ANNOTATION.findall(value))
-        return _in_annotation(context, rule, node, [*names]) if names else None
-    if match is None:
+    annotates = _is_annotation(index, node)
+    names = _IN_ANNOTATION.findall(value) if annotates else []
+    if not annotates and (match := _API_NAME.match(value)):
+        names = [match[2]]
+    by = taken_by(index, node)
+    is_looked_up = annotates or (
+        by.kind in ("argument", "value") and not _RESOLVERS.isdisjoint((by.name, called_name(by.holder)))
+    )
+    if not names or not (is_looked_up or _may_be_looked_up(index, vocabulary, node, value)):
         return None
-    prefix, api = match.groups()
-    sink = taken_by(index, node)
-    by = (sink.name, called_name(sink.holder))
-    is_looked_up = sink.kind in ("argument", "value") and not _RESOLVERS.isdisjoint(by)
-    if not is_looked_up and (
-        prefix
-        or value.count(".") < 2
-        or names_tensor_type(value)
-        or device_context(index, vocabulary, node).verdict == NO
-        or sink.kind == "compared"
-    ):
-        return None
-    known = npu_names.look_up(api, context.version)
-    if known is None or not known.npu:
-        message = _("{value} has no NPU equivalent, and its name stands in a string here", value=value)
-        return _without_form(context, rule, node, message, "absent" if known else "unknown")
-    # Behind a module's own name the attribute is patched, otherwise the module is imported.
-    new = prefix + known.npu if prefix else import_form(known.npu)
+    known = {name: npu_names.look_up(name, context.version) for name in names}
+    new, says = value, partial(found, context, rules[0], node, api=value)
+    for name, form in known.items():
+        if form is None or not form.npu:
+            message = _("{value} has no NPU equivalent, and its name stands in a string here", value=name)
+            return _without_form(context, rules[0], node, message, "absent" if form else "unknown")
+        new = new.replace(name, form.npu)
+        if match and not match[1]:  # behind a module's own name the attribute is patched
+            new = import_form(form.npu)
     if not is_looked_up:
         message = _("the name {value} stands in a string that may be looked up", value=value)
         advice = _("Where it is looked up, write {new}.", new=new)
-        return found(context, rule, node, api=value, message=message, advice=advice, severity="warning")
-    edits = replace_text(index, node, value, new)
+        return says(message=message, advice=advice, severity="warning")
     message = _("the name {value} in a string is {new} on NPUs", value=value, new=new)
-    return found(context, rule, node, api=value, edits=edits, message=message, needs_npu=False)
+    edits = replace_text(index, node, value, new)
+    return says(edits=edits, message=message, needs_npu=None if annotates else False)
 
 
-def _in_annotation(context: FileContext, rule: StringRule, node: ast.Constant, names: list[str]) -> Outcome:
-    """The names of an annotation that stands in quotes."""
-    known = {name: npu_names.look_up(name, context.version) for name in names}
-    new = {name: form.npu for name, form in known.items() if form is not None and form.npu}
-    edits = [edit for name in new for edit in replace_text(context.index, node, name, new[name])]
-    if not edits:
-        return True
-    message = _("the name {value} in a string is {new} on NPUs", value=names[0], new=new[names[0]])
-    return found(context, rule, node, api=names[0], edits=edits, message=message)
+def _may_be_looked_up(
+    index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.Constant, value: str
+) -> bool:
+    """Whether the name of an API may be more than a text: it is compared with nothing, and no message."""
+    if value.count(".") < 2 or not value.startswith("torch.") or names_tensor_type(value):
+        return False
+    is_compared = taken_by(index, node).kind == "compared"
+    return not is_compared and device_context(index, vocabulary, node).verdict != NO
 
 
 def _is_annotation(index: ModuleIndex, node: ast.AST) -> bool:

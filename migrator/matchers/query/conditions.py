@@ -388,6 +388,19 @@ def compared_beside(use: Use, word: str) -> bool:
     return bool(sought.pop(comparison, "")) and any(word in text for text in sought.values())
 
 
+def completes(use: Use, word: str) -> bool:
+    """The text that the value is put into would be a name of the file, were the value this word."""
+    index, holder = use.index, use.index.parent(use.node)
+    pieces: list[tuple[ast.expr | None, str]] = []
+    if isinstance(holder, ast.JoinedStr):
+        pieces = [(each.expression, each.raw) for each in index.parts(holder)]
+    elif isinstance(holder, ast.BinOp):
+        pieces = [(each, string_value(each) or "") for each in (holder.left, holder.right)]
+    text = "".join(word if each is use.node else re.escape(raw) or ".+" for each, raw in pieces)
+    is_part = re.search(rf"\w[-./]?{word}|{word}[-./]?\w", text) is not None
+    return is_part and re.search(rf"(?<![\w.])(?:{text})(?!\w)", index.text) is not None
+
+
 def given_to(use: Use, *functions: str) -> bool:
     """A function with one of some last names is given the string, in a list or by a name, too."""
     sinks = goes_to(use.index, use.node)
