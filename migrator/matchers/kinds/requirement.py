@@ -35,13 +35,14 @@ _PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
 class RequirementOptions(Options):
     """What is done with a package: ``version`` writes that of the named torch, ``excluded`` reports one that
-    excludes it; ``replace`` writes another package, ``remove`` takes the line away, ``report`` only speaks.
+    excludes it; ``replace`` writes another package, ``remove`` takes the line away, ``report`` only speaks;
+    ``older`` does where only versions before that of ``packages`` are asked for.
 
     ``packages``: for each what is written in its place, or what to do. ``not_in``: names of files that are
     for other machines than those with NPUs, such as those that build documents.
     """
 
-    action: Literal["version", "excluded", "replace", "remove", "report"] = "report"
+    action: Literal["version", "excluded", "replace", "remove", "report", "older"] = "report"
     packages: dict[str, str] = field(default_factory=dict, metadata=SAID)
     not_in: tuple[str, ...] = ()
 
@@ -96,7 +97,8 @@ def _found(
         for rule in rules:
             known = rule.options.packages
             value = next((known[one] for one in known if fnmatchcase(item.name, one)), None)
-            if value is not None:
+            is_older = rule.options.action != "older" or (value and _is_older(item, value))
+            if value is not None and is_older:
                 # conda does not take an empty list: it goes with its first item.
                 items = [one for one in every if one.group == item.group]
                 with_list = _list_of(context.index, rules, items) if items[0] is item else []
@@ -120,6 +122,8 @@ def _package(
     if action == "replace":
         message = _("{name} needs CUDA; use {value}", name=item.name, value=value)
         value = "" if edits else _("Write {value}.", value=value)
+    elif action == "older":
+        value = _("Install {name} {value} or a newer one.", name=item.name, value=value)
     return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
 
@@ -290,6 +294,14 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
         return SpecifierSet(item.specifier).contains(version, prereleases=True)
     except InvalidSpecifier:
         return None
+
+
+def _is_older(item: Requirement, version: str) -> bool:
+    """Whether a requirement admits older versions only."""
+    numbers = re.findall(r"\d+(?:\.\d+)*", item.specifier)
+    before = min((tuple(map(int, each.split("."))) for each in numbers), default=(9999,))
+    newer = (_fits(item, each) is False for each in (version, "9999"))
+    return before < tuple(map(int, version.split("."))) and all(newer)
 
 
 def _why(item: Requirement, version: str) -> str:
