@@ -12,11 +12,15 @@ from collections import OrderedDict
 from contextlib import contextmanager
 
 import torch
-import torch_npu  # noqa: F401
+import torch_npu
 
-_scalers = []  # one for each loss
-_unscaled = {}  # by the optimizer's id: the scaler that has unscaled its gradients, until its step
-_stepped = set()  # the scalers of which an optimizer has stepped
+# Files that do not find the same one have copies of this module in a result: they share their state.
+_amp_state = vars(torch_npu).setdefault(
+    "_ascend_amp", types.SimpleNamespace(loss_scalers=[], scalers=[], unscaled={}, stepped=set())
+)
+_scalers = _amp_state.scalers  # one for each loss
+_unscaled = _amp_state.unscaled  # by id(optimizer): the scaler that unscaled its gradients, until its step
+_stepped = _amp_state.stepped  # the scalers of which an optimizer has stepped
 
 
 def initialize(
@@ -145,9 +149,6 @@ class _LossScaler:
 
     def loss_scale(self):
         return self._loss_scale
-
-
-_amp_state = types.SimpleNamespace(loss_scalers=[])
 
 
 def _listed(optimizers):

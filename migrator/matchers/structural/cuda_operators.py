@@ -312,10 +312,20 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
         if form.node not in replaced and (raises or not handlers):
             replaced.add(form.node)
             edits.append(instead_of(index, form.node, f"{form.bound} = None"))
+            edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, form.node))
         message = rule.message.replace("{function}", form.function.name)
         start = index.start(form.owner)
         span = (start, start + len(f"class {form.owner.name}"))
         yield found(context, rule, form.owner, api=form.owner.name, edits=edits, message=message, span=span)
+
+
+def _asked_versions(index: ModuleIndex, node: Import) -> Iterator[ast.expr]:
+    """Where a file asks for the version of what it imports: nobody builds that, so there is none."""
+    name, calls = node.names[0].name, (each for each in ast.walk(index.tree) if isinstance(each, ast.Call))
+    for call in calls:
+        if called_name(call) in ("get_distribution", "version") and call.args and string_value(call.args[0]) == name:
+            around = index.parent(call)
+            yield around if isinstance(around, ast.Attribute) else call
 
 
 def forms(context: FileContext) -> list[Form]:

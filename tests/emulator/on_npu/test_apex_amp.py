@@ -6,21 +6,26 @@ import importlib.util
 
 import pytest
 import torch
-import torch_npu  # noqa: F401
+import torch_npu
 
 from migrator.data_folders import data_folder
 
 
-@pytest.fixture
-def amp():
-    """The module, as a program imports it; autocast is left behind the test."""
+def loaded():
     spec = importlib.util.spec_from_file_location(
         "ascend_amp", data_folder("reports") / "modules" / "ascend_amp.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    yield module
+    return module
+
+
+@pytest.fixture
+def amp():
+    """The module, as a program imports it; autocast and its state are left behind the test."""
+    yield loaded()
     torch.set_autocast_enabled("npu", False)
+    del torch_npu._ascend_amp
 
 
 def parts(level, amp, **options):
@@ -52,6 +57,12 @@ def test_a_model_is_trained(amp, level):
         scheduler.step()
     assert net(torch.ones(2, 4).npu()).abs().max() < 0.1
     assert net.weight.dtype is torch.float32
+
+
+def test_copies_of_the_module_share_their_state(amp):
+    net, optimizer = parts("O1", amp, loss_scale=2.0)
+    step(loaded(), net, optimizer)
+    assert gradient(net).isfinite().all()
 
 
 def test_gradients_are_unscaled_behind_the_block_and_add_up(amp):
