@@ -321,11 +321,11 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
 
 def _asked_versions(index: ModuleIndex, node: Import) -> Iterator[ast.expr]:
     """Where a file asks for the version of what it imports: nobody builds that, so there is none."""
-    name, calls = node.names[0].name, (each for each in ast.walk(index.tree) if isinstance(each, ast.Call))
-    for call in calls:
-        if called_name(call) in ("get_distribution", "version") and call.args and string_value(call.args[0]) == name:
-            around = index.parent(call)
-            yield around if isinstance(around, ast.Attribute) else call
+    for call in ast.walk(index.tree):
+        if isinstance(call, ast.Call) and called_name(call) in ("get_distribution", "version"):
+            if call.args and string_value(call.args[0]) == node.names[0].name:
+                around = index.parent(call)
+                yield around if isinstance(around, ast.Attribute) else call
 
 
 def forms(context: FileContext) -> list[Form]:
