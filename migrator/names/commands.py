@@ -20,15 +20,10 @@ _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatu
 RUNNERS = frozenset(
     {*_SHELLS, *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))}
 )
-# What parses the arguments of a program, or hands them to its parser, each with their place.
-_PARSING = {
-    "parse_args": 0,
-    "parse_known_args": 0,
-    "parse_intermixed_args": 0,
-    "parse_args_into_dataclasses": 0,
-    "main": 0,
-    "invoke": 1,
-}
+# What parses the arguments of a program, or hands them to its parser; of click's, behind the command.
+_PARSING = frozenset(
+    "parse_args parse_known_args parse_intermixed_args parse_args_into_dataclasses main".split()
+)
 _PATCHING = frozenset({"patch", "object", "setattr"})
 _ERRORS_GO = re.compile(r"\b2>\s*(?:/dev/null|&1)")  # where they go says nothing of the output
 _UNKNOWN = re.compile(r"[\0$`]")
@@ -75,33 +70,23 @@ def commands(index: ModuleIndex) -> Iterator[Command]:
                 yield Command(call, runner, tuple(words), not is_list, in_shell, tuple(reader.through))
 
 
-class Given(NamedTuple):
-    """The words that parsers of the program are given, and the node that gives them."""
+def given_to_parsers(index: ModuleIndex) -> dict[ast.expr, tuple[Word, ...]]:
+    """The words that a file gives its program's parsers, in a call or as ``sys.argv``, by what holds them."""
 
-    node: ast.expr
-    words: tuple[Word, ...]
-
-
-def given_to_parsers(index: ModuleIndex) -> list[Given]:
-    """What a file gives the parsers of its program: in a call, or as ``sys.argv``."""
-
-    def find() -> Iterator[Given]:
+    def find() -> Iterator[tuple[ast.expr, tuple[Word, ...]]]:
         for node, is_whole in _for_parsers(index):
             words, is_list = _Reader(index).read(node)
-            if words and not is_list and len(words) == 1:  # sys.argv.append("--device=cuda")
-                is_list = True
-            if words and is_list:
-                yield Given(node, tuple(words[is_whole:]))
+            if words and (is_list or len(words) == 1):  # sys.argv.append("--device=cuda")
+                yield node, tuple(words[is_whole:])
 
-    return index.once(("given to parsers",), lambda: [*find()])
+    return index.once(("given to parsers",), lambda: dict(find()))
 
 
 def is_value_for_parser(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a string stands behind an option in what a parser of the program is given."""
 
     def find() -> set[ast.AST]:
-        every = (given.words for given in given_to_parsers(index))
-        pairs = (pair for words in every for pair in zip(words, words[1:]))
+        pairs = (pair for words in given_to_parsers(index).values() for pair in zip(words, words[1:]))
         return {word.node for option, word in pairs if option.text.startswith("-") and "=" not in option.text}
 
     return node in index.once(("values for parsers",), find)
@@ -110,20 +95,25 @@ def is_value_for_parser(index: ModuleIndex, node: ast.AST) -> bool:
 def _for_parsers(index: ModuleIndex) -> Iterator[tuple[ast.expr, bool]]:
     """What parsers are given, and whether the name of the program is the first of it."""
     for call in index.calls:
-        called, holder, texts = called_name(call), holder_of(call), {*map(string_value, call.args)}
+        called, texts = called_name(call), {*map(string_value, call.args)}
         is_patch = called in _PATCHING and not texts.isdisjoint(("argv", "sys.argv"))
-        place = _PARSING.get(called, -1)
-        given = (argument_of(call, "args", place) or argument_of(call, "argv")) if place >= 0 else None
-        if is_patch or (holder is not None and index.qualified_name(holder) == "sys.argv"):
-            given = call.args[-1] if call.args else None
+        given = argument_of(call, "args", 0) or argument_of(call, "argv") if called in _PARSING else None
+        if called == "invoke":
+            given = argument_of(call, "args", 1)
+        if is_patch or (call.args and _is_argv(index, holder_of(call))):
+            given = call.args[-1]
         if given is not None:
             yield given, is_patch
     for ref in index.refs:
-        if bare_name(ref) == "argv" and index.qualified_name(ref) == "sys.argv":
+        if _is_argv(index, ref):
             first = index.parent(ref)
             around = index.parent(first) if isinstance(first, ast.Subscript) else first
             if isinstance(around, (ast.Assign, ast.AugAssign)) and around.value not in (ref, first):
                 yield around.value, around is first and isinstance(around, ast.Assign)
+
+
+def _is_argv(index: ModuleIndex, node: ast.expr | None) -> bool:
+    return node is not None and bare_name(node) == "argv" and index.qualified_name(node) == "sys.argv"
 
 
 @dataclass(eq=False, repr=False)

@@ -385,7 +385,6 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
     index, options = context.index, rule.options
     seen: set[ast.AST] = set()
     judged: list[tuple[Setting, ast.AST, str]] = []
-    parsed = {given.node for given in given_to_parsers(index)}
     for command, words, content in _contents(context):
         seen |= {node for word in words for node in ast.walk(word.node)}
         for setting in content.settings:
@@ -394,7 +393,7 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
                 continue
             own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
             is_device = own is not None and own.device
-            if not (is_device or name_fits(rule.match, setting.name) or command in parsed):
+            if not (is_device or name_fits(rule.match, setting.name) or command in given_to_parsers(index)):
                 continue
             first, last = setting.value_span or (-1, -1)
             around = (
@@ -432,7 +431,7 @@ def _contents(context: FileContext) -> Iterator[tuple[ast.expr, Sequence[ListedW
         if line is not None or not command.line:
             words = _listed(index, command.words)
             yield command.call, command.words, line or shell.listed(words, index.span(command.call))
-    for node, given in given_to_parsers(index):
+    for node, given in given_to_parsers(index).items():
         place = (index.start(node), index.start(node))
         start = [Word("python", place), Word(context.name.rpartition("/")[2], place)]
         yield node, given, shell.listed([*start, *_listed(index, given)], index.span(node))
