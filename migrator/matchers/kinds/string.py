@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Callable, Literal, Union
+from typing import Any, Callable, Literal, Union
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -94,7 +94,7 @@ Rules = list[StringRule]
 Outcome = Union[Match, bool, None]
 
 
-def vocabularies(rules: Iterable[StringRule]) -> tuple[DeviceVocabulary, DeviceVocabulary]:
+def vocabularies(rules: Iterable[Rule[Any]]) -> tuple[DeviceVocabulary, DeviceVocabulary]:
     """What the rule packs know of places: for device strings, and for backends."""
     known = [rule.options.places for rule in rules]
 

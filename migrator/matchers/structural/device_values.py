@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from migrator.findings.finding import Edit, Safety
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found, instead_of
+from migrator.matchers.kinds.string import Places, vocabularies
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
 from migrator.names.conditions import has_npu_branch
 from migrator.names.device_context import CERTAIN, LIKELY
 from migrator.names.device_strings import context_in_class
-from migrator.names.device_vocabulary import DeviceVocabulary
 from migrator.names.goes_to import behind_choices, kept_as
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
@@ -35,36 +34,21 @@ if TYPE_CHECKING:
     from migrator.project.project import Project
 
 
-_OF_OPTIONS = frozenset("add_argument add_option option DEFINE_string DEFINE_enum Option Argument".split())
-_CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
-
-
 class MovedOptions(Options):
-    """``values``: what is written instead of each string.
-
-    ``arguments`` are the APIs that take it, each with the argument's keyword and, where it may stand without,
-    its place: ``device_target 0``. ``names`` are options, variables, keys and members that hold it, and
-    functions that give it.
-    """
+    """``values``: what is written instead of each string that goes to one of the ``places``."""
 
     values: dict[str, str] = field(default_factory=dict)
-    arguments: dict[str, str] = field(default_factory=dict)
-    names: tuple[str, ...] = ()
+    places: Places = Places()
 
 
 def find_moved(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
     """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
-    index, options = context.index, rule.options
-    by_case = {case: {case(old): case(new) for old, new in options.values.items()} for case in _CASES}
-    every = {text for texts in by_case.values() for text in texts}
-    takers = {
-        api: tuple(int(each) if each.isdecimal() else each for each in where.split())
-        for api, where in options.arguments.items()
+    index, values = context.index, rule.options.values
+    by_case = {
+        case: {case(old): case(new) for old, new in values.items()} for case in (str, str.lower, str.upper)
     }
-    names = re.compile(
-        "\\A(?:{})\\Z".format("|".join(map(re.escape, options.names)) or "(?!)"), re.IGNORECASE
-    )
-    vocabulary = DeviceVocabulary(takers, frozenset(), frozenset({"print"}), _OF_OPTIONS, names)
+    every = {text for texts in by_case.values() for text in texts}
+    vocabulary, _backends = vocabularies([rule])
     for node in index.strings:
         # As what it is compared with is written, by a call of ``lower()`` or ``upper()``.
         sink, text = behind_choices(index, node), string_value(node) or ""
