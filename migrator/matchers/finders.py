@@ -129,7 +129,7 @@ HANDLERS = {
     "int-device": Finder("structural.device_values", "find_integers"),
     "library-default": _no_match("structural.library_defaults", goes_by="packages", asks_project=True),
     "library-equivalent": _no_npu("structural.library_equivalents", goes_by="names"),
-    "moved-value": _neither("structural.device_values", "find_moved"),
+    "moved-value": _neither("kinds.string", "find_moved"),
     "library-function": _no_match(
         "structural.library_defaults", "find_functions", words_from="library_functions"
     ),

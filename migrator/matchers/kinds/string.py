@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Callable, Literal, Union
 
 from migrator.api_support import npu_names
-from migrator.findings.finding import Edit
+from migrator.findings.finding import Edit, Safety
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, Scalar
 from migrator.matchers.packs import Options, Rule
+from migrator.names.conditions import has_npu_branch
 from migrator.names.device_context import (
     CERTAIN,
     LIKELY,
@@ -31,6 +32,7 @@ from migrator.names.device_context import (
     device_context,
 )
 from migrator.names.device_strings import (
+    context_in_class,
     context_of_backend,
     context_of_device,
     context_of_tensor_type,
@@ -43,11 +45,11 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.goes_to import taken_by
+from migrator.names.goes_to import behind_choices, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
-from migrator.names.tree import FUNCTIONS, Text, called_name, holder_of, last_name
+from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_of, last_name, string_value
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
@@ -364,3 +366,33 @@ _SHAPES: dict[str, Callable[[FileContext, Rules, DeviceVocabulary, Text], Outcom
     "device": _device,
     "backend": _backend,
 }
+
+
+class MovedOptions(Options):
+    """``values``: what is written instead of each string that goes to one of the ``places``."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    places: Places = Places()
+
+
+def find_moved(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
+    """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
+    index, values = context.index, rule.options.values
+    by_case = {
+        case: {case(old): case(new) for old, new in values.items()} for case in (str, str.lower, str.upper)
+    }
+    every = {text for texts in by_case.values() for text in texts}
+    vocabulary, _backends = vocabularies([rule])
+    for node in index.strings:
+        # As what it is compared with is written, by a call of ``lower()`` or ``upper()``.
+        sink, text = behind_choices(index, node), string_value(node) or ""
+        called = {*map(called_name, ast.iter_child_nodes(sink.holder))} if sink.kind == "compared" else set()
+        case = next((case for case in (str.lower, str.upper) if case.__name__ in called), str)
+        new = by_case[case].get(text)
+        if new is None or new in map(string_value, elements(index.parent(node))):  # it is a choice already
+            continue
+        where = context_in_class(index, vocabulary, node, lambda each: string_value(each) in every)
+        if where.verdict in (CERTAIN, LIKELY) and not has_npu_branch(index, node):
+            edits = replace_text(index, node, text, new, 1)
+            safety: Safety = "safe" if where.api and where.verdict == CERTAIN else "unsafe"
+            yield found(context, rule, node, api=text, edits=edits, safety=safety)

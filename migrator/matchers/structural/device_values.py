@@ -1,21 +1,16 @@
-"""Values that are followed to where they are read: devices, memory formats, arguments of optimizers."""
+"""Values that are followed to where they are read: devices, whole numbers, arguments of optimizers."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import field
 from typing import TYPE_CHECKING
 
-from migrator.findings.finding import Edit, Safety
+from migrator.findings.finding import Edit
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found, instead_of
-from migrator.matchers.kinds.string import Places, vocabularies
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, likely_int, surely_int
-from migrator.names.conditions import has_npu_branch
-from migrator.names.device_context import CERTAIN, LIKELY
-from migrator.names.device_strings import context_in_class
-from migrator.names.goes_to import behind_choices, kept_as
+from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.strings import replace_text
@@ -32,36 +27,6 @@ from migrator.project.offers import DEVICE_KEY, SCALES
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
-
-
-class MovedOptions(Options):
-    """``values``: what is written instead of each string that goes to one of the ``places``."""
-
-    values: dict[str, str] = field(default_factory=dict)
-    places: Places = Places()
-
-
-def find_moved(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
-    """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
-    index, values = context.index, rule.options.values
-    by_case = {
-        case: {case(old): case(new) for old, new in values.items()} for case in (str, str.lower, str.upper)
-    }
-    every = {text for texts in by_case.values() for text in texts}
-    vocabulary, _backends = vocabularies([rule])
-    for node in index.strings:
-        # As what it is compared with is written, by a call of ``lower()`` or ``upper()``.
-        sink, text = behind_choices(index, node), string_value(node) or ""
-        called = {*map(called_name, ast.iter_child_nodes(sink.holder))} if sink.kind == "compared" else set()
-        case = next((case for case in (str.lower, str.upper) if case.__name__ in called), str)
-        new = by_case[case].get(text)
-        if new is None or new in map(string_value, elements(index.parent(node))):  # it is a choice already
-            continue
-        where = context_in_class(index, vocabulary, node, lambda each: string_value(each) in every)
-        if where.verdict in (CERTAIN, LIKELY) and not has_npu_branch(index, node):
-            edits = replace_text(index, node, text, new, 1)
-            safety: Safety = "safe" if where.api and where.verdict == CERTAIN else "unsafe"
-            yield found(context, rule, node, api=text, edits=edits, safety=safety)
 
 
 _TEXTS = ("cuda", "cuda:")
