@@ -48,6 +48,7 @@ def verify(given: Given) -> None:
     if json_file is not None and json_file.is_dir():
         stop("--json: a folder, not a file: {json_file}", json_file=json_file)
     from migrator.emulator.launch import Machine
+    from migrator.verify.repair.fixes import watched
     from migrator.verify.run import NoProgram, find_original
     from migrator.verify.run import verify as run
 
@@ -77,7 +78,8 @@ def verify(given: Given) -> None:
     def run_once() -> Verdict:
         writer = _writer(folder, soc, given.version) if given.insight else None
         times = given.timeout, given.tolerance, say, given.idle
-        found = run(folder, command, machine, emulator, source, *times, writer)
+        watch = watched(folder) if given.repair else ()
+        found = run(folder, command, machine, emulator, source, *times, writer, watch)
         return replace(found, set_to=set_to)
 
     repaired = None

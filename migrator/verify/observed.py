@@ -22,6 +22,7 @@ from migrator.names.tree import attributes
 from migrator.verify.diagnosis import process_name
 
 CPU = "cpu"
+Span = tuple[int, int, int, int]
 # The words that a line has to hold; names that stand for one of them are followed by the index.
 _WORDS = ("cuda", "is_cuda", "nccl", "is_nccl_available")
 _CUDA = re.compile(r"torch\.cuda(?:\.|\Z)")
@@ -38,7 +39,7 @@ class Place:
 
     file: str
     path: str
-    span: tuple[int, int, int, int]
+    span: Span
     kind: str
     source: str
 
@@ -146,7 +147,7 @@ class Process:
 
     ``operators`` are by NPU, ``work`` by device, then forward and backward; ``cuda_on_cpu`` is how often the
     CPU stood in for CUDA, ``steps`` are those of its optimizers. ``transfer_to_npu``: torch_npu's module of
-    this name makes torch.cuda mean the NPU.
+    this name makes torch.cuda mean the NPU. ``files``: the Python files that it loaded, without packages.
     """
 
     process: int
@@ -161,6 +162,7 @@ class Process:
     cuda_on_cpu: int = 0
     steps: int = 0
     new_shapes: tuple[NewShapes, ...] = ()
+    files: tuple[str, ...] = ()
 
     def amount(self, direction: str, npu: bool) -> Work:
         """What was computed forward or backward, on all NPUs or on the CPU."""

@@ -17,10 +17,9 @@ from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
 from migrator.language import N_, MessageError, _
 from migrator.report.log_file import inputs
-from migrator.verify import processes
+from migrator.verify import observed, processes
 from migrator.verify.diagnosis import read_failures, read_stacks, what_fails, what_waits
 from migrator.verify.numbers import compare
-from migrator.verify.observed import find_places, read_bounded, read_processes, read_reached, write_places
 from migrator.verify.processes import Ended
 from migrator.verify.started import as_migrated
 from migrator.verify.verdict import Course, Original, Verdict, judge
@@ -83,6 +82,7 @@ def verify(
     say: Callable[[str], None],
     patience: Optional[float] = None,
     insight: Optional[Callable[[Path, str, str], None]] = None,
+    watch: Sequence[observed.Place] = (),
 ) -> Verdict:
     """Run a command in a migrated project, and judge.
 
@@ -91,14 +91,16 @@ def verify(
     where there are two, and one where the command names devices or backends of CUDA for which the migrated
     program takes others, which it gets; the original gets what is given. ``insight`` is given the folder of
     what was recorded, the torch that the project is for, and the one that ran, while the folder is there.
+    Which places of ``watch`` were evaluated is in the course of the verdict.
 
     Raises NoProgram, and OSError where the program cannot be started.
     """
     installed, built = emulator
     with tempfile.TemporaryDirectory(prefix="npumigrate-verify-") as name:
         notes = Path(name)
-        places = find_places(migrated)
-        write_places(notes / "places.json", places)
+        places = observed.find_places(migrated)
+        every = sorted([*places, *watch], key=lambda each: each.path)
+        observed.write_places(notes / "places.json", every)
         watched = replace(machine, report=notes, places=notes / "places.json", watched=True)
         watched = replace(watched, insight=migrated if insight else None)
         env = environment(watched, built, installed, os.environ)
@@ -114,9 +116,13 @@ def verify(
         ended = processes.run(
             [program, *own[1:]], env, migrated, timeout, keep, notes=notes, patience=patience
         )
-        noted = read_processes(notes)
+        noted = observed.read_processes(notes)
         course = _course(ended, notes, migrated)
-        reached = read_reached(notes, places, noted)
+        reached = observed.read_reached(notes, every, noted)
+        if watch:
+            evaluated = frozenset((each.place.path, each.place.span) for each in reached)
+            course = replace(course, evaluated=evaluated)
+        reached = [each for each in reached if each.place not in watch]
         compared = None
         if original is not None and (ended.well or course.only_followed(ended)):
             say(_("running the original on the CPU: {original}", original=original))
@@ -130,7 +136,9 @@ def verify(
             cpu = processes.run(second, env, folder, timeout, True, False, notes, patience)
             followed = _course(cpu, notes / "original", folder).only_followed(cpu)
             comparison = compare(cpu.output, ended.output, tolerance) if cpu.well or followed else None
-            compared = Original(str(original), cpu, tuple(read_processes(notes / "original")), comparison)
+            compared = Original(
+                str(original), cpu, tuple(observed.read_processes(notes / "original")), comparison
+            )
         if insight is not None:
             insight(notes, migrated_for(migrated), installed.torch)
         verdict = judge(ended, noted, reached, places, compared, course)
@@ -146,4 +154,4 @@ def _course(ended: Ended, notes: Path, folder: Path) -> Course:
         lack = what_waits(stacks, folder)
     elif ended.code and not ended.timed_out and not ended.interrupted:
         lack = what_fails(failures, folder)
-    return Course(failures, lack, tuple(read_bounded(notes)), lost, stacks)
+    return Course(failures, lack, tuple(observed.read_bounded(notes)), lost, stacks)

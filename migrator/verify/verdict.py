@@ -12,7 +12,7 @@ from migrator import __version__
 from migrator.language import N_, _
 from migrator.verify.diagnosis import Failure, Lack, Stack
 from migrator.verify.numbers import Comparison
-from migrator.verify.observed import Bounded, Place, Process, Reached, sum_work
+from migrator.verify.observed import Bounded, Place, Process, Reached, Span, sum_work
 from migrator.verify.processes import Ended
 
 SCHEMA = 1  # of the JSON
@@ -81,6 +81,7 @@ class Course:
     bounded: tuple[Bounded, ...] = ()
     lost: tuple[Failure, ...] = ()  # mixed precision that was asked of CUDA, and is off
     stacks: tuple[Stack, ...] = ()  # where processes were, if they were asked
+    evaluated: frozenset[tuple[str, Span]] = frozenset()  # of what else was watched, by file
 
     def only_followed(self, ended: Ended) -> bool:
         """Whether it failed, or waited, only because the ranks had been ended after their steps."""

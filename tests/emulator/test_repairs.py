@@ -23,8 +23,9 @@ import pytest
 from migrator.cli import main
 from migrator.verify.diagnosis import read_failures
 from migrator.verify.numbers import compare
-from migrator.verify.observed import read_processes
+from migrator.verify.observed import read_processes, read_reached, write_places
 from migrator.verify.processes import Ended
+from migrator.verify.repair.fixes import watched
 from migrator.verify.repair.loop import record, repair
 from migrator.verify.verdict import NOT_COMPARED, PASSED, Course, Original, Verdict, judge
 from tests.emulator.conftest import HERE, free_port
@@ -33,13 +34,13 @@ from tests.emulator.test_ways import COMMAND, CPU, MODULES, RUNNER, TOLERANCE
 REPAIRS = HERE / "repairs"
 # The rules that mend each program, in the order of the rounds that are kept.
 RULES = {
-    "anchors": ["NPU1105"],
+    "anchors": ["NPU1104"],
     "asks_the_driver": ["NPU1131"],
     "averaged_metrics": ["NPU1121"],
     "backend_of_a_file": ["NPU1101"],
     "barrier_first": ["NPU1123"],
     "cast_by_name": ["NPU1101"],
-    "class_weights": ["NPU1105", "NPU1101"],
+    "class_weights": ["NPU1104", "NPU1101"],
     "data_parallel": ["NPU1107"],
     "device_report": ["NPU1115"],
     "fine_tuning": ["NPU1113"],
@@ -48,18 +49,26 @@ RULES = {
     "kernel_choice": ["NPU1115"],
     "layout_buffers": ["NPU1111"],
     "layout_option": ["NPU1111", "NPU1111"],
-    "moving_average": ["NPU1105"],
+    "moving_average": ["NPU1104"],
     "noise_generator": ["NPU1101"],
     "plots": ["NPU1109"],
-    "positional_table": ["NPU1105"],
+    "positional_table": ["NPU1104"],
     "precision_by_config": ["NPU1103"],
     "probes": ["NPU1117"],
     "profiled_steps": ["NPU1101"],
     "running_totals": ["NPU1105", "NPU1105"],
     "scaler_helper": ["NPU1103", "NPU1103"],
     "settings_file": ["NPU1101"],
+    "settings_of_modules": ["NPU1101", "NPU1104"],
 }
-IN_CI = ("asks_the_driver", "averaged_metrics", "moving_average", "precision_by_config", "settings_file")
+IN_CI = (
+    "asks_the_driver",
+    "averaged_metrics",
+    "moving_average",
+    "precision_by_config",
+    "settings_file",
+    "settings_of_modules",
+)
 
 
 class Server:
@@ -82,7 +91,7 @@ class Server:
         if self._process.poll() is not None:
             self._begin()
         assert self._process.stdin is not None
-        report.mkdir(parents=True)
+        report.mkdir(parents=True, exist_ok=True)
         self._process.stdin.write(json.dumps({**run, "folder": str(project), "report": str(report)}) + "\n")
         self._process.stdin.flush()
         return json.loads(self._read())
@@ -123,6 +132,9 @@ def runner(servers: tuple[Server, Server], original: Path, migrated: Path):
 
     def run() -> Verdict:
         report = migrated.parent / f"report_{next(numbers)}"
+        report.mkdir()
+        places = watched(migrated)
+        write_places(report / "places.json", places)
         done = servers[0].run(migrated, report)
         ended = Ended(done["code"], done["seconds"], output=done["output"])
         failures, lost = read_failures(report), read_failures(report, "lost")
@@ -132,8 +144,11 @@ def runner(servers: tuple[Server, Server], original: Path, migrated: Path):
             assert not before["code"], before["errors"][-3000:]
             comparison = compare(before["output"], done["output"], TOLERANCE)
             first = Original(str(original), Ended(0, before["seconds"]), (), comparison)
-        course = Course(tuple(failures), lost=tuple(lost))
-        return judge(ended, read_processes(report), (), (), first, course)
+        processes = read_processes(report)
+        reached = read_reached(report, places, processes)
+        evaluated = frozenset((each.place.path, each.place.span) for each in reached)
+        course = Course(tuple(failures), lost=tuple(lost), evaluated=evaluated)
+        return judge(ended, processes, (), (), first, course)
 
     return run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,17 +13,18 @@ from migrator.core.settings import Settings
 from migrator.findings.edits import apply
 from migrator.matchers.packs import RuleError
 from migrator.verify.diagnosis import Failure, Frame
+from migrator.verify.observed import Process
 from migrator.verify.processes import Ended
-from migrator.verify.repair.fixes import FIXES, load, load_all
+from migrator.verify.repair.fixes import guards, load, load_all, proposals
 from migrator.verify.repair.loop import MOST_ROUNDS, record, repair
 from migrator.verify.repair.site import Seen
-from migrator.verify.verdict import FAILED, INTERRUPTED, PASSED, Course, Shares, Verdict
+from migrator.verify.verdict import FAILED, INTERRUPTED, NOT_ON_NPU, PASSED, Course, Shares, Verdict
 
 RULES = load_all()
 EXAMPLES = {f"{rule.code}-{i}": (rule, each) for rule in RULES for i, each in enumerate(rule.examples)}
 
 
-def failure_of(example, text: str, file: Path) -> Failure | None:
+def failure_of(rule, example, text: str, file: Path) -> Failure | None:
     """The failure that an example tells: at the place `at`, with `values` there."""
     if "at" not in example:
         return None
@@ -30,13 +33,16 @@ def failure_of(example, text: str, file: Path) -> Failure | None:
     line, column = before.count("\n") + 1, len(before.rpartition("\n")[2])
     source, end = text.splitlines()[line - 1].strip(), column + len(example["at"])
     frame = Frame(str(file), line, "f", source, column, line, end, tuple(example.get("values", ())))
-    inner = (
-        (Frame("/torch/distributed/distributed_c10d.py", 1, "all_reduce"),)
-        if "all_reduce" in example["at"]
-        else ()
-    )
+    inner = [Frame("/torch/distributed/distributed_c10d.py", 1, name) for name in rule.signs.calls[:1]]
     kinds = (example["failure"], "Exception")
     return Failure(1, None, (frame, *inner), example["failure"], kinds, example["text"])
+
+
+def ran(*files: Path) -> Course:
+    """A run that took the CPU in each condition that chooses a device."""
+    every = (code for file in files for code in Seen(file.parent, files=[str(file)]).every())
+    spots = (code.spot(parts[0]) for code in every for parts, _ in guards(code))
+    return Course(evaluated=frozenset(spots))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -45,10 +51,10 @@ def test_example(name: str, tmp_path: Path) -> None:
     text = example.get("before") or example["unchanged"]
     file = tmp_path / "train.py"
     file.write_text(text)
-    failure = failure_of(example, text, file)
-    results = []
+    failure = failure_of(rule, example, text, file)
+    course, results = ran(file), []
     if failure is None or rule.signs.fit(failure):
-        for proposal in FIXES[rule.fix][0](Seen(tmp_path, failure), rule.options):
+        for proposal in proposals(rule, Seen(tmp_path, failure, course, [str(file)])):
             results.append(apply(text.encode(), proposal.edits).decode())
     assert results[:1] == ([example["after"]] if "after" in example else [])
 
@@ -147,3 +153,101 @@ def test_an_interrupted_run_leaves_no_change_that_was_not_tried(tmp_path: Path, 
     assert (tmp_path / "train.py").read_text() == TRAIN
     assert not any(each.kept for each in done.rounds)
     assert done.left == ()
+
+
+def project(folder: Path, **modules: str) -> None:
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+def ended(
+    folder: Path, *frames: Frame, text: str = "", asked: tuple[str, ...] = (), npu: float = 0.0
+) -> Verdict:
+    """A run that loaded all modules but those named tool, and failed; or else left its work to the CPU."""
+    failure = Failure(1, None, frames, "RuntimeError", ("RuntimeError", "Exception"), text)
+    files = tuple(str(file) for file in sorted(folder.glob("*.py")) if "tool" not in file.name)
+    process = Process(1, None, ("train.py",), True, False, {}, (), {}, {}, files=files)
+    course = replace(ran(*(folder / f"{name}.py" for name in asked)), failures=(failure,) if frames else ())
+    outcome, code = (FAILED, 1) if frames else (NOT_ON_NPU, 0)
+    reason = f"the work ran for {1 - npu:.0%} on the CPU"
+    shares = Shares(npu, npu, "multiply-adds")
+    return Verdict(outcome, (reason,), Ended(code, 1.0), (process,), shares, (), 0, None, course)
+
+
+def frame(folder: Path, file: str, line: int, function: str, **values: str) -> Frame:
+    source = (folder / file).read_text().splitlines()[line - 1].strip()
+    described = ({"expression": name, "kind": "str", "value": value} for name, value in values.items())
+    return Frame(str(folder / file), line, function, source, values=tuple(described))
+
+
+SETTINGS = "import json\nPLACE = json.load(open('place.json'))\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("settings.PLACE", "import settings\nx.to(settings.PLACE)\n"),
+        ("PLACE", "from settings import PLACE\nx.to(PLACE)\n"),
+        ("where.PLACE", "import settings as where\nx.to(where.PLACE)\n"),
+        ("PLACE", "from tables import PLACE\nx.to(PLACE)\n"),
+        ("place", "from tables import chosen\nplace = chosen()\nx.to(place)\n"),
+        ("device", "from tables import Options\nmine = Options()\ndevice = mine.device\nx.to(device)\n"),
+    ],
+)
+def test_the_line_is_changed_where_a_value_came_from(tmp_path: Path, name: str, use: str) -> None:
+    """Through modules, functions and fields: not each of the lines that use it."""
+    tables = "from settings import PLACE\ndef chosen(place=PLACE):\n    return place\n"
+    tables += "class Options:\n    device: str = PLACE\n"
+    project(tmp_path, settings=SETTINGS, tables=tables, data=use, train="import data\n")
+    failed = frame(tmp_path, "data.py", use.count("\n"), "<module>", **{name: "cuda"})
+    text = "Torch not compiled with CUDA enabled"
+    runs = iter([ended(tmp_path, failed, text=text), verdict(tmp_path, PASSED, 1)])
+    done = repair(tmp_path, lambda: next(runs), print)
+    changed = SETTINGS.replace("json.load(open('place.json'))", 'str({}).replace("cuda", "npu")')
+    assert (tmp_path / "settings.py").read_text() == changed.format("json.load(open('place.json'))")
+    assert (tmp_path / "data.py").read_text() == use
+    assert [(each.kept, each.finding.file) for each in done.rounds] == [(True, "settings.py")]
+
+
+def test_what_the_run_did_not_load_stays_and_so_do_conditions_that_ask_for_no_device(tmp_path: Path) -> None:
+    guard = "import torch\nif __name__ == '__main__':\n    torch.nn.Linear(2, 2).npu()\n"
+    asks = "import shutil\nplace = 'npu' if shutil.which('nvidia-smi') else 'cpu'\n"
+    project(tmp_path, train=guard, tool=guard, tool_of_others=asks)
+    before = {file: file.read_text() for file in tmp_path.iterdir()}
+    run = partial(ended, tmp_path, asked=("train", "tool", "tool_of_others"))
+    done = repair(tmp_path, run, print)
+    assert done.rounds == ()
+    assert {file: file.read_text() for file in tmp_path.iterdir()} == before
+
+
+def test_a_condition_that_was_not_evaluated_stays(tmp_path: Path) -> None:
+    asks = "import shutil\nplace = 'npu' if shutil.which('nvidia-smi') else 'cpu'\n"
+    project(tmp_path, train=asks, other=asks)
+    text = "Expected all tensors to be on the same device"
+    failed = frame(tmp_path, "train.py", 2, "<module>", place="cpu")
+    runs = iter([ended(tmp_path, failed, text=text, asked=("other",)), verdict(tmp_path, PASSED)])
+    assert [each.finding.file for each in repair(tmp_path, lambda: next(runs), print).rounds] == ["other.py"]
+    assert (tmp_path / "train.py").read_text() == asks
+
+
+def test_a_percent_more_on_npus_is_no_help(tmp_path: Path) -> None:
+    """It is what another run of the same program may give, too."""
+    asks = "import shutil\nplace = 'npu' if shutil.which('nvidia-smi') else 'cpu'\n"
+    project(tmp_path, train=asks)
+    shares = iter([0.5, 0.51])
+    done = repair(tmp_path, lambda: ended(tmp_path, asked=("train",), npu=next(shares)), print)
+    assert [each.kept for each in done.rounds] == [False]
+    assert (tmp_path / "train.py").read_text() == asks
+
+
+def test_after_five_minutes_without_progress_it_ends_with_what_it_learnt(tmp_path: Path) -> None:
+    asks = "import shutil\nif shutil.which('nvidia-smi'):\n    place = 'npu'\n"
+    project(tmp_path, train=asks, other=asks, another=asks)
+    times = iter(range(0, 10_000, 200))
+    run = partial(ended, tmp_path, asked=("train", "other", "another"))
+    done = repair(tmp_path, run, print, lambda: next(times))
+    assert [each.kept for each in done.rounds] == [False]
+    assert done.left[-1].startswith(
+        "ended:  five minutes without progress; tried in vain: NPU1131 another.py:2"
+    )
+    assert (tmp_path / "another.py").read_text() == asks

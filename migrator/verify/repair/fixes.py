@@ -4,55 +4,41 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
 from migrator.data_folders import data_folder
+from migrator.files.discover import discover
 from migrator.findings.finding import Edit
 from migrator.language import N_, _, did_you_mean
 from migrator.matchers.argument_edits import added_argument, without_arguments
-from migrator.matchers.options import OptionError, typed
+from migrator.matchers.options import SAID, OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
-from migrator.names.tree import bare_name, called_name, string_value
+from migrator.names.tree import called_name, string_value
 from migrator.verify.diagnosis import Failure
-from migrator.verify.repair.site import Code, Proposal, Seen, Site
+from migrator.verify.observed import Place
+from migrator.verify.repair.site import Code, Origin, Proposal, Seen, Site
 
-
-@dataclass(frozen=True)
-class Options:
-    """What rules give to fixes; ``FIXES`` has which fix takes which.
-
-    ``calls``: the functions that it is about. ``values``: what is replaced in a string or device, or, by a
-    regular expression for how a value that is None is made, what to take instead. ``namespaces``: modules by
-    their names. ``name`` of a keyword argument, and the ``value`` that a call gets that has none. ``names``:
-    by a missing name, the expression that takes its place; ``otherwise`` for any other. ``test``: what asks
-    for an NPU. ``dtypes``: by one that HCCL refuses, what converts it.
-    """
-
-    calls: tuple[str, ...] = ()
-    values: dict[str, str] = field(default_factory=dict)
-    namespaces: dict[str, str] = field(default_factory=dict)
-    name: str = ""
-    value: str = ""
-    names: dict[str, str] = field(default_factory=dict)
-    otherwise: str = ""
-    test: str = "torch.npu.is_available()"
-    dtypes: dict[str, str] = field(default_factory=dict)
+Texts = Mapping[str, str]
 
 
 # -- names and arguments of CUDA -------------------------------------------------------
 
 
-def _renamed(site: Site, options: Options) -> Iterator[Proposal]:
-    """A string, a device or a module of CUDA: in the place where it was made, or where it is used."""
+def _rename(site: Site, values: Texts, calls: Sequence[str], namespaces: Texts) -> Iterator[Proposal]:
+    """A string or device with one of ``values`` in it, or a module: where it was made, or where it is used.
+
+    Or what one of ``calls`` is given that is only computed there.
+    """
     for node, value in site.values("str", "device", "namespace"):
         if isinstance(getattr(node, "ctx", None), ast.Store):
             continue
-        kind, made = value["kind"], site.origin(node)
+        kind, made = value["kind"], site.origin(node, value["value"])
         is_module = kind == "namespace"
-        known = options.namespaces if is_module else options.values
+        known = namespaces if is_module else values
         fits = {old: old == value["value"] if is_module else old in value["value"] for old in known}
         old = next((old for old in known if fits[old]), "")
         for code, where in dict.fromkeys((made, (site.code, node))) if old else ():
@@ -65,16 +51,16 @@ def _renamed(site: Site, options: Options) -> Iterator[Proposal]:
             yield Proposal(code, where, [code.replaced(where, text)], _was(node, value), made.line)
     for there in ast.walk(site.expression):  # a string that is written there itself
         text = string_value(there) or ""
-        for old, new in options.values.items():
+        for old, new in values.items():
             if isinstance(there, ast.Constant) and re.match(rf"(?:torch\.)?{old}\b", text):
                 edit = site.code.replaced(there, site.code.segment(there).replace(old, new))
                 yield site.proposal(there, [edit], _("it is {value!r}", value=text))
     # What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA.
     seen_there = {id(node) for node, _ in site.values()}
-    for call in site.calls(*options.calls) if options.calls else ():
+    for call in site.calls(*calls):
         for node in (*call.args[:1], *(k.value for k in call.keywords if k.arg in ("device", "backend"))):
             if id(node) not in seen_there and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
-                source = _with(f"str({site.code.segment(node)})", options.values.items())
+                source = _with(f"str({site.code.segment(node)})", values.items())
                 said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
                 yield site.proposal(node, [site.code.replaced(node, source)], said)
 
@@ -87,36 +73,36 @@ def _was(node: ast.expr, value: Mapping[str, Any]) -> str:
     return f"{ast.unparse(node)} was {value.get('value', value['kind'])!r}"
 
 
-def _without_argument(site: Site, options: Options) -> Iterator[Proposal]:
-    for call in site.calls(*options.calls):
-        keyword = next((one for one in call.keywords if one.arg == options.name), None)
+def _without_argument(site: Site, name: str) -> Iterator[Proposal]:
+    for call in site.calls():
+        keyword = next((one for one in call.keywords if one.arg == name), None)
         if keyword is None:
             continue
         edits = without_arguments(site.code, call, [keyword])
         if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
             edits = [site.code.replaced(call, site.code.segment(call.func.value))]
         said = [_was(node, value) for node, value in site.values() if node is keyword.value]
-        said += [_("{name} is given", name=options.name)]
+        said += [_("{name} is given", name=name)]
         if edits:
             yield site.proposal(call, edits, said[0], keyword.value)
 
 
-def _with_argument(site: Site, options: Options) -> Iterator[Proposal]:
-    for call in site.calls(*options.calls):
+def _with_argument(site: Site, calls: Sequence[str], name: str, value: str) -> Iterator[Proposal]:
+    for call in site.calls(*calls):
         given = {one.arg for one in call.keywords}
-        if (given or call.args) and options.name not in given:
-            said = _("{call} is not given {name}", call=called_name(call), name=options.name)
-            yield site.proposal(call, added_argument(site.code, call, options.name, options.value), said)
+        if (given or call.args) and name not in given:
+            said = _("{call} is not given {name}", call=called_name(call), name=name)
+            yield site.proposal(call, added_argument(site.code, call, name, value), said)
     # torch.load under another name, such as that of a partial: its value was seen.
     for call in site.calls():
         if isinstance(call.func, ast.Name) and call.args:
             code, node = site.origin(call.func)
-            if node is not call.func and any(name in code.segment(node) for name in options.calls):
-                edits = added_argument(site.code, call, options.name, options.value)
+            if node is not call.func and any(name in code.segment(node) for name in calls):
+                edits = added_argument(site.code, call, name, value)
                 yield site.proposal(call, edits, _("{id} loads", id=call.func.id), call.func)
 
 
-def _instead_of_none(site: Site, options: Options) -> Iterator[Proposal]:
+def _instead_of_none(site: Site, values: Texts) -> Iterator[Proposal]:
     nodes = [node for node, _ in site.values("NoneType") if not isinstance(node, ast.Constant)]
     nodes += site.calls()
     if isinstance(site.statement, ast.Assign):  # what it unpacks
@@ -127,20 +113,20 @@ def _instead_of_none(site: Site, options: Options) -> Iterator[Proposal]:
         source, made = site.code.segment(node), site.origin(node)
         bodies = (code.segment(each) for code, each in site.seen.functions(node, made.node))
         texts = [source, made.code.segment(made.node), *bodies]
-        fitting = (v for pattern, v in options.values.items() if any(re.search(pattern, t) for t in texts))
+        fitting = (v for pattern, v in values.items() if any(re.search(pattern, t) for t in texts))
         for value in [*fitting][:1]:
             edit = site.code.replaced(node, f"({source} or {value})")
             yield site.proposal(node, [edit], _("{node} was None", node=ast.unparse(node)), node)
 
 
-def _other_name(site: Site, options: Options) -> Iterator[Proposal]:
+def _other_name(site: Site, names: Texts, otherwise: str) -> Iterator[Proposal]:
     failure = site.seen.failure
     match = re.search(r"has no attribute '(\w+)'", failure.text if failure else "")
     if match is None or site.frame is not site.seen.sites()[0].frame:
         return
-    name, new = match[1], options.names.get(match[1], options.otherwise)
+    name, new = match[1], names.get(match[1], otherwise)
     for node in ast.walk(site.expression):
-        if isinstance(node, ast.Attribute) and node.attr == name and name in options.names:
+        if isinstance(node, ast.Attribute) and node.attr == name and name in names:
             yield site.proposal(node, [site.code.replaced(node, new)], _("there is no {name}", name=name))
         if isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2 and new:
             said = _("getattr asks for {name!r}", name=name)
@@ -152,7 +138,7 @@ def _other_name(site: Site, options: Options) -> Iterator[Proposal]:
 _Operands = list[tuple[ast.expr, Mapping[str, Any]]]
 
 
-def _same_device(site: Site, options: Options) -> Iterator[Proposal]:
+def _same_device(site: Site) -> Iterator[Proposal]:
     """The operands on the CPU go to the device of one on an NPU; what is changed in place stays."""
     cpu, npu = _operands(site)
     staying = [node for node, _ in cpu if npu and _is_changed(site.code, node)]
@@ -162,14 +148,16 @@ def _same_device(site: Site, options: Options) -> Iterator[Proposal]:
     device = f"{site.code.segment(home[0])}.device" if home else '"npu"'
     edits = [_moved(site.code, node, value, device) for node, value in moving]
     if cpu and edits:
-        yield _on_the_cpu(site, staying[0] if staying else cpu[0][0], cpu[0][1], edits)
+        node = staying[0] if staying else cpu[0][0]
+        yield site.proposal(node, edits, _what_is_where(node, cpu[0][1]), node)
 
 
-def _on_the_cpu(site: Site, node: ast.expr, value: Mapping[str, Any], edits: list[Edit]) -> Proposal:
+def _what_is_where(node: ast.expr, value: Mapping[str, Any]) -> str:
+    if value.get("device") == "npu":
+        return _("{node} is on an NPU", node=ast.unparse(node))
     shape = "×".join(map(str, value.get("shape", ()))) or value.get("class", value["kind"])
     what = f"{value.get('dtype', '')} {shape}".strip()
-    said = _("{node} is on the CPU ({what})", node=ast.unparse(node), what=what)
-    return site.proposal(node, edits, said, node)
+    return _("{node} is on the CPU ({what})", node=ast.unparse(node), what=what)
 
 
 def _operands(site: Site) -> tuple[_Operands, _Operands]:
@@ -216,22 +204,21 @@ def _moved(code: Code, node: ast.expr, value: Mapping[str, Any], device: str) ->
     return code.added(node, f".to({device})")
 
 
-def _to_host(site: Site, options: Options) -> Iterator[Proposal]:
-    """What NumPy is given comes from the host."""
-    for node, value in site.values("tensor"):
-        if value["device"] == "npu" and not _is_part(site, node):
-            said = _("{node} is on an NPU", node=ast.unparse(node))
-            yield site.proposal(node, [site.code.added(node, ".detach().cpu()")], said, node)
+def _behind(
+    site: Site, kind: str, value: str, device: str = "", classes: Sequence[str] = (), within: str = ""
+) -> Iterator[Proposal]:
+    """A text behind a value on a device, or of some classes, in an ``if`` whose condition fits ``within``."""
+    ifs = (each for each in site.code.above(site.statement) if isinstance(each, ast.If))
+    if within and not any(re.search(within, site.code.segment(each.test)) for each in ifs):
+        return
+    for node, found in site.values(kind):
+        fits = device in (found.get("device"), *found.get("devices", ())) or found.get("class") in classes
+        if fits and not _is_part(site, node):
+            said = _what_is_where(node, found) if device else _was(node, found)
+            yield site.proposal(node, [site.code.added(node, value)], said, node)
 
 
-def _module_to_npu(site: Site, options: Options) -> Iterator[Proposal]:
-    """A module on the CPU goes to the NPU where it is called."""
-    for node, value in site.values("module"):
-        if "cpu" in value["devices"] and not _is_part(site, node):
-            yield _on_the_cpu(site, node, value, [_moved(site.code, node, value, '"npu"')])
-
-
-def _on_cpu(site: Site, options: Options) -> Iterator[Proposal]:
+def _on_cpu(site: Site) -> Iterator[Proposal]:
     """An operator that there is none of on NPUs, computed on the CPU, and its result brought back."""
     tensors = [node for node, value in site.values("tensor") if value["device"] == "npu"]
     outer = next(iter(site.calls()), site.expression)
@@ -244,16 +231,49 @@ def _on_cpu(site: Site, options: Options) -> Iterator[Proposal]:
         yield site.proposal(outer, edits, _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0])))
 
 
-def _npu_condition(seen: Seen, options: Options) -> Iterator[Proposal]:
-    """What decides between an NPU and the CPU, and is no question for NPUs."""
+def guards(code: Code) -> Iterator[tuple[list[ast.expr], ast.AST]]:
+    """The conditions that choose between an NPU and the CPU, by parts, and what is evaluated on an NPU."""
+    for node in ast.walk(code.tree) if "npu" in code.text else ():
+        chosen: list[ast.AST] = []
+        if isinstance(node, ast.IfExp) and _is_npu(node.body) and "cpu" in _constants(node.orelse):
+            chosen = [node.body]
+        elif isinstance(node, ast.If) and any(map(_moves_to_npu, node.body)):
+            chosen = [each for each in ast.walk(node.body[0]) if isinstance(each, ast.expr)]
+        if isinstance(node, (ast.If, ast.IfExp)) and chosen:
+            test, parts = node.test, [node.test]
+            if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+                parts = test.values
+            yield parts, chosen[0]
+
+
+def watched(folder: Path) -> list[Place]:
+    """What a run has to be watched for: these conditions, and whether the program took the NPU."""
+    files = [str(entry.path) for entry in discover(folder) if entry.kind == "python"]
+    seen = [(code, guard) for code in Seen(folder, files=files).every() for guard in guards(code)]
+    nodes = ((code, node) for code, (parts, chosen) in seen for node in (parts[0], chosen))
+    return [Place(code.name, *code.spot(node), "guard", "") for code, node in nodes]
+
+
+def _npu_condition(seen: Seen, about: str) -> Iterator[Proposal]:
+    """What decides between an NPU and the CPU by a question ``about`` CUDA, and took the CPU."""
     for code in seen.every():
-        for node in ast.walk(code.tree):
-            decides = isinstance(node, ast.IfExp) and _is_npu(node.body) and "cpu" in _constants(node.orelse)
-            if decides or (isinstance(node, ast.If) and any(map(_moves_to_npu, node.body))):
-                for asked, line in _questions(code, node.test, seen):  # type: ignore[attr-defined]
-                    said = _("{asked} decides, and is false on an NPU", asked=code.segment(asked))
-                    edits = [code.replaced(asked, options.test), *code.import_of_torch()]
-                    yield Proposal(code, asked, edits, said, line)
+        for parts, chosen in guards(code):
+            took_cpu = code.spot(parts[0]) in seen.evaluated and code.spot(chosen) not in seen.evaluated
+            for here in [Origin(code, part) for part in parts] if took_cpu else ():
+                for question in dict.fromkeys((seen.origin(here), here)):  # the earliest cause first
+                    if _asks_about(seen, question, about):
+                        there, node = question
+                        said = _("{asked} decides, and is false on an NPU", asked=there.segment(node))
+                        edits = [there.replaced(node, "torch.npu.is_available()"), *there.import_of_torch()]
+                        yield Proposal(there, node, edits, said, question.line)
+
+
+def _asks_about(seen: Seen, question: Origin, about: str) -> bool:
+    """Whether a question is one about CUDA: by its words, or those of what it calls."""
+    code, node = question
+    texts = [code.segment(node), *(other.segment(each) for other, each in seen.functions(node))]
+    asks = isinstance(node, (ast.Call, ast.Compare, ast.BoolOp)) and not re.search("npu|args", texts[0])
+    return asks and any(re.search(about, text) for text in texts)
 
 
 def _constants(node: ast.AST) -> list[str]:
@@ -270,74 +290,48 @@ def _moves_to_npu(statement: ast.stmt) -> bool:
             if node.func.attr == "npu" or (node.func.attr == "to" and any(map(_is_npu, node.args))):
                 return True
         value = node.value if isinstance(node, (ast.Assign, ast.Return)) else None
-        if value is not None and _is_npu(value):
-            if (
-                isinstance(value, ast.Constant)
-                or getattr(getattr(value, "func", None), "attr", "") == "device"
-            ):
-                return True
+        if value is not None and (isinstance(value, ast.Constant) or called_name(value) == "device"):
+            return _is_npu(value)
     return False
-
-
-def _questions(code: Code, test: ast.expr, seen: Seen) -> Iterator[tuple[ast.expr, str]]:
-    """The parts of a condition that ask a function or the system, and a flag's own value."""
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    for part in (part for part in parts if "npu" not in code.segment(part)):
-        if any(isinstance(node, ast.Call) for node in ast.walk(part)) or isinstance(part, ast.Compare):
-            line = ""
-            for asked, function in [*seen.functions(part)][:1]:
-                returned = [one for one in ast.walk(function) if isinstance(one, ast.Return)]
-                line = asked.place(returned[-1] if returned else function)
-            yield part, line
-        elif isinstance(part, (ast.Name, ast.Attribute)):
-            name = bare_name(part)
-            for each in ast.walk(code.tree):
-                if isinstance(each, ast.Assign) and any(bare_name(target) == name for target in each.targets):
-                    made = code.segment(each.value)
-                    asks = isinstance(each.value, (ast.Call, ast.Compare, ast.BoolOp))
-                    if asks and "npu" not in made and "args" not in made:
-                        yield each.value, code.place(each)
 
 
 # -- several ranks ---------------------------------------------------------------------
 
 
-def _copied_collective(site: Site, options: Options) -> Iterator[Proposal]:
+def _copied_collective(site: Site, calls: Sequence[str], dtypes: Texts) -> Iterator[Proposal]:
     """A collective on a copy of another type, the result of which is copied back: the tensor stays itself."""
     code, statement = site.code, site.statement
-    call = next((each for each in site.calls(*options.calls) if each.args), None)
+    call = next((each for each in site.calls(*calls) if each.args), None)
     if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return
     dtype = next((value["dtype"] for node, value in site.values("tensor") if node is call.args[0]), "")
-    if dtype in options.dtypes and code.stands_alone(statement):
+    if dtype in dtypes and code.stands_alone(statement):
         begin, indent, tensor = code.start(statement), code.indent(statement), code.segment(call.args[0])
         edits = [
-            Edit(begin, begin, f"reduced = {tensor}.{options.dtypes[dtype]}()\n{indent}"),
+            Edit(begin, begin, f"reduced = {tensor}.{dtypes[dtype]}()\n{indent}"),
             code.replaced(call.args[0], "reduced"),
             code.added(statement, f"\n{indent}{tensor}.copy_(reduced)"),
         ]
         yield site.proposal(statement, edits, f"{tensor} is {dtype}", call.args[0])
 
 
-def _npu_of_rank(seen: Seen, options: Options) -> Iterator[Proposal]:
-    """Each rank takes the NPU of its own number, right after the group is there."""
+def _npu_of_rank(seen: Seen) -> Iterator[Proposal]:
+    """Each rank takes the NPU of its own number, right after the group is there, or where it takes one."""
     chosen = "torch.npu.set_device(torch.distributed.get_rank() % torch.npu.device_count())"
-    for code in seen.every():
-        for node in ast.walk(code.tree):
-            joins = isinstance(node, ast.Expr) and called_name(node.value) == "init_process_group"
-            if isinstance(node, ast.Expr) and joins and code.stands_alone(node):
-                edits = [code.added(node, f"\n{code.indent(node)}{chosen}"), *code.import_of_torch()]
-                said = _("no rank has chosen its NPU before the first collective")
-                yield Proposal(code, node, edits, said)
-    for code in seen.every():
-        for node in ast.walk(code.tree):
-            if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
-                edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
-                said = _("set_device is given {args}", args=code.segment(node.args[0]))
-                yield Proposal(code, node, [edit], said)
+    late = []
+    for code, node in ((each, node) for each in seen.every() for node in ast.walk(each.tree)):
+        joins = isinstance(node, ast.Expr) and called_name(node.value) == "init_process_group"
+        if isinstance(node, ast.Expr) and joins and code.stands_alone(node):
+            edits = [code.added(node, f"\n{code.indent(node)}{chosen}"), *code.import_of_torch()]
+            yield Proposal(code, node, edits, _("no rank has chosen its NPU before the first collective"))
+        if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
+            edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
+            said = _("set_device is given {args}", args=code.segment(node.args[0]))
+            late.append(Proposal(code, node, [edit], said))
+    yield from late
 
 
-def _all_ranks(seen: Seen, options: Options) -> Iterator[Proposal]:
+def _all_ranks(seen: Seen) -> Iterator[Proposal]:
     """A collective that is called by some ranks only, at the end of an ``if``: behind it, where all come."""
     for who, frame in seen.waiting:
         code = seen.code(frame.file)
@@ -352,28 +346,22 @@ def _all_ranks(seen: Seen, options: Options) -> Iterator[Proposal]:
                 yield Proposal(code, last, [edit], said, code.place(node))
 
 
-def _at_each_site(fix: Callable[[Site, Options], Iterator[Proposal]]) -> Fix:
-    """A fix that looks at one call on the way to the failure, for all of them, the innermost first."""
-    return lambda seen, options: (each for site in seen.sites() for each in fix(site, options))
-
-
-Fix = Callable[[Seen, Options], Iterator[Proposal]]
-# By its name in rules/runtime: the fix, and the options that it takes.
-FIXES: dict[str, tuple[Fix, tuple[str, ...]]] = {
-    "rename": (_at_each_site(_renamed), ("values", "namespaces", "calls")),
-    "without-argument": (_at_each_site(_without_argument), ("name", "calls")),
-    "with-argument": (_at_each_site(_with_argument), ("name", "value", "calls")),
-    "instead-of-none": (_at_each_site(_instead_of_none), ("values",)),
-    "other-name": (_at_each_site(_other_name), ("names", "otherwise")),
-    "on-cpu": (_at_each_site(_on_cpu), ()),
-    "same-device": (_at_each_site(_same_device), ()),
-    "to-host": (_at_each_site(_to_host), ()),
-    "to-npu": (_at_each_site(_module_to_npu), ()),
-    "npu-condition": (_npu_condition, ("test",)),
-    "copied-collective": (_at_each_site(_copied_collective), ("calls", "dtypes")),
-    "npu-of-rank": (_npu_of_rank, ()),
-    "all-ranks": (_all_ranks, ()),
+# By their names in rules/runtime; a rule's options are the fix's own parameters, behind the first one.
+FIXES: dict[str, Callable[..., Iterator[Proposal]]] = {
+    fix.__name__.strip("_").replace("_", "-"): fix
+    for fix in (
+        *(_rename, _without_argument, _with_argument, _instead_of_none, _other_name, _on_cpu, _same_device),
+        *(_behind, _npu_condition, _copied_collective, _npu_of_rank, _all_ranks),
+    )
 }
+
+
+def proposals(rule: RuntimeRule, seen: Seen) -> Iterator[Proposal]:
+    """The changes that a rule has for what was seen: of each call on the way to a failure, or of the run."""
+    fix = FIXES[rule.fix]
+    of_sites = "site" in signature(fix).parameters
+    for each in seen.sites() if of_sites else [seen]:
+        yield from fix(each, **rule.options)
 
 
 # -- the rules -------------------------------------------------------------------------
@@ -409,13 +397,13 @@ class RuntimeRule:
 
     code: str = field(metadata={"required": True})
     name: str = field(metadata={"required": True})
-    summary: str = field(metadata={"required": True})
+    summary: str = field(metadata={"required": True, **SAID})
     signs: Signs = field(metadata={"required": True})
     fix: str = ""
-    options: Options = field(default_factory=Options)
-    message: str = ""
-    advice: str = ""
-    why: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    message: str = field(default="", metadata=SAID)
+    advice: str = field(default="", metadata=SAID)
+    why: str = field(default="", metadata=SAID)
     examples: tuple[Any, ...] = ()
 
 
@@ -430,14 +418,15 @@ def _rule(entry: Any, place: str) -> RuntimeRule:
     try:
         fix, options = str(entry.get("fix", "")), entry.get("options", {})
         if fix and fix not in FIXES:
-            known = ", ".join(FIXES)
-            raise OptionError("fix", _("unknown fix {fix!r}; there are {fixes}", fix=fix, fixes=known))
+            every = ", ".join(FIXES)
+            raise OptionError("fix", _("unknown fix {fix!r}; there are {fixes}", fix=fix, fixes=every))
         if options and not fix:
             raise OptionError("options", _("a rule without a fix has no options"))
-        for name in (name for name in options if name not in FIXES[fix][1]):
-            meant = did_you_mean(name, FIXES[fix][1])
+        known = [*signature(FIXES[fix]).parameters][1:] if fix else []
+        for name in (name for name in options if name not in known):
+            meant = did_you_mean(name, known)
             raise OptionError(name, _("unknown option {name!r}{name2}", name=name, name2=meant))
-        rule = typed(RuntimeRule, entry)
+        rule = replace(typed(RuntimeRule, {**entry, "options": {}}), options=options)
         re.compile(rule.signs.text)
     except (OptionError, re.error) as error:
         raise RuleError(f"{place}: {error}") from None
@@ -449,8 +438,7 @@ def _rule(entry: Any, place: str) -> RuntimeRule:
         if unknown:
             why, first = N_("{place}: example {number} of {code}: unknown field {unknown!r}"), min(unknown)
             raise RuleError(_(why, place=place, number=number, code=rule.code, unknown=first))
-    said = {key: _(" ".join(getattr(rule, key).split())) for key in ("message", "advice", "why", "summary")}
-    return replace(rule, **said)  # type: ignore[arg-type]  # all of them are texts
+    return rule
 
 
 def load_all() -> list[RuntimeRule]:

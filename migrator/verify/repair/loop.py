@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +18,12 @@ from migrator.findings.finding import Finding, Fix
 from migrator.language import _
 from migrator.report.csv_tables import CHANGES, add_rows, row_of
 from migrator.verify.diagnosis import Failure
-from migrator.verify.repair.fixes import FIXES, RuntimeRule, load_all
+from migrator.verify.repair.fixes import RuntimeRule, load_all, proposals
 from migrator.verify.repair.site import Proposal, Seen
 from migrator.verify.verdict import INTERRUPTED, NOT_COMPARED, NOT_ON_NPU, PASSED, Verdict
 
 MOST_ROUNDS = 12
+_PATIENCE = 300.0  # seconds without progress
 _FOLDER = "repair"
 _OF_OTHERS = ("ChildFailedError", "ProcessRaisedException", "ProcessExitedException")
 _GONE = "its peers end"  # what the emulated HCCL says of a rank that has ended
@@ -59,35 +61,60 @@ class _Trouble:
     kind: str
     saw: str
     verdict: Verdict
-    failure: Failure | None = None
+    failures: tuple[Failure, ...] = ()  # the first one is the reason of the others
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """Two runs with one key had the same trouble."""
+    def failure(self) -> Failure | None:
+        """What there was first."""
+        return next(iter(self.failures), None)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Two runs with one key had the same trouble; a tenth more of the work on NPUs is another one."""
         if self.failure is None:
-            return (self.kind, *self.verdict.reasons[:2])
+            shares = (self.verdict.shares.forward or 0.0, self.verdict.shares.backward or 0.0)
+            return (self.kind, *(int(10 * share + 0.5) for share in shares))
         inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in self.failure.written[-2:]]
         return (self.kind, self.failure.type, *inner)
 
-    def fits(self, rule: RuntimeRule) -> bool:
+    def seen(self, folder: Path) -> list[Seen]:
+        """What is known of each failure, or of the run; only files that were loaded have to do with it."""
+        files = [file for process in self.verdict.processes for file in process.files]
+        return [Seen(folder, each, self.verdict.course, files) for each in self.failures or (None,)]
+
+    def fits(self, rule: RuntimeRule, failure: Failure | None) -> bool:
         """Whether a rule is about it."""
-        return rule.signs.run == self.kind and (self.failure is None or rule.signs.fit(self.failure))
+        return rule.signs.run == self.kind and (failure is None or rule.signs.fit(failure))
 
 
-def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None]) -> Repaired:
+def repair(
+    folder: Path,
+    run: Callable[[], Verdict],
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> Repaired:
     """Repair a migrated project in its folder; ``run`` runs the program and judges.
 
-    Each fix is tried once. One after which the same trouble comes at the same place is taken back.
+    Each fix is tried once. One after which the same trouble comes at the same place is taken back. Without
+    progress for five minutes it ends with what it has learnt.
     """
     rules = load_all()
     tried: set[tuple[str, str, str]] = set()
     rounds: list[Round] = []
     verdict = run()
+    progress = clock()
     while (trouble := _trouble(verdict)) is not None and verdict.outcome != INTERRUPTED:
-        seen = Seen(folder, trouble.failure, verdict.course.stacks)
-        found = next(_proposals(rules, trouble, seen, tried), None) if len(rounds) < MOST_ROUNDS else None
+        late = clock() - progress > _PATIENCE
+        more = len(rounds) < MOST_ROUNDS and not late
+        found = next(_proposals(rules, trouble, folder, tried), None) if more else None
         if found is None:
-            return Repaired(verdict, tuple(rounds), tuple(_left(rules, trouble, seen)))
+            vain = [
+                f"{each.rule.code} {each.finding.file}:{each.finding.line}"
+                for each in rounds
+                if not each.kept
+            ]
+            left = _left(rules, trouble, trouble.seen(folder)[0], vain if late else [])
+            return Repaired(verdict, tuple(rounds), tuple(left))
         rule, proposal, text = found
         made = _round(len(rounds) + 1, rule, proposal, text, trouble)
         place = f"{made.finding.file}:{made.finding.line}"
@@ -101,7 +128,9 @@ def repair(folder: Path, run: Callable[[], Verdict], say: Callable[[str], None])
         if stays and after is not None and (after.key == trouble.key or _is_of_change(after, trouble, made)):
             say(_("round {number}: the same trouble again, the change is taken back", number=made.number))
             stays = False
-        if not stays:
+        if stays:
+            progress = clock()
+        else:
             replace_file(proposal.code.path, before)
         rounds.append(replace(made, kept=stays))
     return Repaired(verdict, tuple(rounds))
@@ -131,23 +160,24 @@ def _trouble(verdict: Verdict) -> _Trouble | None:
         # What was there first: not what a process says of those that it has started, nor, if there is
         # another one, that a rank waited for one that has gone.
         own = [each for each in course.failures if each.type not in _OF_OTHERS] or course.failures
-        first = next((each for each in own if _GONE not in each.text), own[0])
+        first, *others = sorted(own, key=lambda each: _GONE in each.text)
         kind = "waits" if _GONE in first.text else "failure"
-        return _Trouble(kind, f"{first.who}: {first.line}", verdict, first)
+        return _Trouble(kind, f"{first.who}: {first.line}", verdict, (first, *others))
     if verdict.ended.still:
         return _Trouble("waits", "; ".join(course.lack.lines) if course.lack else _("it waits"), verdict)
     if course.lost:
-        return _Trouble("lost", course.lost[0].line, verdict, course.lost[0])
+        return _Trouble("lost", course.lost[0].line, verdict, course.lost)
     kind = "cpu" if verdict.outcome == NOT_ON_NPU else "other"
     return _Trouble(kind, "; ".join(verdict.reasons) or verdict.outcome, verdict)
 
 
 def _proposals(
-    rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen, tried: set[tuple[str, str, str]]
+    rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path, tried: set[tuple[str, str, str]]
 ) -> Iterator[tuple[RuntimeRule, Proposal, bytes]]:
     """The changes that fit and were not tried; the text is what becomes of the file, and can be parsed."""
-    for rule in (rule for rule in rules if rule.fix and trouble.fits(rule)):
-        for proposal in FIXES[rule.fix][0](seen, rule.options):
+    every = ((rule, seen) for seen in trouble.seen(folder) for rule in rules if rule.fix)
+    for rule, seen in (each for each in every if trouble.fits(each[0], each[1].failure)):
+        for proposal in proposals(rule, seen):
             code = proposal.code
             edited = [code.lines.line_of(edit.start) for edit in proposal.edits]
             key = (rule.code, code.name, f"{edited} {[edit.text for edit in proposal.edits]}")
@@ -188,8 +218,8 @@ def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trou
     return Round(number, rule, trouble.saw, finding, proposal.origin, diff)
 
 
-def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterator[str]:
-    """What was seen, where, what the values were, where these came from, what to write."""
+def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen, vain: list[str]) -> Iterator[str]:
+    """What was seen, where, what the values were, where these came from, what to write, what did not help."""
     course = trouble.verdict.course
     yield f"saw:    {trouble.saw}"
     site = next(iter(seen.sites()), None)
@@ -205,9 +235,11 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterat
         shown = [f"{ast.unparse(node)} {_value(value)}" for node, value in values[:4]]
         yield f"values: {'; '.join(shown) or 'none were seen'}"
         yield f"from:   {site.origin(values[0][0]).line if values else 'not known'}"
-    advice = next((rule.advice for rule in rules if rule.advice and trouble.fits(rule)), "")
+    advice = next((rule.advice for rule in rules if rule.advice and trouble.fits(rule, seen.failure)), "")
     advice = advice or (course.lack.advice if course.lack else "")
     yield f"write:  {advice or 'no rule knows this: look at the place above'}"
+    if vain:
+        yield _("ended:  five minutes without progress; tried in vain: {places}", places=", ".join(vain))
 
 
 def _value(value: Mapping[str, Any]) -> str:

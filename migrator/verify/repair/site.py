@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from migrator.files.discover import discover
 from migrator.files.errors import Unreadable
 from migrator.files.source import Source, read
 from migrator.findings.finding import Edit
 from migrator.matchers.npu_import import import_at_top
-from migrator.names.index import ModuleIndex
-from migrator.names.made_from import parameter_of
-from migrator.names.tree import Function, argument_of, called_name, hands_on, targets_of
-from migrator.verify.diagnosis import Failure, Frame, Stack, is_own
+from migrator.names.made_from import Parameter, one_step_back, parameter_of, returned_values
+from migrator.names.outline import Binding
+from migrator.names.tree import (
+    FUNCTIONS,
+    Function,
+    argument_of,
+    bare_name,
+    called_name,
+    defaults,
+    hands_on,
+    last_name,
+    string_value,
+    targets_of,
+)
+from migrator.names.whole_file import WholeFile
+from migrator.project.imports import imported_names, place_of_import
+from migrator.verify.diagnosis import Failure, Frame, is_own
+from migrator.verify.observed import Span
+from migrator.verify.verdict import Course
+
+_NAMED = (ast.Name, ast.Attribute)
+_FOLLOWED = (*_NAMED, ast.Call, ast.IfExp, ast.BoolOp)
+_MOST_FILES = 12  # through which a name is handed on
 
 
-class Code(ModuleIndex):
+class Code(WholeFile):
     """A Python file of the project, with all of its expressions. Offsets are those of its UTF-8 text.
 
     ``name`` is its path below the project's folder. Raises as ``names.tree.parse`` does.
     """
 
     def __init__(self, name: str, path: Path, origin: Source) -> None:
-        super().__init__(origin.text, ())
-        self.name, self.path, self.origin = name, path, origin
-        for statement in self.statements:
-            self.expand(statement)
+        super().__init__(name, origin.text)
+        self.path, self.origin = path, origin
+
+    def spot(self, node: Any) -> tuple[str, Span]:
+        """Path, line, column in bytes, last line, column behind the last byte."""
+        return str(self.path), (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
     def replaced(self, node: ast.AST, text: str) -> Edit:
         """An edit that puts a text in the place of a node."""
@@ -49,11 +69,6 @@ class Code(ModuleIndex):
         line = self.text.splitlines()[statement.lineno - 1]
         return line[: len(line) - len(line.lstrip())]
 
-    def stands_alone(self, statement: ast.stmt) -> bool:
-        """Whether a statement begins its line, and nothing follows on its last one."""
-        before, behind = self.lines.beside(self.span(statement))
-        return not before.strip() and behind.strip()[:1] in (b"", b"#")
-
     def import_of_torch(self) -> list[Edit]:
         """What a file that calls torch.npu has to import."""
         if any(alias.name == "torch" and not alias.asname for node in self.imports for alias in node.names):
@@ -66,7 +81,7 @@ class Origin(NamedTuple):
     """An expression that a value came from, in its file."""
 
     code: Code
-    node: ast.expr
+    node: Any  # an expression
 
     @property
     def line(self) -> str:
@@ -122,34 +137,28 @@ class Site:
         """A change of the file; with the line that the value ``of`` an expression came from."""
         return Proposal(self.code, node, edits, evidence, self.origin(of).line if of is not None else "")
 
-    def origin(self, node: ast.expr) -> Origin:
+    def origin(self, node: ast.expr, value: object = None) -> Origin:
         """Where the value of an expression was made, as far back as its way is clear."""
-        way, above = [Origin(self.code, node)], self.above
-        while True:
-            here = way[-1]
-            before = self.seen.assigned(here)
-            parameter = parameter_of(here.code, here.node) if before is None else None
-            if parameter is not None:
-                caller = next(iter(self.seen.sites(above[::-1])), None)
-                above = caller.above if caller else ()
-                calls = caller.calls(parameter.function.name, "") or caller.calls() if caller else []
-                if caller and calls:  # the argument that the caller in the stack gave
-                    given = parameter.function.args
-                    names = [one.arg for one in (*given.posonlyargs, *given.args)]
-                    by_place = parameter.name in names and not hands_on(calls[0])
-                    place = parameter.place - (names[:1] in (["self"], ["cls"]))
-                    value = argument_of(calls[0], parameter.name, place if by_place else None)
-                    before = Origin(caller.code, value) if value is not None else None
-            if before is None or before in way:
-                return here
-            way.append(before)
+        return self.seen.origin(Origin(self.code, node), value, self.above)
 
 
 class Seen:
-    """What a run showed of a project: a failure, or where its processes waited. Files are read on demand."""
+    """What a run showed of a project: a failure, or where its processes waited. Files are read on demand.
 
-    def __init__(self, folder: Path, failure: Failure | None = None, stacks: Sequence[Stack] = ()) -> None:
-        self.folder, self.failure, self.stacks = folder.resolve(), failure, stacks
+    ``files`` are those that were loaded: no other one has to do with it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        failure: Failure | None = None,
+        course: Course = Course(),
+        files: Iterable[str] = (),
+    ) -> None:
+        self.folder, self.failure, self.stacks = folder.resolve(), failure, course.stacks
+        self.evaluated = course.evaluated
+        own = (frame.file for stack in (failure, *course.stacks) if stack for frame in reversed(stack.frames))
+        self._files = dict.fromkeys((*own, *files))
         self._known: dict[Path, Code | None] = {}
 
     @property
@@ -173,9 +182,8 @@ class Seen:
         return self._known[path]
 
     def every(self) -> Iterator[Code]:
-        """All files that can be parsed."""
-        python = (entry for entry in discover(self.folder) if entry.kind == "python")
-        yield from filter(None, (self.code(str(entry.path)) for entry in python))
+        """The files that the run loaded, those on the way to the failure first."""
+        yield from filter(None, map(self.code, self._files))
 
     def functions(self, *nodes: ast.AST) -> Iterator[tuple[Code, Function]]:
         """The functions of the project that have the name of one that is called in an expression."""
@@ -183,24 +191,66 @@ class Seen:
         for code in self.every():
             yield from ((code, each) for each in code.functions if each.name in names)
 
-    def assigned(self, here: Origin) -> Origin | None:
-        """The last assignment of a name before it is read, or the one of an attribute in the project."""
-        node = here.node
+    def origin(self, start: Origin, value: object = None, above: tuple[Frame, ...] = ()) -> Origin:
+        """Where a value was made; ``above`` are the calls under way, which gave parameters theirs."""
+        way, entered = [start], list[Origin]()
+        while True:
+            here = way[-1]
+            before = self._before(here, value)
+            parameter = parameter_of(here.code, here.node) if before is None else None
+            if parameter is not None and entered:
+                before = _given(entered.pop(), parameter, here.code)
+            elif parameter is not None:
+                caller = next(iter(self.sites(above[::-1])), None)
+                above = caller.above if caller else ()
+                calls = caller.calls(parameter.function.name, "") or caller.calls() if caller else []
+                if caller and calls:
+                    before = _given(Origin(caller.code, calls[0]), parameter, here.code)
+            elif before is not None and isinstance(here.node, ast.Call):
+                entered.append(here)
+            text = string_value(before.node) if before else None
+            if before is None or before in way or (text is not None and str(value or text) not in text):
+                return here
+            way.append(before)
+
+    def _before(self, here: Origin, value: object) -> Origin | None:
+        """What gave an expression its value: the last assignment, the only one elsewhere, a result."""
+        code, node = here
+        steps = (one_step_back(code, node) or []) if isinstance(node, _FOLLOWED) else []
         if isinstance(node, ast.Name):
-            values = [each for each in here.code.assigned(node) if each.lineno <= node.lineno]
-            return Origin(here.code, values[-1]) if values else None
-        if not isinstance(node, ast.Attribute):
-            return None
-        found = [
-            Origin(code, statement.value)
-            for code in self.every()
-            if node.attr in code.text
-            for statement in code.statements
-            if isinstance(statement, ast.Assign)
-            for target in targets_of(statement)
-            if isinstance(target, ast.Attribute) and target.attr == node.attr
-        ]
+            steps = [each for each in steps if each.lineno <= node.lineno][-1:]
+        elif isinstance(node, (ast.IfExp, ast.BoolOp)):  # the side that has this value
+            steps = [each for each in steps if value is not None and string_value(each) == value]
+        found = [Origin(code, each) for each in steps]
+        called = isinstance(node, ast.Call)
+        for other, binding in () if found else self._imported(code, node.func if called else node):
+            if called and isinstance(binding.node, FUNCTIONS):
+                found += [Origin(other, each) for each in returned_values(other, binding.node)]
+            elif not called and binding.value is not None:
+                found.append(Origin(other, binding.value))
+        if not found and isinstance(node, (ast.Attribute, ast.Subscript)):
+            name = last_name(node)
+            found = [Origin(other, each) for other in self.every() for each in _kept_as(other, name)]
         return found[0] if len(found) == 1 else None
+
+    def _imported(self, code: Code, node: ast.expr) -> list[tuple[Code, Binding]]:
+        """What binds a name in the module of the project that it is imported from, or looked up in."""
+        holder = node.value if isinstance(node, ast.Attribute) else node
+        name, bound = bare_name(node), ast.unparse(holder) if isinstance(holder, _NAMED) else ""
+        read = lambda file: getattr(self.code(str(self.folder / file)), "text", None)  # noqa: E731
+        for _ in range(_MOST_FILES if bound else 0):
+            imports = {each: rest for _, each, *rest in imported_names(code.imports)}
+            module, attribute = imports.get(bound, ("", ""))
+            place = place_of_import(code.name, code.name, module, attribute, read) if module else None
+            other = self.code(str(self.folder / place[0])) if place else None
+            if place is None or other is None:
+                break
+            code, name = other, place[1] or name
+            bindings = code.module_scope.look_up(name)
+            if any(each.kind != "import" for each in bindings):
+                return [(code, each) for each in bindings]
+            bound = name
+        return []
 
     def sites(self, frames: Sequence[Frame] | None = None) -> list[Site]:
         """The program's own calls on the way to the failure, the innermost first."""
@@ -215,11 +265,32 @@ class Seen:
             statement = max(around, key=lambda node: node.lineno)
             span = (frame.line, frame.column, frame.end_line, frame.end_column)
             inside = (node for node in ast.walk(statement) if isinstance(node, (ast.expr, ast.stmt)))
-            expression = next((node for node in inside if _span(node) == span), statement)
+            expression = next((node for node in inside if code.spot(node)[1] == span), statement)
             above = tuple(reversed(frames[:place]))
             found.append(Site(self, code, frame, statement, expression, above))
         return found
 
 
-def _span(node: ast.expr | ast.stmt) -> tuple[int, int, int | None, int | None]:
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+def _given(call: Origin, parameter: Parameter, code: Code) -> Origin | None:
+    """What a call gives a parameter of a function in ``code``, or else its default."""
+    arguments = parameter.function.args
+    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    by_place = parameter.name in names and not hands_on(call.node)
+    place = parameter.place - (names[:1] in (["self"], ["cls"]))
+    value = argument_of(call.node, parameter.name, place if by_place else None)
+    if value is not None:
+        return Origin(call.code, value)
+    usual = {each.arg: default for each, default in defaults(arguments)}.get(parameter.name)
+    return Origin(code, usual) if usual is not None and not hands_on(call.node) else None
+
+
+def _kept_as(code: Code, name: str) -> Iterator[ast.expr]:
+    """What a file stores under the name of an attribute, of a class's field, or of a key."""
+    for node in ast.walk(code.tree) if name and name in code.text else ():
+        if isinstance(node, ast.Dict):
+            yield from (value for key, value in zip(node.keys, node.values) if string_value(key) == name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in targets_of(node):
+                field = isinstance(target, ast.Name) and isinstance(code.parent(node), ast.ClassDef)
+                if last_name(target) == name and (field or not isinstance(target, ast.Name)):
+                    yield node.value

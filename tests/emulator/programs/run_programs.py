@@ -101,6 +101,11 @@ def begin_report(folder: str) -> None:
     from npumigrate_emulator import report
 
     report.begin()
+    if Path(folder, "places.json").exists():
+        from npumigrate_emulator import reached
+
+        os.environ["NPUMIGRATE_EMULATOR_PLACES"] = str(Path(folder, "places.json"))
+        reached.install()
 
 
 def free_port() -> int:

@@ -113,6 +113,7 @@ def _write() -> None:
         "process": process,
         "rank": _rank(),
         "command": sys.argv,
+        "files": _files(),
         "torch_npu": _native is not None,
         "operators": {device: dict(sorted(counts.items())) for device, counts in sorted(operators.items())},
         # On an NPU, torch_npu computes these on the CPU, and copies to and fro.
@@ -141,6 +142,14 @@ def _rank() -> str | None:
         found = compute.rank()
         return None if found is None else str(found)
     return rank
+
+
+def _files() -> list[str]:
+    """The Python files that were loaded, without installed packages and Python's own."""
+    named = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    own = {os.path.realpath(file) for file in (*named, *sys.argv[:1]) if isinstance(file, str)}
+    foreign = (f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
+    return sorted(file for file in own if file.endswith(".py") and not any(each in file for each in foreign))
 
 
 def _complain(line: str) -> None:
