@@ -644,7 +644,7 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
                     return True
         if isinstance(parent, ast.If) and child not in parent.orelse and _has_twin(index, parent):
             return True
-        if isinstance(parent, ast.Assign) and _is_named_beside(index, parent):
+        if isinstance(parent, ast.Assign) and _beside(index, parent) is not None:
             return True
         either = isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or)
         if either and any(map(_speaks_of_npus, {*ast.iter_child_nodes(parent)} - {child})):
@@ -731,12 +731,16 @@ def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
     return any(as_for_cuda([each.test]) == asked or as_for_cuda(each.body) == done for each in others)
 
 
-def _is_named_beside(index: ModuleIndex, holder: ast.Assign) -> bool:
-    """Whether a name that says CUDA stands for what another one of the block stands for on NPUs."""
-    name = last_name(holder.targets[0])
-    twin = re.sub("(?i)cuda", lambda found: "NPU" if found[0].isupper() else "npu", name)
-    others = (each for each in index.block(holder) if isinstance(each, ast.Assign))
-    return twin != name and any(last_name(each.targets[0]) == twin for each in others)
+def _beside(index: ModuleIndex, holder: ast.Assign) -> ast.expr | None:
+    """What stands beside a name for CUDA under the same one for NPUs: ``cuda_ok``, ``npu_ok``."""
+    name, block = last_name(holder.targets[0]).lower(), index.block(holder)
+    twin = name.replace("cuda", "npu").replace("gpu", "npu").replace("nccl", "hccl")
+
+    def assigned() -> dict[str, ast.expr]:
+        every = (each for each in block if isinstance(each, ast.Assign))
+        return {last_name(each.targets[0]).lower(): each.value for each in every}
+
+    return index.once(("assigned in", id(block)), assigned).get(twin) if twin != name else None
 
 
 def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
@@ -775,21 +779,13 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
             return False
         of_cuda = (value for key, value in zip(parent.keys, parent.values) if string_value(key) == "cuda")
         return node in parent.keys or node in of_cuda
-    owner = index.parent(parent) if isinstance(parent, ast.Assign) else None
-    if not isinstance(parent, ast.Assign) or not isinstance(owner, (ast.ClassDef, ast.Module)):
+    if not isinstance(parent, ast.Assign):
         return False
-
-    def constants() -> dict[str, ast.expr]:
-        assigned = (item for item in owner.body if isinstance(item, ast.Assign))
-        return {last_name(item.targets[0]).lower(): item.value for item in assigned}
-
-    stored = index.once(("constants of", owner), constants)
+    owner = index.parent(parent)
     if isinstance(owner, ast.ClassDef):
-        return has_npu(index, owner, stored.values())
+        return has_npu(index, owner, (each.value for each in owner.body if isinstance(each, ast.Assign)))
     # NCCL_BACKEND = "nccl" beside HCCL_BACKEND = "hccl"
-    name = last_name(parent.targets[0]).lower()
-    other = name.replace("cuda", "npu").replace("gpu", "npu").replace("nccl", "hccl")
-    return other != name and other in stored and has_npu(index, parent, [stored[other]])
+    return isinstance(owner, ast.Module) and has_npu(index, parent, [_beside(index, parent)])
 
 
 def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:

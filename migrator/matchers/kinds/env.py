@@ -232,24 +232,24 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
     for each in settings if variables else ():
         if not each.reads:
             of_place = beside.setdefault(each.block or (each.command, each.exported), {})
-            of_place[each.name] = getattr(env_vars.look_up(each.name), "npu", each.name)
-    # One name is given once there. torch_npu does not start with PYTORCH_ALLOC_CONF beside its own variable.
-    others = set()
-    for each, known in variables:
-        names = beside.get(each.block or (each.command, each.exported), {})
-        same = [name for name in names if names[name] == known.npu and not each.reads]
-        if same and each.name != min(same, key=lambda name: (name != names[name], "CUDA" in name)):
-            others.add(each)
+            of_place[each.name] = getattr(env_vars.look_up(each.name), "npu", "")
     # What keeps its old name where it is set, is asked for by it.
     kept = {each.name for each, known in variables if not each.reads and not _renames(known, each, version)}
-    names_beside = {each.name for each in others}
+    # One name comes once there. torch_npu does not start with PYTORCH_ALLOC_CONF beside its own variable.
+    others = {
+        each
+        for each, known in variables
+        for name, npu in beside.get(each.block or (each.command, each.exported), {}).items()
+        if known.npu == name or ("CUDA" in each.name and "CUDA" not in name and known.npu == npu)
+    }
+    names_beside = {each.name for each in others} - kept
     is_of_binary = bool(variables) and _starts_binary(context.index.content)
     for setting, known in variables:
         # What a makefile does not export is its own: USE_CUDNN of one that compiles CUDA sources.
         is_own = context.index.type == "makefile" and not setting.exported
         if (is_own or is_of_binary) and not known.npu:
             continue
-        is_beside = setting in others or (setting.reads and setting.name in names_beside)
+        is_beside = setting.name in names_beside and (setting.reads or setting in others)
         asks = setting.reads and setting.name in kept
         rename = _renames(known, setting, version) and not is_beside and not asks
         rule = by_verdict.get("rename" if rename else "report")
@@ -263,8 +263,8 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
             message = known.refuses(bad)
         else:
             message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
-        about: Said = {"api": known.name, "message": message, "severity": "info"}
-        about["severity"] = "" if known.npu and not is_beside else "info"
+        severity = "" if known.npu and not is_beside else "info"
+        about: Said = {"api": known.name, "message": message, "severity": severity}
         about["edits"] = [Edit(*setting.name_span, known.npu)] if rename else []
         about["advice"] = "" if rename else known.advice
         yield found_in_text(context, rule, setting.name_span, **about)
