@@ -21,6 +21,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import Content, Requirement, TextIndex
 from migrator.other_files.requirements import alone_on_line, requirement_at, requirements_of
+from migrator.project.wanted_versions import limits_hold, limits_of
 
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
 _FAMILY = (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU)
@@ -97,8 +98,7 @@ def _found(
         for rule in rules:
             known = rule.options.packages
             value = next((known[one] for one in known if fnmatchcase(item.name, one)), None)
-            is_older = rule.options.action != "older" or (value and _is_older(item, value))
-            if value is not None and is_older:
+            if value is not None and (rule.options.action != "older" or _is_older(item, value)):
                 # conda does not take an empty list: it goes with its first item.
                 items = [one for one in every if one.group == item.group]
                 with_list = _list_of(context.index, rules, items) if items[0] is item else []
@@ -297,11 +297,9 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
 
 
 def _is_older(item: Requirement, version: str) -> bool:
-    """Whether a requirement admits older versions only."""
-    numbers = re.findall(r"\d+(?:\.\d+)*", item.specifier)
-    before = min((tuple(map(int, each.split("."))) for each in numbers), default=(9999,))
-    newer = (_fits(item, each) is False for each in (version, "9999"))
-    return before < tuple(map(int, version.split("."))) and all(newer)
+    """Whether a requirement admits older versions only; what it pins loosely (``^``, ``~=``) may be newer."""
+    loose = not {"^", "~"}.isdisjoint(item.specifier)
+    return not loose and bool(limits_hold(f"<{version}", limits_of(item.specifier)))
 
 
 def _why(item: Requirement, version: str) -> str:
