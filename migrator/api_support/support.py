@@ -99,11 +99,11 @@ def registered(aten: str, version: TorchVersion) -> str:
     fallback (it runs on the CPU), none (there is nothing to fall back to), or
     '' where that is not known.
     """
-    otherwise = ""
+    otherwise, listed = "", _listed_for(version)
     for row in kernels(aten):
         if row.op.endswith(".*"):
             otherwise = row.kind
-        elif tables.covers(row.first, row.last, version.tuple):
+        elif tables.covers(row.first, row.last, listed):
             if row.kind == "kernel":
                 return row.kind
             otherwise = otherwise or row.kind
@@ -114,7 +114,7 @@ def registered(aten: str, version: TorchVersion) -> str:
 def overload_registered(operator: str, version: TorchVersion) -> str:
     """What becomes of one overload (``add.Tensor``, or ``sum`` without a name), as ``registered`` has it."""
     base = operator.partition(".")[0]
-    here = tables.at(kernels(base), version.tuple)
+    here = tables.at(kernels(base), _listed_for(version))
     for row in here:
         if row.op == operator:
             return row.kind
@@ -126,6 +126,13 @@ def overload_registered(operator: str, version: TorchVersion) -> str:
     if any(kind == operator and other in with_kernel for other, kind in held.items()):
         return "kernel"
     return _of_native(held[operator], version)
+
+
+@cache
+def _listed_for(version: TorchVersion) -> tuple[int, ...]:
+    """The version whose operator lists hold: its own, or the next newer one that has some."""
+    listed = (each for each in known() if each.tuple >= version.tuple and each.evidence != "interpolated")
+    return next(listed, version).tuple
 
 
 def _of_native(kind: str, version: TorchVersion) -> str:

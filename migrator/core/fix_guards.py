@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu"
+_BRANCH = N_("the code already has a branch for NPUs")
 _TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 _OPERATOR_USE = "NPU653"
@@ -59,10 +60,12 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     result = []
     for item in matches:
         if has_twin:
-            item = _left_to_twin(item)
+            item = _told(item, _(_TWIN))
         elif item.finding.fix:
             reason = _reason(index, item, knows_npus) or _taker(context, item.node)
             item = without_fix(item, reason) if reason else _with_fitting_quotes(index, item)
+        elif knows_npus and isinstance(item.node, _IMPORTS) and has_npu_branch(index, item.node):
+            item = _told(item, _(_BRANCH))
         result.append(item)
     return result
 
@@ -73,17 +76,17 @@ def guarded_text(context: TextContext, matches: list[Match]) -> list[Match]:
     What a CI system runs is no part of the program: what is found there is only told.
     """
     if context.index.name in context.project.twins:
-        return [_left_to_twin(item) for item in matches]
+        return [_told(item, _(_TWIN)) for item in matches]
     if not is_of_ci(context.index.name):
         return matches
     return [item._replace(finding=item.finding._replace(severity="info")) for item in matches]
 
 
-def _left_to_twin(item: Match) -> Match:
-    """The match in a file that NPUs do not come to, because there is one for them."""
+def _told(item: Match, reason: str) -> Match:
+    """The match where NPUs do not come to, and why."""
     if item.finding.fix:
-        return without_fix(item, _(_TWIN))
-    message = f"{item.finding.message}; {_(_TWIN)}"
+        return without_fix(item, reason)
+    message = f"{item.finding.message}; {reason}"
     return item._replace(finding=item.finding._replace(severity="info", message=message))
 
 
@@ -99,7 +102,7 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
         or patches_cuda(index, item.node)
         or (isinstance(item.node, ast.Call) and chooses_for_npus(index, item.node, *extent(item.edits)))
     ):
-        return _("the code already has a branch for NPUs")
+        return _(_BRANCH)
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")
     return _("it decides whether CUDA sources are compiled") if guards_cuda_build(index, item.node) else ""

@@ -248,3 +248,15 @@ def test_who_names_the_configuration_means_what_it_says(lint, tmp_path) -> None:
     assert "ACME101" not in lint("tree", "--output-format=concise").out
     (tmp_path / ".git").mkdir()  # all of it is one repository
     assert "ACME101" in lint("tree", "--output-format=concise").out
+
+
+def test_a_project_elsewhere_is_one_of_its_own(lint, tmp_path, monkeypatch) -> None:
+    use = (
+        "from transformers import HfArgumentParser, TrainingArguments\nHfArgumentParser(TrainingArguments)\n"
+    )
+    write(tmp_path / "there", {"train.py": use, "requirements.txt": "transformers==4.27.1\n"})
+    write(tmp_path / "here", {"other.py": use})
+    monkeypatch.chdir(tmp_path / "here")
+    given = ("-v", "2.13", "--select=NPU683", "--output-format=json")
+    assert found(lint(*given, str(tmp_path / "there"))) == []
+    assert found(lint(*given, ".")) == [("other.py", "NPU683")]

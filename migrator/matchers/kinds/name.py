@@ -197,7 +197,8 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
         return "blocker"
     # if x, not x, x is None, x and …; and what is only shown
     parent = index.parent(value)
-    holder = index.parent(parent) if called_name(parent) == "str" else parent  # {"cuda": str(version)}
+    # {"cuda": str(version)}, {"cuda": version if cuda else None}
+    holder = index.parent(parent) if called_name(parent) == "str" else index.parent(index.chosen(value))
     shown = isinstance(holder, (ast.JoinedStr, ast.FormattedValue, ast.Dict))
     if shown or called_name(parent) in ("print", "info", "debug", "warning"):
         return "info"
