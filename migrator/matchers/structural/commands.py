@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import NamedTuple, Optional
 
 from migrator.findings.finding import Edit
-from migrator.language import N_, _
+from migrator.language import _
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found, instead_of
 from migrator.matchers.device_listing import (
@@ -405,20 +405,23 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
             judged.append((setting, next(around, command), new if known else ""))
     # What two commands are given by one name changes for both.
     left = {setting.value_span for setting, _, new in judged if not new}
+    changed: dict[ast.AST, dict[Edit, str]] = {}
     for setting, node, new in judged:
-        about: Said = {"api": f"{setting.name} {setting.value or setting.begins}"}
-        if setting.value_span is not None and setting.value_span not in left:
-            message = N_("{name} {new}: the program that gets it uses this value for NPUs")
-            about["edits"] = [Edit(*setting.value_span, new)]
-            about["message"] = _(message, name=setting.name, new=new)
-        yield found(context, rule, node, **about)
+        if setting.value_span is None or setting.value_span in left:
+            yield found(context, rule, node, api=f"{setting.name} {setting.value or setting.begins}")
+        else:
+            changed.setdefault(node, {})[Edit(*setting.value_span, new)] = f"{setting.name} {new}"
+    for node, edits in changed.items():  # of one string all at once
+        given = ", ".join(edits.values())
+        message = _("{given}: the program that gets this uses it for NPUs", given=given)
+        yield found(context, rule, node, api=given, edits=sorted(edits), message=message)
     for node in index.strings:
         holder = index.parent(node)
         if isinstance(holder, (ast.List, ast.Tuple)):  # a word of a list
             holder = index.parent(holder)
-        given = node not in seen and isinstance(holder, ast.Call) and node is not holder.func
-        given = given and called_name(holder) in options.calls
-        phrase = re.search(options.phrase, written(index, node)) if given else None
+        fits = node not in seen and isinstance(holder, ast.Call) and node is not holder.func
+        fits = fits and called_name(holder) in options.calls
+        phrase = re.search(options.phrase, written(index, node)) if fits else None
         if phrase:
             yield found(context, rule, node, api=phrase.group().strip())
 
