@@ -256,7 +256,8 @@ def _with_values(
     bound = [alias for alias in aliases if alias["name"] in values]
     statements = _moved_from_import(f"{start}{module} import {others}", new) if others else []
     statements += [f"{alias['asname'] or alias['name']} = {values[alias['name']]}" for alias in bound]
-    return statement_separator(index, node).join(statements)
+    separator = statement_separator(index, node)
+    return separator.join(each if separator == "; " else each.replace("\n", separator) for each in statements)
 
 
 def _renamed_module(module: re.Match[str], new: dict[str, str]) -> str:
@@ -277,7 +278,7 @@ def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:
     aliases = [match for match in _ALIAS.finditer(names) if match["name"]]
     homes = [new.get(match["name"], "").rpartition(".")[0] for match in aliases]
     if len(set(homes)) == 1:
-        return [start + homes[0] + middle + _ALIAS.sub(lambda match: _renamed(match, new), names)]
+        return [start + (homes[0] or module) + middle + _ALIAS.sub(lambda match: _renamed(match, new), names)]
     if "#" in names:
         return _split_with_comments(source, new)
     groups: dict[str, list[str]] = {"": []} if "" in homes else {}  # what stays comes first

@@ -102,7 +102,12 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
             return
     if not target:
         yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
-    elif target != name and (edits := _renaming(context, rules, (root, base, written[:used]), name, target)):
+        return
+    edits = _renaming(context, rules, (root, base, written[:used]), name, target) if target != name else []
+    if edits is None:
+        advice, message = _("Write {target}.", target=target), rule.message.replace("{npu}", target)
+        yield found(context, rule, node, api=name, advice=advice, message=message)
+    elif edits:
         # The new name may take other arguments than this use has, or those that call it later.
         call, options = index.call_of(ref), rule.options
         others = options.without_arguments and call is not None and (call.args or call.keywords)
@@ -246,8 +251,8 @@ def _fixed(patterns: tuple[str, ...]) -> frozenset[str]:
 
 def _renaming(
     context: FileContext, rules: list[NameRule], chain: Chain, name: str, target: str
-) -> list[Edit]:
-    """The smallest edits that turn a written chain into the target's name."""
+) -> list[Edit] | None:
+    """The smallest edits that turn a written chain into the target's name; None where nothing binds that."""
     index, (root, base, written) = context.index, chain
     old, new, hidden = name.split("."), target.split("."), base.count(".") + 1
     # The hidden part may stay, or an import edit or an alias takes it along.
@@ -258,7 +263,11 @@ def _renaming(
     end = index.end(written[-1])
     if old[:hidden] == new[:hidden] and isinstance(root, ast.Name):
         return [Edit(index.end(root), end, intern("." + ".".join(new[hidden:])))]
-    return [Edit(index.start(root), end, intern(import_form(target)))]
+    whole = import_form(target)
+    package = whole.partition(".")[0]
+    if package != "torch_npu" and not index.scope_of(root).look_up(package):
+        return None
+    return [Edit(index.start(root), end, intern(whole))]
 
 
 def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> bool:

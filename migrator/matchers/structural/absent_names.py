@@ -30,10 +30,10 @@ class Equivalent(Arguments):
 
     ``name`` is what takes the arguments; a CUDA name stands for the NPU's, and a ``*`` at its end for what
     the one of the old name stands for. ``value`` is written for the name itself, and bound in place of an
-    import. ``bare``: the name alone is written for a call. ``expression`` stands for a call; in it
-    ``{torch}`` is the module and ``{source}`` the call. ``module``: the name is a module's. ``remove``: a
-    program does the same without the statement. ``other_device``: nothing is said of uses under a condition.
-    ``since`` is the first torch for which a name is deprecated.
+    import; one of several lines is only bound. ``bare``: the name alone is written for a call.
+    ``expression`` stands for a call; in it ``{torch}`` is the module and ``{source}`` the call. ``module``:
+    the name is a module's. ``remove``: a program does the same without the statement. ``other_device``:
+    nothing is said of uses under a condition. ``since`` is the first torch for which a name is deprecated.
     """
 
     name: str = ""
@@ -173,7 +173,7 @@ def _instead(context: FileContext, known: Equivalent, node: ast.AST) -> tuple[li
     if known.remove:
         statement = index.parent(call) if call is not None else None
         return ([without_statement(index, statement)] if isinstance(statement, ast.Expr) else None), ""
-    if known.value:
+    if known.value and "\n" not in known.value:
         return [instead_of(index, node, known.value)], known.value
     if known.expression:
         torch = index.segment(base) if beginning == "torch" else ""
@@ -238,7 +238,10 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
         safe = all(_equivalent(rule, use).fix == "safe" for use in gone)
         api = ", ".join(use.written for use in gone)
         message = "; ".join(dict.fromkeys(use.message for use in gone))
-        advice = _("Write {target}.", target=", ".join({**moved, **values}.values()))
+        others = dict.fromkeys(each.advice for use in gone if (each := _equivalent(rule, use)).advice)
+        short = [text for text in (*moved.values(), *values.values()) if "\n" not in text]
+        advice = _("Write {target}.", target=", ".join(short)) if short else ""
+        advice = " ".join(filter(None, [advice, *others]))
         says = partial(found, api=api, message=message, advice=advice, safety="safe" if safe else "unsafe")
         edits = [move_names(index, node, moved, values)]
         yield says(context, rule, node, edits=edits, severity=_severity(context, rule, node))
