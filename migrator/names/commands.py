@@ -20,7 +20,8 @@ _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatu
 RUNNERS = frozenset(
     {*_SHELLS, *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))}
 )
-# What parses the arguments of a program, or hands them to its parser; of click's, behind the command.
+# What parses the arguments of a program, or hands them to its parser; that of click, and of Hydra.
+_SECOND = {"invoke": "args", "compose": "overrides"}
 _PARSING = frozenset(
     "parse_args parse_known_args parse_intermixed_args parse_args_into_dataclasses main".split()
 )
@@ -98,8 +99,8 @@ def _for_parsers(index: ModuleIndex) -> Iterator[tuple[ast.expr, bool]]:
         called, texts = called_name(call), {*map(string_value, call.args)}
         is_patch = called in _PATCHING and not texts.isdisjoint(("argv", "sys.argv"))
         given = argument_of(call, "args", 0) or argument_of(call, "argv") if called in _PARSING else None
-        if called == "invoke":
-            given = argument_of(call, "args", 1)
+        if called in _SECOND:
+            given = argument_of(call, _SECOND[called], 1)
         if is_patch or (call.args and _is_argv(index, holder_of(call))):
             given = call.args[-1]
         if given is not None:

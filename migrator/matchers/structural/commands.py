@@ -388,12 +388,14 @@ def find_started(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[M
     for command, words, content in _contents(context):
         seen |= {node for word in words for node in ast.walk(word.node)}
         for setting in content.settings:
-            new = new_value(options.values, setting) if setting.kind == "option" else None
+            new = new_value(options.values, setting) if setting.kind in ("option", "key") else None
             if new is None:
                 continue
             own = taken_by_own(context.project, context.name, content, setting, context.vocabularies)
-            is_device = own is not None and own.device
-            if not (is_device or name_fits(rule.match, setting.name) or command in given_to_parsers(index)):
+            is_option = setting.kind == "option"  # or a key of Hydra's: device=cuda
+            is_device = is_option and own is not None and own.device
+            is_parsed = is_option and command in given_to_parsers(index)
+            if not (is_device or is_parsed or name_fits(rule.match, setting.name)):
                 continue
             first, last = setting.value_span or (-1, -1)
             around = (
