@@ -17,6 +17,7 @@ from migrator.matchers.context import instead_of
 from migrator.matchers.npu_import import insert_import, statement_separator
 from migrator.matchers.query.uses import Argument, Call, Template, Use, filled
 from migrator.names.goes_to import taken_by
+from migrator.names.index import identifiers
 from migrator.names.strings import replace_text
 from migrator.names.tree import arguments_of, bare_name, string_value
 
@@ -136,8 +137,15 @@ def insert(use: Use, text: Template) -> list[Edit] | None:
 def ensure_import(use: Use, module: str) -> list[Edit] | None:
     """An import of a module right above the use; None where its name is something else, or has no place."""
     bindings = use.index.scope_of(use.node).look_up(module)
-    if bindings:
-        return [] if all(each.kind == "import" and each.name == module for each in bindings) else None
+    if not all(each.kind == "import" and each.name == module for each in bindings):
+        return None
+    around = [use.node, *use.index.above(use.node)]
+    if any(use.index.parent(each.node) in around for each in bindings):
+        return []
+    # It is imported elsewhere only, as below ``if __name__ == "__main__"``: here it would become a local name.
+    function = use.index.function_of(use.node)
+    if bindings and function is not None and module in identifiers(use.index.segment(function)):
+        return None
     statement = use.index.statement_of(use.node)
     if not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
         return None
