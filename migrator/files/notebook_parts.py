@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from migrator.files.document import type_of
 from migrator.files.errors import Unreadable
-from migrator.files.notebook import Notebook
+from migrator.files.notebook import Notebook, cell_place
 from migrator.files.source import Source
 
 # What IPython hands to a shell, or takes as a shell does, with what stands before it in the line.
@@ -24,8 +24,6 @@ _COMMAND = re.compile(
 )
 _OF_SHELL = re.compile(r"%%(?:bash|sh|zsh|script\s+(?:ba|z)?sh)\b|%sh\s*\Z")
 _WRITES = re.compile(r"%%(?:writefile|file)\s+(?:-a\s+)?[\"']?([^\s\"']+)")
-
-
 _PROSE = re.compile(r"\s*%%?\s*(?:md|markdown|html|latex|svg|javascript|js)\b")
 
 
@@ -79,20 +77,18 @@ def with_part(notebook: Notebook, part: Part, text: str) -> Notebook:
     return notebook._replace(written=written, hidden=tuple(hidden))
 
 
-def left_lines(notebook: Notebook, known: Collection[int]) -> Iterator[tuple[int, int, str]]:
-    """What no part holds: cell, line in it and text of the lines that are neither Python nor prose.
+def left_lines(notebook: Notebook, known: Collection[int]) -> Iterator[tuple[int, str]]:
+    """What is neither Python nor prose nor in a part, with the numbers of the cells. A broken cell has none.
 
-    ``known`` are the cells that parts hold. A broken cell has none.
+    ``known`` are the cells that parts hold.
     """
     commands = _commands(notebook)
+    for place, number in _places(notebook):
+        if not commands[place]:
+            yield cell_place(notebook, place + 1)[0].number, notebook.hidden[number]
     for cell in notebook.cells:
-        if cell.checked:
-            for place, number in _places(notebook):
-                if not commands[place] and cell.first <= place + 1 < cell.first + cell.rows:
-                    yield cell.number, place + 2 - cell.first, notebook.hidden[number]
-        elif not (cell.error or cell.number in known or _PROSE.match(cell.source)):
-            for number, line in enumerate(cell.source.split("\n"), 1):
-                yield cell.number, number, line
+        if not (cell.checked or cell.error or cell.number in known or _PROSE.match(cell.source)):
+            yield cell.number, cell.source
 
 
 def _places(notebook: Notebook) -> Iterator[tuple[int, int]]:

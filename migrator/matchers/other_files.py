@@ -157,25 +157,20 @@ def with_mentions(result: Result, document: Document, foreign: Foreign = ()) -> 
 
 
 def beside_python(notebook: Notebook, known: Collection[int]) -> Result | None:
-    """What a person has to know of a notebook's lines that are neither Python nor in one of its parts.
+    """What a person has to know of what is neither Python in a notebook nor one of its parts.
 
-    ``known`` are the cells that parts hold. None where they have nothing to do with CUDA.
+    ``known`` are the cells that parts hold. None where it has nothing to do with CUDA.
     """
-    found: list[int] = []  # the cells
-    words: set[str] = set()
-    findings: list[Finding] = []
-    for cell, number, line in left_lines(notebook, known):
-        text = line.encode("utf-8", "replace")
-        if matches := _MENTION.findall(text) + _CUDA_CODE.findall(text):
-            found.append(cell)
-            words.update(match.decode("ascii") for match in matches)
-            lines = find_lines(line) if notebook.is_python else ()  # who knows what R has for NPUs
-            findings += [item._replace(cell=cell, line=number, end_line=number) for item in lines]
+    texts = ((cell, text.encode("utf-8", "replace")) for cell, text in left_lines(notebook, known))
+    found = [
+        (cell, word) for cell, text in texts for word in _MENTION.findall(text) + _CUDA_CODE.findall(text)
+    ]
     if not found:
         return None
     said = N_("parts that are not Python are left unchanged; mentions {listed} (first in cell {found})")
-    left = _(said, listed=", ".join(sorted(words)[:4]), found=found[0])
-    return Result(shown(notebook.name), findings=tuple(findings), left=left)
+    words = sorted({word.decode("ascii") for _, word in found})
+    left = _(said, listed=", ".join(words[:4]), found=min(found)[0])
+    return Result(shown(notebook.name), left=left)
 
 
 def _use(use: Use) -> Finding:

@@ -266,8 +266,8 @@ def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:
 
 
 def _read_in(programs: Programs, names: Iterable[str]) -> dict[str, str]:
-    """Where Python names a variable as a string: the first file and line of each."""
-    pattern = rf"""(["'])({"|".join(map(re.escape, sorted(names)))})\1"""
+    """Where Python names a variable as a string, and does not set it: the first file and line of each."""
+    pattern = rf"""(["'])({"|".join(map(re.escape, sorted(names)))})\1(?!\]\s*=[^=])"""
     found: dict[str, str] = {}
     for match, place in _places(programs, pattern) if names else ():
         found.setdefault(match[2], place)

@@ -21,13 +21,14 @@ from migrator.files.document import Document
 from migrator.files.source import Source, text_below
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.launch.target import Start
+from migrator.other_files.index import Word
+from migrator.other_files.shell import listed
 from migrator.project.parser_options import Option
 from migrator.project.program_files import ProgramFiles
 from migrator.project.programs import Programs
 from migrator.project.project import merge_facts
 from migrator.project.start_ways import start_ways
 
-_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
 # The rules by which the options and the variables of a command change.
 _OF_COMMANDS = ("NPU409", "NPU410", "NPU412")
 _OF_A_RANK = ("%RANK%", "%LOCAL_RANK%")
@@ -66,12 +67,16 @@ def command_of(start: Start, folder: Path, devices: int) -> list[str]:
 
 def as_migrated(command: Sequence[str], folder: Path) -> list[str]:
     """A command with devices, backends and variables of NPUs, where the program that it starts takes them."""
-    files = {each.name: each.path for each in discover(folder) if each.kind == "python" and not each.excluded}
-    project = replace(merge_facts(()), programs=Programs(files))
+    project = replace(merge_facts(()), programs=_programs(folder))
     rules = rules_for(Settings(newest().text, select=_OF_COMMANDS))
     line = Source("command.sh", shlex.join(command) + "\n", type="shell")
     text = check(Document(b"", line), rules, project).text
     return shlex.split(text) if text is not None else [*command]
+
+
+def _programs(folder: Path) -> Programs:
+    every = (each for each in discover(folder) if each.kind == "python" and not each.excluded)
+    return Programs({each.name: each.path for each in every})
 
 
 def free_port() -> int:
@@ -83,19 +88,17 @@ def free_port() -> int:
 
 def entry_of(command: Sequence[str], folder: Path) -> str:
     """The Python file below ``folder`` that a command starts; empty where none is seen."""
-    if LAUNCHER in (os.path.basename(word) for word in command[:2]):
-        return launched(folder)
-    words = iter(command)
-    for word in words:
-        if word == "-m":
-            module = next(words, "")
-            path = module.replace(".", "/")
-            for name in (f"{path}.py", f"{path}/__main__.py"):
-                if module not in _LAUNCHERS and (folder / name).is_file():
-                    return name
-        elif word.endswith(".py") and (folder / word).is_file():
-            return os.path.relpath(os.path.realpath(folder / word), folder.resolve())
-    return ""
+    return _entry_in(command, folder)[0]
+
+
+def _entry_in(command: Sequence[str], folder: Path) -> tuple[str, int]:
+    """The same, with the place of its first word in the command, which is behind all where none is seen."""
+    programs, content = _programs(folder), listed([Word(word, (0, 0)) for word in command], (0, 0))
+    for each in content.commands[0].programs:
+        own = os.path.basename(each.name) == LAUNCHER
+        if entry := launched(folder) if own else programs.started("", content, each):
+            return entry, each.words[0]
+    return "", len(command)
 
 
 def launched(folder: Path) -> str:
@@ -107,17 +110,12 @@ def launched(folder: Path) -> str:
 
 def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
     """Bound batch size and data workers by the program's own options, as far as these are known."""
-    entry = entry_of(command, folder)
+    entry, begin = _entry_in(command, folder)
     way = start_ways([entry], partial(text_below, folder), mended=False).get(entry) if entry else None
     ranks = (
         devices if way is not None and way.ranks == "program" else 1
     )  # that share what one process is given
     found = list(_found(entry, folder, ranks)) if entry else []
-    module = entry.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
-    named = (
-        word == module or os.path.basename(word) in (os.path.basename(entry), LAUNCHER) for word in command
-    )
-    begin = next((place for place, is_named in enumerate(named, 1) if is_named), len(command))
     head, given = list(command[:begin]), list(command[begin:])
     said = []
     for option, most in found:
