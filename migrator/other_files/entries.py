@@ -31,11 +31,10 @@ _SCRIPTS = frozenset(
 )
 # What prose that begins with the name of a command has not; and options, without their command.
 _SHOWS = re.compile(r"\.py\b| -|\A[A-Z_][A-Z0-9_]*=")
+_BETWEEN = re.compile(r"[;&|\n]+")
 _OPTIONS = re.compile(r"--?[A-Za-z]")
 _OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:=\S*)?")
 _COMMANDS = ("entrypoint", "command", "cmd", "args")
-
-
 _ESCAPES = {ord('"'): b'\\"', ord("\n"): b"\\n", ord("\t"): b"\\t"}
 
 
@@ -110,7 +109,8 @@ def _variable(entry: Entry, named: dict[tuple[Step, ...], Entry]) -> Optional[Se
 
 def is_command(value: str) -> bool:
     """Whether a value is a command, or the options of one, whatever the key is called."""
-    return bool(_OPTIONS.match(value) or (starts_program(value) and _SHOWS.search(value)))
+    parts = _BETWEEN.split(value) if _SHOWS.search(value) else ()
+    return _OPTIONS.match(value) is not None or any(map(starts_program, parts))
 
 
 def _commands(entries: Sequence[Entry], lines: Lines) -> Iterator[Content]:
