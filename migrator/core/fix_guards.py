@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu"
-_BRANCH = N_("the code already has a branch for NPUs")
 _TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 _OPERATOR_USE = "NPU653"
@@ -59,14 +58,10 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
     index, has_twin = context.index, context.name in context.project.twins
     result = []
     for item in matches:
-        if has_twin:
-            item = _told(item, _(_TWIN))
-        elif item.finding.fix:
+        reason = _(_TWIN) if has_twin else ""
+        if not has_twin and (item.finding.fix or isinstance(item.node, _IMPORTS)):
             reason = _reason(index, item, knows_npus) or _taker(context, item.node)
-            item = without_fix(item, reason) if reason else _with_fitting_quotes(index, item)
-        elif knows_npus and isinstance(item.node, _IMPORTS) and has_npu_branch(index, item.node):
-            item = _told(item, _(_BRANCH))
-        result.append(item)
+        result.append(without_fix(item, reason) if reason else _with_fitting_quotes(index, item))
     return result
 
 
@@ -76,23 +71,16 @@ def guarded_text(context: TextContext, matches: list[Match]) -> list[Match]:
     What a CI system runs is no part of the program: what is found there is only told.
     """
     if context.index.name in context.project.twins:
-        return [_told(item, _(_TWIN)) for item in matches]
+        return [without_fix(item, _(_TWIN)) for item in matches]
     if not is_of_ci(context.index.name):
         return matches
     return [item._replace(finding=item.finding._replace(severity="info")) for item in matches]
 
 
-def _told(item: Match, reason: str) -> Match:
-    """The match where NPUs do not come to, and why."""
-    if item.finding.fix:
-        return without_fix(item, reason)
-    message = f"{item.finding.message}; {reason}"
-    return item._replace(finding=item.finding._replace(severity="info", message=message))
-
-
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
-    """The match as a report only."""
+    """The match as a report only, and why."""
     message = _("{message}; left unchanged: {reason}", message=item.finding.message, reason=reason)
+    message = message if item.finding.fix else f"{item.finding.message}; {reason}"
     return item._replace(finding=item.finding._replace(fix=None, severity=severity, message=message))
 
 
@@ -102,7 +90,7 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
         or patches_cuda(index, item.node)
         or (isinstance(item.node, ast.Call) and chooses_for_npus(index, item.node, *extent(item.edits)))
     ):
-        return _(_BRANCH)
+        return _("the code already has a branch for NPUs")
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")
     return _("it decides whether CUDA sources are compiled") if guards_cuda_build(index, item.node) else ""
