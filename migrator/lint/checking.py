@@ -92,7 +92,9 @@ def read_files(
             trouble(f"{shown(target.path)}: {error}")
         else:
             content = digest(data)
-            if not type_of(target.name, data):
+            if type_of(target.name, data):
+                loader.other_names.append(target.name)
+            else:
                 loader.add(PythonFile(target.name, target.place, target.data), data, content)
             files.append((target.judged_by(last[1]), content))
     progress("reading", len(targets), len(targets))

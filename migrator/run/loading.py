@@ -148,6 +148,7 @@ class Loader:
         self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
         self._size = 0
         self._names: list[str] = []
+        self.other_names: list[str] = []  # of texts of other types
         self._folders: dict[str, Path] = {}
         self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
@@ -206,7 +207,7 @@ class Loader:
 
     @cached_property
     def _twins(self) -> frozenset[str]:
-        return npu_twins(self._names)
+        return npu_twins([*self._names, *self.other_names])
 
     @cached_property
     def _facts(self) -> list[Any]:

@@ -260,3 +260,10 @@ def test_a_project_elsewhere_is_one_of_its_own(lint, tmp_path, monkeypatch) -> N
     given = ("-v", "2.13", "--select=NPU683", "--output-format=json")
     assert found(lint(*given, str(tmp_path / "there"))) == []
     assert found(lint(*given, ".")) == [("other.py", "NPU683")]
+
+
+def test_an_image_for_cuda_beside_one_for_npus_is_only_told(lint, tmp_path) -> None:
+    image = "FROM nvidia/cuda:12.1.0-runtime-ubuntu22.04\n"
+    write(tmp_path, {"docker/docker-cuda/Dockerfile": image, "docker/docker-npu/Dockerfile": "FROM cann\n"})
+    (finding,) = lint("--output-format=json").json()
+    assert (finding["code"], finding["severity"]) == ("NPU456", "info")
