@@ -66,7 +66,10 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
             called = (call.func for call in index.calls if alias and bare_name(call.func) == alias)
             has_alias = any(isinstance(use, ast.Name) and len(index.bindings(use)) == 1 for use in called)
             if not is_cpp and not has_alias:
-                yield found(context, rule, ref, api=name)
+                holder = index.parent(ref)
+                holder = index.parent(holder) if isinstance(holder, ast.Tuple) else holder
+                severity = "info" if isinstance(holder, ast.Return) else ""  # nothing is built here
+                yield found(context, rule, ref, api=name, severity=severity)
             continue
         extension = operators.extensions.get((context.name, call.lineno))
         is_cuda = extension is not None and extension.cuda
