@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from migrator.emulator import warden
 from migrator.emulator.launch import one_launch, shell_code, when_asked_to_end
 from migrator.verify.diagnosis import ask_where
 
@@ -100,7 +101,7 @@ def run(
     asked: list[int] = []  # the signals that came: the program has a session of its own
     output: tuple[list[bytes], list[bytes]] = ([], [])
     with one_launch(env, folder=notes) as launch:
-        before = set(_descendants())
+        before = warden.below([os.getpid()])
         process = subprocess.Popen(
             command,
             env=launch.env,
@@ -123,7 +124,7 @@ def run(
             _ask(process, number)
 
         with when_asked_to_end(pass_on):
-            own = Stillness(lambda: (pid for pid in _descendants() if pid not in before))
+            own = Stillness(lambda: warden.below([os.getpid()]) - before)
             timed_out, still = _wait(process, asked, timeout, patience, own, notes)
             seconds = time.monotonic() - start
             left = _end_rest(before)
@@ -191,43 +192,21 @@ def _end_rest(before: set[int]) -> int:
     end = time.monotonic() + _REST
     while (rest := _rest(before)) and time.monotonic() < end:
         time.sleep(0.05)
-    count = len(rest)
-    for number, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
-        end = time.monotonic() + patience
-        for pid in rest:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
-        while rest and time.monotonic() < end:
-            time.sleep(0.05)
-            rest = _rest(before)
-    return count
+    warden.end_all(lambda: _rest(before))
+    return len(rest)
 
 
-def _rest(before: set[int]) -> list[int]:
-    rest = [pid for pid in _descendants() if pid not in before]
+def _rest(before: set[int]) -> set[int]:
+    rest = warden.below([os.getpid()]) - before
     for pid in rest:
         with suppress(ChildProcessError):  # not adopted yet
             os.waitpid(pid, os.WNOHANG)
-    return [pid for pid in rest if _stat(pid)[:1] not in (["Z"], [])]
-
-
-def _descendants() -> list[int]:
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (fields := _stat(int(name))):
-            children.setdefault(int(fields[1]), []).append(int(name))
-    found: list[int] = []
-    ask = [os.getpid()]
-    while ask:
-        below = children.get(ask.pop(), [])
-        found += below
-        ask += below
-    return found
+    return {pid for pid in rest if warden.stat(pid)[:1] not in (["Z"], [])}
 
 
 def _usage(pid: int) -> tuple[int, tuple[float, int]] | None:
     """The seconds of processor time that a process has used, and the bytes that it has read and written."""
-    fields = _stat(pid)
+    fields = warden.stat(pid)
     if not fields or fields[0] in "ZX":
         return None
     used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -235,10 +214,3 @@ def _usage(pid: int) -> tuple[int, tuple[float, int]] | None:
     with suppress(OSError):
         moved = sum(int(line.split()[1]) for line in Path(f"/proc/{pid}/io").read_text().splitlines()[:2])
     return pid, (used, moved)
-
-
-def _stat(pid: int) -> list[str]:
-    """What the kernel reports of a process, its state and its parent first; nothing where it is gone."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    return []

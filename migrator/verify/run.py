@@ -119,9 +119,8 @@ def verify(
         noted = observed.read_processes(notes)
         course = _course(ended, notes, migrated)
         reached = observed.read_reached(notes, every, noted)
-        if watch:
-            evaluated = frozenset((each.place.path, each.place.span) for each in reached)
-            course = replace(course, evaluated=evaluated)
+        evaluated = frozenset((each.place.path, each.place.span) for each in reached)
+        course = replace(course, evaluated=evaluated)
         reached = [each for each in reached if each.place not in watch]
         compared = None
         if original is not None and (ended.well or course.only_followed(ended)):

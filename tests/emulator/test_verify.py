@@ -124,6 +124,18 @@ dist.destroy_process_group()
     assert verdict["collectives"]["HcclAllReduce"] == {"calls": 2, "bytes": 64}
 
 
+def test_the_work_of_a_forked_child_counts(verify):
+    program = """
+import multiprocessing, torch_npu
+from model import train
+child = multiprocessing.get_context("fork").Process(target=train, args=("npu",))
+child.start()
+child.join()
+"""
+    code, verdict, done = verify(program)
+    assert (code, verdict["ran_on"], verdict["trained"]) == (0, "npu", True), done.stderr
+
+
 def test_mixed_precision_that_is_asked_of_cuda_is_a_warning(verify):
     program = """
 import torch, torch_npu

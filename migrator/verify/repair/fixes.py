@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
 from migrator.data_folders import data_folder
 from migrator.files.discover import discover
+from migrator.files.source import text_below
 from migrator.findings.finding import Edit
-from migrator.language import N_, _, did_you_mean
+from migrator.language import _, did_you_mean
 from migrator.matchers.argument_edits import added_argument, without_arguments
 from migrator.matchers.options import SAID, OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
@@ -107,9 +108,7 @@ def _instead_of_none(site: Site, values: Texts) -> Iterator[Proposal]:
     nodes += site.calls()
     if isinstance(site.statement, ast.Assign):  # what it unpacks
         nodes.append(site.statement.value)
-    for node in dict.fromkeys(nodes):
-        if isinstance(node, ast.BoolOp):
-            continue
+    for node in (each for each in dict.fromkeys(nodes) if not isinstance(each, ast.BoolOp)):
         source, made = site.code.segment(node), site.origin(node)
         bodies = (code.segment(each) for code, each in site.seen.functions(node, made.node))
         texts = [source, made.code.segment(made.node), *bodies]
@@ -235,7 +234,7 @@ def guards(code: Code) -> Iterator[tuple[list[ast.expr], ast.AST]]:
     """The conditions that choose between an NPU and the CPU, by parts, and what is evaluated on an NPU."""
     for node in ast.walk(code.tree) if "npu" in code.text else ():
         chosen: list[ast.AST] = []
-        if isinstance(node, ast.IfExp) and _is_npu(node.body) and "cpu" in _constants(node.orelse):
+        if isinstance(node, ast.IfExp) and _names(node.body, "npu") and _names(node.orelse, "cpu"):
             chosen = [node.body]
         elif isinstance(node, ast.If) and any(map(_moves_to_npu, node.body)):
             chosen = [each for each in ast.walk(node.body[0]) if isinstance(each, ast.expr)]
@@ -248,7 +247,8 @@ def guards(code: Code) -> Iterator[tuple[list[ast.expr], ast.AST]]:
 
 def watched(folder: Path) -> list[Place]:
     """What a run has to be watched for: these conditions, and whether the program took the NPU."""
-    files = [str(entry.path) for entry in discover(folder) if entry.kind == "python"]
+    python = (entry for entry in discover(folder) if entry.kind == "python")
+    files = [str(entry.path) for entry in python if "npu" in (text_below(folder, entry.name) or "")]
     seen = [(code, guard) for code in Seen(folder, files=files).every() for guard in guards(code)]
     nodes = ((code, node) for code, (parts, chosen) in seen for node in (parts[0], chosen))
     return [Place(code.name, *code.spot(node), "guard", "") for code, node in nodes]
@@ -276,22 +276,20 @@ def _asks_about(seen: Seen, question: Origin, about: str) -> bool:
     return asks and any(re.search(about, text) for text in texts)
 
 
-def _constants(node: ast.AST) -> list[str]:
-    return [str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant)]
-
-
-def _is_npu(node: ast.AST) -> bool:
-    return any(value.startswith("npu") for value in _constants(node))
+def _names(node: ast.AST, device: str) -> bool:
+    return any(str(one.value).startswith(device) for one in ast.walk(node) if isinstance(one, ast.Constant))
 
 
 def _moves_to_npu(statement: ast.stmt) -> bool:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "npu" or (node.func.attr == "to" and any(map(_is_npu, node.args))):
+            if node.func.attr == "npu" or (
+                node.func.attr == "to" and any(_names(each, "npu") for each in node.args)
+            ):
                 return True
         value = node.value if isinstance(node, (ast.Assign, ast.Return)) else None
         if value is not None and (isinstance(value, ast.Constant) or called_name(value) == "device"):
-            return _is_npu(value)
+            return _names(value, "npu")
     return False
 
 
@@ -333,7 +331,7 @@ def _npu_of_rank(seen: Seen) -> Iterator[Proposal]:
 
 def _all_ranks(seen: Seen) -> Iterator[Proposal]:
     """A collective that is called by some ranks only, at the end of an ``if``: behind it, where all come."""
-    for who, frame in seen.waiting:
+    for who, frame in seen.waiting():
         code = seen.code(frame.file)
         for node in ast.walk(code.tree) if code else ():
             if code is None or not isinstance(node, ast.If) or node.orelse or len(node.body) < 2:
@@ -366,7 +364,7 @@ def proposals(rule: RuntimeRule, seen: Seen) -> Iterator[Proposal]:
 
 # -- the rules -------------------------------------------------------------------------
 
-_EXAMPLE = frozenset({"before", "after", "unchanged", "at", "failure", "text", "values", "use", "more"})
+_EXAMPLE = ("before", "after", "unchanged", "at", "failure", "text", "values", "use", "more")
 
 
 @dataclass(frozen=True)
@@ -404,48 +402,39 @@ class RuntimeRule:
     message: str = field(default="", metadata=SAID)
     advice: str = field(default="", metadata=SAID)
     why: str = field(default="", metadata=SAID)
-    examples: tuple[Any, ...] = ()
+    examples: tuple[dict[str, Any], ...] = ()
 
 
 def load(path: Path) -> list[RuntimeRule]:
     """The rules of one file. Raises RuleError, with file, line and what is wrong."""
-    return [_rule(entry, f"{path}:{node.start_mark.line + 1}") for entry, node in entries_of(path)]
+    found = []
+    for entry, node in entries_of(path):
+        try:
+            found.append(_rule(entry))
+        except (OptionError, re.error) as error:
+            raise RuleError(f"{path}:{node.start_mark.line + 1}: {error}") from None
+    return found
 
 
-def _rule(entry: Any, place: str) -> RuntimeRule:
-    if not isinstance(entry, dict):
-        raise RuleError(_("{place}: a rule is a mapping with code, name, summary, signs, …", place=place))
-    try:
-        fix, options = str(entry.get("fix", "")), entry.get("options", {})
-        if fix and fix not in FIXES:
-            every = ", ".join(FIXES)
-            raise OptionError("fix", _("unknown fix {fix!r}; there are {fixes}", fix=fix, fixes=every))
-        if options and not fix:
-            raise OptionError("options", _("a rule without a fix has no options"))
-        known = [*signature(FIXES[fix]).parameters][1:] if fix else []
-        for name in (name for name in options if name not in known):
-            meant = did_you_mean(name, known)
+def _rule(entry: Any) -> RuntimeRule:
+    rule = typed(RuntimeRule, entry)
+    re.compile(rule.signs.text)
+    fix, options = rule.fix, rule.options
+    if fix and fix not in FIXES:
+        known = ", ".join(FIXES)
+        raise OptionError("fix", _("unknown fix {fix!r}; there are {fixes}", fix=fix, fixes=known))
+    if options and not fix:
+        raise OptionError("options", _("a rule without a fix has no options"))
+    taken = [*signature(FIXES[fix]).parameters][1:] if fix else []
+    examples = ((name, _EXAMPLE) for each in rule.examples for name in each)
+    for name, names in (*((name, taken) for name in options), *examples):
+        if name not in names:
+            meant = did_you_mean(name, names)
             raise OptionError(name, _("unknown option {name!r}{name2}", name=name, name2=meant))
-        rule = replace(typed(RuntimeRule, {**entry, "options": {}}), options=options)
-        re.compile(rule.signs.text)
-    except (OptionError, re.error) as error:
-        raise RuleError(f"{place}: {error}") from None
-    if not re.fullmatch(r"[A-Z]{2,8}\d{3,4}", rule.code):
-        why = N_("{place}: code {code!r} is not letters and digits, such as NPU1101")
-        raise RuleError(_(why, place=place, code=rule.code))
-    for number, example in enumerate(rule.examples):
-        unknown = set(example) - _EXAMPLE if isinstance(example, dict) else {_("it is not a mapping")}
-        if unknown:
-            why, first = N_("{place}: example {number} of {code}: unknown field {unknown!r}"), min(unknown)
-            raise RuleError(_(why, place=place, number=number, code=rule.code, unknown=first))
     return rule
 
 
 def load_all() -> list[RuntimeRule]:
     """All runtime rules, in the order of their codes, which is that in which they are tried."""
     rules = [rule for path in sorted(data_folder("rules").glob("runtime/*.yaml")) for rule in load(path)]
-    codes = [rule.code for rule in rules]
-    twice = next((code for code in codes if codes.count(code) > 1), None)
-    if twice:
-        raise RuleError(_("{twice} is defined twice in rules/runtime", twice=twice))
     return sorted(rules, key=lambda rule: rule.code)

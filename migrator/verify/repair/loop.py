@@ -71,9 +71,11 @@ class _Trouble:
     @property
     def key(self) -> tuple[object, ...]:
         """Two runs with one key had the same trouble; a tenth more of the work on NPUs is another one."""
-        if self.failure is None:
+        if self.kind == "cpu":
             shares = (self.verdict.shares.forward or 0.0, self.verdict.shares.backward or 0.0)
             return (self.kind, *(int(10 * share + 0.5) for share in shares))
+        if self.failure is None:
+            return (self.kind, *self.verdict.reasons[:2])
         inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in self.failure.written[-2:]]
         return (self.kind, self.failure.type, *inner)
 
@@ -108,12 +110,8 @@ def repair(
         more = len(rounds) < MOST_ROUNDS and not late
         found = next(_proposals(rules, trouble, folder, tried), None) if more else None
         if found is None:
-            vain = [
-                f"{each.rule.code} {each.finding.file}:{each.finding.line}"
-                for each in rounds
-                if not each.kept
-            ]
-            left = _left(rules, trouble, trouble.seen(folder)[0], vain if late else [])
+            left = [*_left(rules, trouble, trouble.seen(folder)[0])]
+            left += [_("ended:  five minutes without progress")] if late else []
             return Repaired(verdict, tuple(rounds), tuple(left))
         rule, proposal, text = found
         made = _round(len(rounds) + 1, rule, proposal, text, trouble)
@@ -218,8 +216,8 @@ def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trou
     return Round(number, rule, trouble.saw, finding, proposal.origin, diff)
 
 
-def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen, vain: list[str]) -> Iterator[str]:
-    """What was seen, where, what the values were, where these came from, what to write, what did not help."""
+def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterator[str]:
+    """What was seen, where, what the values were, where these came from, what to write."""
     course = trouble.verdict.course
     yield f"saw:    {trouble.saw}"
     site = next(iter(seen.sites()), None)
@@ -238,8 +236,6 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen, vain: lis
     advice = next((rule.advice for rule in rules if rule.advice and trouble.fits(rule, seen.failure)), "")
     advice = advice or (course.lack.advice if course.lack else "")
     yield f"write:  {advice or 'no rule knows this: look at the place above'}"
-    if vain:
-        yield _("ended:  five minutes without progress; tried in vain: {places}", places=", ".join(vain))
 
 
 def _value(value: Mapping[str, Any]) -> str:
@@ -284,9 +280,6 @@ def as_json(repaired: Repaired) -> dict[str, Any]:
 
 def lines(repaired: Repaired) -> list[str]:
     """What was done and what is left, for the terminal."""
-    done = [
-        f"{'kept' if each.kept else 'taken back'}: {each.finding.code} "
-        f"{each.finding.file}:{each.finding.line} {each.rule.message}"
-        for each in repaired.rounds
-    ]
-    return [*done, *repaired.left]
+    words = {True: "kept", False: "taken back"}
+    found = ((words[each.kept], each.finding, each.rule.message) for each in repaired.rounds)
+    return [*(f"{kept}: {it.code} {it.file}:{it.line} {what}" for kept, it, what in found), *repaired.left]

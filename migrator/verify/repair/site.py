@@ -19,7 +19,6 @@ from migrator.names.tree import (
     FUNCTIONS,
     Function,
     argument_of,
-    bare_name,
     called_name,
     defaults,
     hands_on,
@@ -28,13 +27,11 @@ from migrator.names.tree import (
     targets_of,
 )
 from migrator.names.whole_file import WholeFile
-from migrator.project.imports import imported_names, place_of_import
 from migrator.verify.diagnosis import Failure, Frame, is_own
 from migrator.verify.observed import Span
 from migrator.verify.verdict import Course
 
-_NAMED = (ast.Name, ast.Attribute)
-_FOLLOWED = (*_NAMED, ast.Call, ast.IfExp, ast.BoolOp)
+_FOLLOWED = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.BoolOp)
 _MOST_FILES = 12  # through which a name is handed on
 
 
@@ -161,14 +158,10 @@ class Seen:
         self._files = dict.fromkeys((*own, *files))
         self._known: dict[Path, Code | None] = {}
 
-    @property
     def waiting(self) -> list[tuple[str, Frame]]:
         """Who waits, or was waiting when its peer had gone, and where in the program."""
-        for stacks in (self.stacks, [self.failure] if self.failure else []):
-            found = [(each.who, own) for each in stacks if (own := each.own(self.folder)) is not None]
-            if found:
-                return found
-        return []
+        stacks = (*self.stacks, *filter(None, [self.failure]))
+        return [(each.who, own) for each in stacks if (own := each.own(self.folder)) is not None]
 
     def code(self, file: str) -> Code | None:
         """A file by its path; None where it is not the project's, or cannot be parsed."""
@@ -235,22 +228,16 @@ class Seen:
 
     def _imported(self, code: Code, node: ast.expr) -> list[tuple[Code, Binding]]:
         """What binds a name in the module of the project that it is imported from, or looked up in."""
-        holder = node.value if isinstance(node, ast.Attribute) else node
-        name, bound = bare_name(node), ast.unparse(holder) if isinstance(holder, _NAMED) else ""
-        read = lambda file: getattr(self.code(str(self.folder / file)), "text", None)  # noqa: E731
-        for _ in range(_MOST_FILES if bound else 0):
-            imports = {each: rest for _, each, *rest in imported_names(code.imports)}
-            module, attribute = imports.get(bound, ("", ""))
-            place = place_of_import(code.name, code.name, module, attribute, read) if module else None
-            other = self.code(str(self.folder / place[0])) if place else None
-            if place is None or other is None:
+        full, found = code.qualified_name(node), list[tuple[Code, Binding]]()
+        for _ in range(_MOST_FILES):
+            module, _, name = full.rpartition(".")
+            path = f"/{module.strip('.').replace('.', '/')}.py"
+            files = (each for each in self.every() if f"/{each.name}".replace("/__init__", "").endswith(path))
+            found = [(file, one) for file in [*files][:1] for one in file.module_scope.look_up(name)]
+            full = next((one.name for _, one in found if one.kind == "import"), "")
+            if not full:
                 break
-            code, name = other, place[1] or name
-            bindings = code.module_scope.look_up(name)
-            if any(each.kind != "import" for each in bindings):
-                return [(code, each) for each in bindings]
-            bound = name
-        return []
+        return found
 
     def sites(self, frames: Sequence[Frame] | None = None) -> list[Site]:
         """The program's own calls on the way to the failure, the innermost first."""
@@ -273,15 +260,12 @@ class Seen:
 
 def _given(call: Origin, parameter: Parameter, code: Code) -> Origin | None:
     """What a call gives a parameter of a function in ``code``, or else its default."""
-    arguments = parameter.function.args
-    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
-    by_place = parameter.name in names and not hands_on(call.node)
-    place = parameter.place - (names[:1] in (["self"], ["cls"]))
-    value = argument_of(call.node, parameter.name, place if by_place else None)
+    known = list(defaults(parameter.function.args))
+    place = None if hands_on(call.node) else parameter.place - (known[0][0].arg in ("self", "cls"))
+    value, usual = argument_of(call.node, parameter.name, place), known[parameter.place][1]
     if value is not None:
         return Origin(call.code, value)
-    usual = {each.arg: default for each, default in defaults(arguments)}.get(parameter.name)
-    return Origin(code, usual) if usual is not None and not hands_on(call.node) else None
+    return Origin(code, usual) if usual is not None and place is not None else None
 
 
 def _kept_as(code: Code, name: str) -> Iterator[ast.expr]:
