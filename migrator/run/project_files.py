@@ -15,7 +15,7 @@ from migrator.core.settings import Settings
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document, encoded
 from migrator.files.errors import SourceError, Unreadable, shown
-from migrator.files.notebook_parts import parts_of, with_part
+from migrator.files.notebook_parts import Part, parts_of, with_part
 from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Finding, Result, internal_error
@@ -130,22 +130,22 @@ def _checked(
     write = admit is not no_fix
     result = check(source, rules, project, admit, converted, write=write)
     text, beside, skipped = result.text, None, result.skipped
+    changed: list[tuple[Part, str]] = []
     if source.type:
         result = with_mentions(result, source, _foreign(project))
     elif source.notebook is not None:
-        notebook, known = source.notebook, set[int]()
-        for part in parts_of(notebook):
+        known: set[int] = set()
+        for part in parts_of(source.notebook):
             of_part = check(Document(b"", part.source), rules, project, admit, write=write)
             if not (of_part.skipped or of_part.left):
                 known.update(part.cells)
                 result = result._replace(findings=(*result.findings, *of_part.findings))
-            if of_part.text is not None:
-                notebook, text = with_part(notebook, part, of_part.text), text or source.text
+                if of_part.text is not None:
+                    changed.append((part, of_part.text))
         in_order = sorted(result.findings, key=lambda each: (each.line, each.column))
         result = result._replace(findings=tuple(in_order))
         beside = beside_python(source.notebook, known)
         skipped = skipped or _broken_cells(source, rules)
-        source = replace(source, content=notebook)
     wanted = result.findings if keeps is None else filter(keeps, result.findings)
     # What goes between processes should be small: nobody makes these fixes again.
     findings = tuple(
@@ -153,10 +153,15 @@ def _checked(
         for item in (placed(source, finding) for finding in wanted)
     )
     result = result._replace(name=name, text=None, findings=findings, skipped=skipped)
-    if text is None:
+    if text is None and not changed:
         return Done(result, beside=beside)
     try:
-        data = encoded(source, text)
+        if source.notebook is not None:
+            notebook = source.notebook
+            for part, new in changed:
+                notebook = with_part(notebook, part, new)
+            source = replace(source, content=notebook)
+        data = encoded(source, source.text if text is None else text)
     except Unreadable as error:
         return Done(Result(name, skipped=str(error), left_alone=result.left_alone), beside=beside)
     return Done(result, data, unified_diff(name, source.data, data) if diff else b"", beside)
