@@ -10,6 +10,9 @@ from typing import Any, Callable, Literal, Optional, TypeVar, Union, get_args, g
 
 Made = TypeVar("Made")
 _PLAIN, _LISTS = (str, int, bool), (list, tuple)
+# Thousands of fields ask: to compare types of typing calls code of its own.
+_PLAIN_ONES = frozenset(map(id, _PLAIN))
+_READ_AS_IT_IS = _PLAIN_ONES | {id(Any)}
 
 
 @cache
@@ -89,9 +92,9 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if is_dataclass(kind) or hasattr(kind, "_fields"):
         types = field_types(kind)
         kinds = [*types.values()]
-        readers = {name: _reader(each) for name, each in types.items() if each not in (*_PLAIN, Any)}
+        readers = {name: _reader(each) for name, each in types.items() if id(each) not in _READ_AS_IT_IS}
         # Most fields are plain: to look at their types here takes half the time of a call for each.
-        plain = [place for place, each in enumerate(kinds) if each in _PLAIN]
+        plain = [place for place, each in enumerate(kinds) if id(each) in _PLAIN_ONES]
         wanted = [kinds[place] for place in plain]
         others = [(place, readers[name]) for place, name in enumerate(types) if name in readers]
 

@@ -78,7 +78,7 @@ class TorchNames(NamedTuple):
         """The members of a class that this version lacks: its own, and those of its bases."""
         bases = {base for row in _rows(owner) for base in row.of}
         inherited = {f"{owner}.{name}" for base in bases for name in self.absent_members(base)}
-        lines = (line.split(",", 3) for line in tables.starting("torch_names", f"{owner}."))
+        lines = [line.split(",", 3) for line in tables.starting("torch_names", f"{owner}.")]
         gone = {name for name, first, last, _ in lines if not tables.covers(first, last, self.version)}
         return frozenset(name[len(owner) + 1 :] for name in gone | inherited if self.absent(name))
 
@@ -211,7 +211,7 @@ def _varies(name: str) -> bool:
 
 def _named(name: str, version: tables.Version) -> tuple[str, ...]:
     """The keywords that a definition names at a version."""
-    return tuple(word for word in _words(name, version) if word not in (_OPEN, _UNKNOWN))
+    return tuple([word for word in _words(name, version) if word not in (_OPEN, _UNKNOWN)])
 
 
 @cache

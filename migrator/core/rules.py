@@ -177,7 +177,8 @@ class Rules:
         words, apart = identifiers(text), identifiers(_FULL_NAME.sub(" ", text))
         names = {name[:end] for name in _FULL_NAME.findall(text) for end in _ends(name)}
         for rule in rules:
-            if rule.finder.settled or _reads_text(rule):
+            only_reports = rule.on and not (rule.do or rule.cases)  # that is done in the first pass
+            if rule.finder.settled or only_reports or _reads_text(rule):
                 continue
             by_names = rule.finder.goes_by == "names" and not (rule.on and rule.words)
             known = self._other_words if rule.finder.other else self._words

@@ -45,12 +45,8 @@ YACS_KEY = re.compile(r"\A[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)+\Z")
 _SHELL = re.compile(rb"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 START = 1024  # bytes that tell the type of a file whose name does not
 # A line of pip's files, whatever their name; one of them has a version, or names another such file.
-_PACKAGE = re.compile(
-    rb"\s*(?:#.*|--?[A-Za-z].*|[A-Za-z][\w.-]*(?:\[[\w, -]*\])?\s*(?:(?:[=<>~!]=|[<>@;]|\s#).*)?|[a-z+]+://.*)?"
-)
-_VERSION = re.compile(
-    rb"^[\w.-]+(?:\[[\w, -]*\])?\s*[=<>~!]=\s*\d|^-[rc] |^(?:numpy|torchvision)\s*$", re.MULTILINE
-)
+_PACKAGE = rb"\s*(?:#.*|--?[A-Za-z].*|[A-Za-z][\w.-]*(?:\[[\w, -]*\])?\s*(?:(?:[=<>~!]=|[<>@;]|\s#).*)?|[a-z+]+://.*)?"
+_VERSION = rb"(?m)^[\w.-]+(?:\[[\w, -]*\])?\s*[=<>~!]=\s*\d|^-[rc] |^(?:numpy|torchvision)\s*$"
 
 
 def is_notebook(name: str) -> bool:
@@ -129,8 +125,8 @@ def type_of_start(name: str, data: bytes) -> str:
     head = data[:START]
     head = head[: head.rfind(b"\n") + 1] if len(data) >= START else head
     is_list = name.lower().endswith(_LISTS) and ".egg-info/" not in name
-    lists = is_list and _VERSION.search(head) is not None
-    return "requirements" if lists and all(map(_PACKAGE.fullmatch, head.splitlines())) else ""
+    lists = is_list and re.search(_VERSION, head) is not None
+    return "requirements" if lists and all(re.fullmatch(_PACKAGE, line) for line in head.splitlines()) else ""
 
 
 def is_of_ci(name: str) -> bool:

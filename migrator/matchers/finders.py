@@ -145,7 +145,7 @@ HANDLERS = {
     "provider-options": _no_npu("structural.nvidia_libraries", "find_provider_options"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": _neither("structural.absent_names", "find_of_torch", words_from="torch_names"),
-    "started-script": _no_npu("structural.commands", "find_started"),
+    "started-script": _no_npu("structural.started"),
     "tensor-type-default": Finder("structural.definitions", "find_default_type"),
     "tensor-type-constructors": Finder(
         "structural.definitions", "find_constructors", words_from="legacy_constructors"

@@ -67,7 +67,8 @@ class Options(_Declared):
     ``file_has``: words of which a file must have one. ``file_has_not``: words that it must not have.
     ``line_words``: with them too a statement is looked at. ``instead``: the alternative on an NPU, for
     reports; ``{name}`` in it is the API's. ``needs_npu``: whether a fix needs ``import torch_npu``, where the
-    rule knows better than its kind.
+    rule knows better than its kind. ``only_given``: words that start the rule only where a call by them is
+    given something.
     """
 
     file_has: tuple[str, ...] = ()
@@ -75,6 +76,7 @@ class Options(_Declared):
     line_words: tuple[str, ...] = ()
     instead: str = ""
     needs_npu: Optional[bool] = None
+    only_given: tuple[str, ...] = ()
 
     def words_of_lines(self) -> tuple[str, ...]:
         """The words with which a statement is looked at, beside those that the rule starts from."""

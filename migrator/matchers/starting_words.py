@@ -60,12 +60,15 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
         return Written.may_import
     if goes_by == "modules":
         return Written.may_be_of_module
+    if calls := rule.given.get("only_given"):
+        return lambda written, word: word not in calls or written.is_given(word)
     # Words of other things than names are written elsewhere, too: an argument's.
     if goes_by != "names" or not starting_words(rule) <= set(".".join(rule.match).split(".")):
         return None
-    if not roots(rule).isdisjoint(OTHERS):
+    first = roots(rule)
+    if not first.isdisjoint(OTHERS):
         return Written.may_end_everywhere
-    return Written.may_end_torch if roots(rule) == {"torch"} else Written.may_end
+    return Written.may_end_torch if first == {"torch"} else Written.may_end
 
 
 def may_be_given(rule: Rule, text: str) -> bool:
@@ -79,9 +82,10 @@ def may_be_given(rule: Rule, text: str) -> bool:
 
 def roots(rule: Rule) -> frozenset[str]:
     """The packages of all names that a rule goes by; empty where it may find others, too."""
-    first = frozenset(pattern.partition(".")[0] for pattern in rule.match)
-    by_names = rule.finder.goes_by == "names" and rule.finder.takes_match
-    return first if by_names and all(name.isidentifier() for name in first) else frozenset()
+    if rule.finder.goes_by != "names" or not rule.finder.takes_match:
+        return frozenset()
+    first = frozenset([pattern.partition(".")[0] for pattern in rule.match])
+    return first if all(map(str.isidentifier, first)) else frozenset()
 
 
 def _derived(rule: Rule) -> set[str]:
@@ -103,4 +107,7 @@ def _derived(rule: Rule) -> set[str]:
 
 def last_part(pattern: str) -> str:
     """The last part of a dotted pattern that is not left open."""
+    last = pattern.rpartition(".")[2]
+    if last and "*" not in last:  # most are so, and each rule is asked at every start
+        return last
     return [part for part in pattern.split(".") if part and "*" not in part][-1]

@@ -26,8 +26,8 @@ _PARSING = frozenset(
     "parse_args parse_known_args parse_intermixed_args parse_args_into_dataclasses main".split()
 )
 _PATCHING = frozenset({"patch", "object", "setattr"})
-_ERRORS_GO = re.compile(r"\b2>\s*(?:/dev/null|&1)")  # where they go says nothing of the output
-_UNKNOWN = re.compile(r"[\0$`]")
+_ERRORS_GO = r"\b2>\s*(?:/dev/null|&1)"  # where they go says nothing of the output
+_UNKNOWN = r"[\0$`]"
 _MOST_STEPS = 50  # back from one command
 
 
@@ -95,17 +95,19 @@ def is_value_for_parser(index: ModuleIndex, node: ast.AST) -> bool:
 
 def _for_parsers(index: ModuleIndex) -> Iterator[tuple[ast.expr, bool]]:
     """What parsers are given, and whether the name of the program is the first of it."""
+    has_argv = "argv" in index.text
     for call in index.calls:
-        called, texts = called_name(call), {*map(string_value, call.args)}
-        is_patch = called in _PATCHING and not texts.isdisjoint(("argv", "sys.argv"))
+        called = called_name(call)
+        texts = map(string_value, call.args if called in _PATCHING else ())
+        is_patch = any(text in ("argv", "sys.argv") for text in texts)
         given = argument_of(call, "args", 0) or argument_of(call, "argv") if called in _PARSING else None
         if called in _SECOND:
             given = argument_of(call, _SECOND[called], 1)
-        if is_patch or (call.args and _is_argv(index, holder_of(call))):
+        if is_patch or (has_argv and call.args and _is_argv(index, holder_of(call))):
             given = call.args[-1]
         if given is not None:
             yield given, is_patch
-    for ref in index.refs:
+    for ref in index.refs if has_argv else ():
         if _is_argv(index, ref):
             first = index.parent(ref)
             around = index.parent(first) if isinstance(first, ast.Subscript) else first
@@ -219,10 +221,10 @@ def _summands(node: ast.expr) -> list[ast.expr]:
 
 def _split(text: str, node: ast.expr) -> Optional[list[Word]]:
     """The words of a text as a shell takes them; an operator of the shell is one, too."""
-    lexer = shlex.shlex(_ERRORS_GO.sub(" ", text), posix=True, punctuation_chars="|;&<>()")
+    lexer = shlex.shlex(re.sub(_ERRORS_GO, " ", text), posix=True, punctuation_chars="|;&<>()")
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         words = list(lexer)
     except ValueError:  # a quote that nothing closes
         return None
-    return [Word("" if _UNKNOWN.search(word) else word, node) for word in words]
+    return [Word("" if re.search(_UNKNOWN, word) else word, node) for word in words]

@@ -658,10 +658,16 @@ class _Search:
 
     def _options(self, dest: str) -> list[ast.Call]:
         """The calls that add the option of which a parser keeps the value under a name."""
-        names = {f"--{dest}", "--" + dest.replace("_", "-"), dest}
-        strings = self.index.named(dest.replace("_", "-"), dest)
-        found = [self.index.parent(each) for each in strings if string_value(each) in names]
-        return [each for each in found if isinstance(each, ast.Call) and called_name(each) in _OPTIONS]
+
+        def find() -> dict[str, list[ast.Call]]:
+            found: dict[str, list[ast.Call]] = {}
+            self.index.named(*_OPTIONS)  # so that all calls are known that add options
+            for call in self.index.calls:
+                for name in _dests(call) if called_name(call) in _OPTIONS else ():
+                    found.setdefault(name, []).append(call)
+            return found
+
+        return self.index.once(("options",), find).get(dest, [])
 
 
 def _dests(call: ast.Call) -> list[str]:

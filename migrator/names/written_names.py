@@ -114,6 +114,12 @@ class Written:
         """The same, also of a member of a module under its usual name: ``np.array``."""
         return word in self._of_modules or self.may_end(word)
 
+    def is_given(self, word: str) -> bool:
+        """Whether what is called by a word may be given anything: ``parse_args([…])``, not ``main()``."""
+        ends = (each.end() for each in re.finditer(rf"\b{word}\b", self.text))
+        calls = (_BEHIND_NAME.match(self.text, end) for end in ends)
+        return any(call and (call[1] is None or call[1].strip()) for call in calls)
+
     @cached_property
     def _of_modules(self) -> set[str]:
         """The parts of names that begin with a module under its usual name."""

@@ -180,16 +180,22 @@ class Programs:
         sure = [(name, posixpath.dirname(name) if scripts else "") for name in scripts or packages]
         perhaps: list[tuple[str, str]] = []
         imports = cache(self._imports)
+
+        @cache  # for a relative import its folder counts, for others that of the program
+        def place(folder: str, module: str, member: str) -> Optional[tuple[str, str]]:
+            there = posixpath.join(folder, "x")
+            return place_of_import(there, there, module, member, self.text)
+
         for way, waiting in (("import", sure), ("perhaps", perhaps)):
             seen = set(waiting)
             for name, folder in waiting:  # it grows
                 if way == "perhaps" and name in found:
                     continue
                 found.setdefault(name, way)
-                program = posixpath.join(folder, "x")
                 for module, member, runs in imports(name, found[name] == "program"):
-                    place = place_of_import(name, program, module, member, self.text)
-                    new = (place[0], folder) if place is not None else (name, folder)
+                    asking = posixpath.dirname(name) if module.startswith(".") else folder
+                    there = place(asking, module, member)
+                    new = (there[0], folder) if there is not None else (name, folder)
                     if way == "import" and not runs:
                         perhaps.append(new)
                     elif new not in seen:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from migrator.api_support.library_defaults import Limits
 
 # Another file that one of pip's names.
-_NAMED = re.compile(r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)")
+_NAMED = r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)"
 # In this order: what comes first counts most.
 FILES = (
     *("requirements*.txt", "requirements/*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
@@ -44,8 +44,8 @@ PINS = ("==", "===", "=", "~=", "^", "~", "")  # the signs that name one release
 _MARKER = r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)"
 
 
-_OWN_NAME = re.compile(r"""\s*name\s*=\s*["']([\w-]+)["']""")
-_OWN_VERSION = re.compile(r"""^__version__\s*=\s*["'](\d+(?:\.\d+)*)""", re.MULTILINE)
+_OWN_NAME = r"""\s*name\s*=\s*["']([\w-]+)["']"""
+_OWN_VERSION = r"""(?m)^__version__\s*=\s*["'](\d+(?:\.\d+)*)"""
 
 
 class Choice(NamedTuple):
@@ -82,7 +82,7 @@ def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[
             seen.add(name)
             for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
                 yield name, number, line
-                if name.endswith(".txt") and (other := _NAMED.match(line)):
+                if name.endswith(".txt") and (other := re.match(_NAMED, line)):
                     waiting.append(posixpath.normpath(posixpath.join(posixpath.dirname(name), other[1])))
 
 
@@ -92,11 +92,11 @@ def lines_with_versions(folder: Path) -> Iterator[str]:
     A project that is a library itself asks for its own version.
     """
     for name, _number, line in requirement_lines(folder, (*FILES, *GUIDES)):
-        if name in ("pyproject.toml", "setup.py") and (own := _OWN_NAME.match(line)):
+        if name in ("pyproject.toml", "setup.py") and (own := re.match(_OWN_NAME, line)):
             package = own[1].replace("-", "_")
             for place in (folder / package / "__init__.py", folder / "src" / package / "__init__.py"):
                 with suppress(OSError):
-                    versions = _OWN_VERSION.findall(place.read_text("utf-8", errors="replace"))
+                    versions = re.findall(_OWN_VERSION, place.read_text("utf-8", errors="replace"))
                     yield from (f"{own[1]}=={each}" for each in versions)
         if any(sign in line for sign in _SIGNS) and (not name.endswith(".md") or " install " in line):
             yield line

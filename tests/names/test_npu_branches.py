@@ -52,6 +52,7 @@ def test_texts_that_speak_of_npus(text: str, expected: bool) -> None:
         "def f():\n    if npu:\n        return 1\n    torch.cuda.init()  # here",
         "for x in y:\n    if npu:\n        continue\n    torch.cuda.init()  # here",
         "if has_cuda:\n    torch.cuda.init()  # here\nif has_npu:\n    torch.npu.init()",
+        "if has_cuda:\n    torch.cuda.init()  # here\nif has_npu:\n    torch.npu.empty_cache()",
         "a = kind == 'cuda'  # here\nb = kind == 'npu'",
         "def f():\n    if npu:\n        return 1\n    if x:\n        f(torch.cuda)  # here",
     ],
@@ -68,7 +69,6 @@ def test_a_branch_for_npus(text: str) -> None:
         "if npu:\n    torch.cuda.init()  # here",
         "def f():\n    if npu:\n        raise Error\n    torch.cuda.init()  # here",
         "def f():\n    torch.cuda.init()  # here\n    if npu:\n        return 1",
-        "if has_cuda:\n    torch.cuda.init()  # here\nif has_npu:\n    torch.npu.empty_cache()",
         "x = torch.cuda if cuda else torch.npu  # here",
         "a = kind == 'cuda'  # here\nb = sort == 'npu'",
         "if npu:\n    def f(): return 1\nelse:\n    def f():\n        torch.cuda.init()  # here",
@@ -88,7 +88,7 @@ def test_no_branch_for_npus(text: str) -> None:
         ("class A:\n    CUDA = 'cuda'  # here\n    NPU = 'npu'", True),
         ("x = ['cuda', 'cpu']  # here", False),
         ("x = {'a': 'cuda', 'npu': 2}  # here", False),
-        ("CUDA = 'cuda'  # here\nNPU = 'npu'", False),
+        ("CUDA = 'cuda'  # here\nNPU = 'npu'", True),
     ],
 )
 def test_beside_a_case_for_npus(text: str, expected: bool) -> None:

@@ -53,7 +53,7 @@ from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_o
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
-_IN_ANNOTATION = re.compile(r"\btorch\.cuda(?:\.\w+)+")
+_IN_ANNOTATION = r"\btorch\.cuda(?:\.\w+)+"
 # What looks a name up: by a call, a keyword or a key. In others it may be no more than a text.
 _RESOLVERS = frozenset(
     "import_module importorskip __import__ find_spec resolve_name locate get_class get_method get_object"
@@ -133,10 +133,12 @@ def find(
     data, backend_data = data.in_file(context.index), backend_data.in_file(context.index)
     of_dict = (call for call in context.index.calls if called_name(call) == "dict")
     keys = (keyword for call in of_dict for keyword in call.keywords)
+    names = dict.fromkeys(name for rule in rules for name in rule.match)
     for node in chain[Text](context.index.strings, keys):
         text = written(context.index, node)
-        for shape, several in by_shape.items():
-            chosen = [rule for rule in several if any(name in text for name in rule.match)]
+        held = {name for name in names if name in text}
+        for shape, several in by_shape.items() if held else ():
+            chosen = [rule for rule in several if not held.isdisjoint(rule.match)]
             places = backend_data if shape == "backend" else data
             outcome = _SHAPES[shape](context, chosen, places, node) if chosen else None
             if outcome is not None:
@@ -263,7 +265,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     if not isinstance(node, ast.Constant):
         return None
     annotates = _is_annotation(index, node)
-    names = _IN_ANNOTATION.findall(value) if annotates else []
+    names = re.findall(_IN_ANNOTATION, value) if annotates else []
     if not annotates and (match := _API_NAME.match(value)):
         names = [match[2]]
     by = taken_by(index, node)

@@ -142,7 +142,7 @@ def ensure_import(use: Use, module: str) -> list[Edit] | None:
     around = [use.node, *use.index.above(use.node)]
     if any(use.index.parent(each.node) in around for each in bindings):
         return []
-    # It is imported elsewhere only, as below ``if __name__ == "__main__"``: here it would become a local name.
+    # Imported elsewhere only, as below ``if __name__ == "__main__"``: here it would become a local name.
     function = use.index.function_of(use.node)
     if bindings and function is not None and module in identifiers(use.index.segment(function)):
         return None

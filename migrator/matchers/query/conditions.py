@@ -396,6 +396,8 @@ def completes(use: Use, word: str) -> bool:
         pieces = [(each.expression, each.raw) for each in index.parts(holder)]
     elif isinstance(holder, ast.BinOp):
         pieces = [(each, string_value(each) or "") for each in (holder.left, holder.right)]
+    if len(pieces) < 2:
+        return False
     text = "".join(word if each is use.node else re.escape(raw) or ".+" for each, raw in pieces)
     is_part = re.search(rf"\w[-./]?{word}|{word}[-./]?\w", text) is not None
     return is_part and re.search(rf"(?<![\w.])(?:{text})(?!\w)", index.text) is not None
