@@ -104,7 +104,9 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         yield _removed(context, rule, ref, name) or _report(context, rule, node, name, advice)
         return
     edits = _renaming(context, rules, (root, base, written[:used]), name, target) if target != name else []
-    if edits is None:
+    package = target.partition(".")[0]
+    in_full = any(edit.text.startswith(f"{package}.") for edit in edits)
+    if in_full and rule.options.needs_npu is False and not index.scope_of(root).look_up(package):
         advice, message = _("Write {target}.", target=target), rule.message.replace("{npu}", target)
         yield found(context, rule, node, api=name, advice=advice, message=message)
     elif edits:
@@ -251,8 +253,8 @@ def _fixed(patterns: tuple[str, ...]) -> frozenset[str]:
 
 def _renaming(
     context: FileContext, rules: list[NameRule], chain: Chain, name: str, target: str
-) -> list[Edit] | None:
-    """The smallest edits that turn a written chain into the target's name; None where nothing binds that."""
+) -> list[Edit]:
+    """The smallest edits that turn a written chain into the target's name."""
     index, (root, base, written) = context.index, chain
     old, new, hidden = name.split("."), target.split("."), base.count(".") + 1
     # The hidden part may stay, or an import edit or an alias takes it along.
@@ -263,11 +265,7 @@ def _renaming(
     end = index.end(written[-1])
     if old[:hidden] == new[:hidden] and isinstance(root, ast.Name):
         return [Edit(index.end(root), end, intern("." + ".".join(new[hidden:])))]
-    whole = import_form(target)
-    package = whole.partition(".")[0]
-    if package != "torch_npu" and not index.scope_of(root).look_up(package):
-        return None
-    return [Edit(index.start(root), end, intern(whole))]
+    return [Edit(index.start(root), end, intern(import_form(target)))]
 
 
 def _moved_by_import(context: FileContext, rules: list[NameRule], base: str) -> bool:
