@@ -16,6 +16,7 @@ from migrator.files.source import text_below
 from migrator.findings.finding import Edit
 from migrator.language import _, did_you_mean
 from migrator.matchers.argument_edits import added_argument, without_arguments
+from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import SAID, OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
 from migrator.names.tree import called_name, string_value
@@ -303,14 +304,13 @@ def _copied_collective(site: Site, calls: Sequence[str], dtypes: Texts) -> Itera
     if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return
     dtype = next((value["dtype"] for node, value in site.values("tensor") if node is call.args[0]), "")
-    if dtype in dtypes and code.stands_alone(statement):
-        begin, indent, tensor = code.start(statement), code.indent(statement), code.segment(call.args[0])
-        edits = [
-            Edit(begin, begin, f"reduced = {tensor}.{dtypes[dtype]}()\n{indent}"),
-            code.replaced(call.args[0], "reduced"),
-            code.added(statement, f"\n{indent}{tensor}.copy_(reduced)"),
-        ]
-        yield site.proposal(statement, edits, f"{tensor} is {dtype}", call.args[0])
+    if dtype in dtypes:
+        begin, next_line, tensor = code.start(statement), statement_separator(code, statement), call.args[0]
+        name = code.segment(tensor)
+        copied = Edit(begin, begin, f"reduced = {name}.{dtypes[dtype]}(){next_line}")
+        back = code.added(statement, f"{next_line}{name}.copy_(reduced)")
+        edits = [copied, code.replaced(tensor, "reduced"), back]
+        yield site.proposal(statement, edits, f"{name} is {dtype}", tensor)
 
 
 def _npu_of_rank(seen: Seen) -> Iterator[Proposal]:
@@ -319,8 +319,8 @@ def _npu_of_rank(seen: Seen) -> Iterator[Proposal]:
     late = []
     for code, node in ((each, node) for each in seen.every() for node in ast.walk(each.tree)):
         joins = isinstance(node, ast.Expr) and called_name(node.value) == "init_process_group"
-        if isinstance(node, ast.Expr) and joins and code.stands_alone(node):
-            edits = [code.added(node, f"\n{code.indent(node)}{chosen}"), *code.import_of_torch()]
+        if isinstance(node, ast.Expr) and joins:
+            edits = [code.added(node, statement_separator(code, node) + chosen), *code.import_of_torch()]
             yield Proposal(code, node, edits, _("no rank has chosen its NPU before the first collective"))
         if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
             edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
@@ -339,7 +339,8 @@ def _all_ranks(seen: Seen) -> Iterator[Proposal]:
             last = node.body[-1]
             asks_rank = "rank" in code.segment(node.test).lower()
             if last.lineno == frame.line and isinstance(last, ast.Expr) and asks_rank:
-                edit = Edit(code.lines.starts[last.lineno - 1], code.start(last), code.indent(node))
+                before = code.lines.beside(code.span(node))[0].decode("utf-8")
+                edit = Edit(code.lines.starts[last.lineno - 1], code.start(last), before)
                 said = _("{who} waits in it, and the others never call it", who=who)
                 yield Proposal(code, last, [edit], said, code.place(node))
 

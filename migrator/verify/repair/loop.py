@@ -182,15 +182,13 @@ def _proposals(
             if key in tried:
                 continue
             tried.add(key)
-            newline = "\r\n" if "\r\n" in code.text else "\n"
-            edits = [edit._replace(text=edit.text.replace("\n", newline)) for edit in proposal.edits]
-            text = apply(code.lines.data, edits)
+            text = apply(code.lines.data, proposal.edits)
             try:
                 ast.parse(text)
             except SyntaxError:
                 continue
             if text != code.lines.data:
-                yield rule, replace(proposal, edits=in_order(edits)), text
+                yield rule, replace(proposal, edits=in_order(proposal.edits)), text
 
 
 def _round(number: int, rule: RuntimeRule, proposal: Proposal, text: bytes, trouble: _Trouble) -> Round:

@@ -61,11 +61,6 @@ class Code(WholeFile):
         """File, line and the line's text."""
         return f"{self.name}:{node.lineno}: {self.text.splitlines()[node.lineno - 1].strip()}"
 
-    def indent(self, statement: ast.stmt) -> str:
-        """What stands before a statement on its line."""
-        line = self.text.splitlines()[statement.lineno - 1]
-        return line[: len(line) - len(line.lstrip())]
-
     def import_of_torch(self) -> list[Edit]:
         """What a file that calls torch.npu has to import."""
         if any(alias.name == "torch" and not alias.asname for node in self.imports for alias in node.names):
