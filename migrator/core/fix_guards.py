@@ -61,6 +61,7 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
         reason = _(_TWIN) if has_twin else ""
         if not has_twin and (item.finding.fix or isinstance(item.node, _IMPORTS)):
             reason = _reason(index, item, knows_npus) or _taker(context, item.node)
+            reason = reason or (_(_TWIN) if _asks_project(context, item.node) else "")
         result.append(without_fix(item, reason) if reason else _with_fitting_quotes(index, item))
     return result
 
@@ -94,6 +95,18 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")
     return _("it decides whether CUDA sources are compiled") if guards_cuda_build(index, item.node) else ""
+
+
+def _asks_project(context: FileContext, node: ast.AST) -> bool:
+    """Whether a project with files for NPUs compares its own word: ``get_accelerator().device_name()``."""
+    compared, project = context.index.parent(node), context.project
+    asked = compared.left if isinstance(compared, ast.Compare) and project.twins else None
+    while isinstance(asked, (ast.Attribute, ast.Call)):
+        name = context.index.qualified_name(asked.func) if isinstance(asked, ast.Call) else ""
+        if name and (name.startswith(".") or project.owns(name, context.name)):
+            return True
+        asked = asked.func if isinstance(asked, ast.Call) else asked.value
+    return False
 
 
 def _taker(context: FileContext, node: ast.AST) -> str:

@@ -19,6 +19,8 @@ _OF_PATHS = ("dir", "path", "home", "root", "folder")  # the ends of names of pl
 _LONGEST_NAME = 100  # characters in which a hint is looked for
 # A value that goes with CUDA, or that takes the place of one: it says no more of what stands beside it.
 _OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|hccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)?$", re.IGNORECASE)
+# What torch has no device for: beside them "cuda" is a device of another library, or a build of a program.
+_OF_OTHERS = frozenset({"dml", "directml", "webgpu", "vulkan", "metal", "coreml", "openvino", "tensorrt"})
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|meta)(:\d+)?$")
 
 
@@ -213,7 +215,7 @@ def beside(siblings: Iterable[ast.expr]) -> Beside:
 
     Among many other words (the names of options) ``cpu`` is no device.
     """
-    asked = cpu = device = False
+    asked = cpu = device = foreign = False
     devices = others = 0
     for node in siblings:
         text = string_value(node)
@@ -221,10 +223,11 @@ def beside(siblings: Iterable[ast.expr]) -> Beside:
             asked = asked or asks_for_cuda(node)
         else:
             cpu = cpu or text == "cpu"
+            foreign = foreign or text in _OF_OTHERS
             other_device = bool(_OTHER_DEVICE.match(text))
             device = device or other_device
             if other_device or _OF_CUDA.match(text):
                 devices += 1
             else:
                 others += 1
-    return Beside(asked, cpu, asked or (device and others <= 2 * devices))
+    return Beside(asked, cpu, asked or (device and not foreign and others <= 2 * devices))
