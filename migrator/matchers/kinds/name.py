@@ -14,7 +14,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found
-from migrator.matchers.npu_import import import_form, move_names
+from migrator.matchers.npu_import import import_at_top, import_form, move_names
 from migrator.matchers.packs import Options, Rule, fitting, pattern_fits, rank, rule_of
 from migrator.matchers.starting_words import last_part
 from migrator.names.conditions import is_asked_for, is_guarded, needs_value, stops_without
@@ -107,9 +107,10 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
     package = target.partition(".")[0]
     in_full = any(edit.text.startswith(f"{package}.") for edit in edits)
     if in_full and rule.options.needs_npu is False and not index.scope_of(root).look_up(package):
-        advice, message = _("Write {target}.", target=target), rule.message.replace("{npu}", target)
-        yield found(context, rule, node, api=name, advice=advice, message=message)
-    elif edits:
+        place = import_at_top(index, f"import {target.rpartition('.')[0]}")
+        edits = [*edits, place[1]] if place else []
+        advice = advice or _("Write {target}.", target=target)
+    if edits or in_full:
         # The new name may take other arguments than this use has, or those that call it later.
         call, options = index.call_of(ref), rule.options
         others = options.without_arguments and call is not None and (call.args or call.keywords)
