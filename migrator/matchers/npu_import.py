@@ -192,13 +192,15 @@ def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
 def _at_beginning(index: ModuleIndex, statement: str) -> list[tuple[ast.stmt, Edit]]:
     """Behind the imports at a module's start; else behind its docstring, or before its first statement."""
     imports = (ast.Import, ast.ImportFrom)
-    beginning = takewhile(lambda node: isinstance(node, (*imports, ast.Expr)), index.tree.body)
+    # A magic of a notebook stands as a pass, and one for a whole cell has to stay the cell's first line.
+    body = [node for node in index.tree.body if not isinstance(node, ast.Pass)]
+    beginning = takewhile(lambda node: isinstance(node, (*imports, ast.Expr)), body)
     last = max((node for node in beginning if isinstance(node, imports)), key=index.start, default=None)
     if last is not None:
         return [(last, insert_import(index, last, statement))]
-    if not index.tree.body:
+    if not body:
         return []
-    first = index.tree.body[0]
+    first = body[0]
     if ast.get_docstring(index.tree, clean=False) is not None:
         return [(first, insert_import(index, first, statement))]
     begin, _ = index.line_span(*[head_lines(first)[0]] * 2)

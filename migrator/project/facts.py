@@ -67,6 +67,11 @@ _WAITS = re.compile(
 _CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
 _DOUBLE = ("torch.double", "torch.float64", ".double()")
 _SCALER = re.compile(r"\b(?:cuda|npu|apex)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)()")
+# In the call, or in a dictionary for it some lines above.
+_BINDS = (
+    r"process_group\([^()]{0,200}(?:\([^()]{0,200}\)[^()]{0,200}){0,4}\bdevice_id[ ]*=()"
+    r"|[\"']device_id[\"'](?:\][ ]*=|[ ]*:)[^\n]*(?:\n[^\n]*){0,6}process_group"
+)
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.()"
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
@@ -415,6 +420,7 @@ _WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
     offers.LIBRARY: (("lightning", "apex", "horovod", "nvml", "nvidia_smi", "fairscale"), _LIBRARIES),
     offers.SCALES: (("GradScaler", "apex"), _SCALER),
     offers.CHOOSES: (_CHOOSING, r"\A()"),
+    offers.BINDS: (("device_id",), _BINDS),
 }
 # What needs more than that, with words of which a text then has one.
 _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (

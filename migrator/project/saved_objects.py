@@ -126,6 +126,8 @@ class _Assigned:
 
     def what(self, value: ast.expr) -> Optional[str]:
         """What a value is that is not read with weights_only; None for all else."""
+        if ast.unparse(value) == "torch.__version__":
+            return N_("the version of torch, which is an object")
         if isinstance(value, ast.Call):
             function = ast.unparse(value.func)
             if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):

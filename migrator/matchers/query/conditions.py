@@ -316,6 +316,11 @@ def file_has(use: Use, *words: str) -> bool:
     return any(word in use.index.text for word in words)
 
 
+def project_has(use: Use, kind: str) -> bool:
+    """A file of the project offers something of a kind, as ``project/offers.py`` calls it."""
+    return bool(use.context.project.offers.of(kind))
+
+
 def initializes(use: Use, word: str) -> bool:
     """The class whose base this is has an ``__init__`` that holds a word."""
     owner = use.index.parent(use.node)
