@@ -215,11 +215,8 @@ def judged(
                 said = N_("{message}; no program that the launcher can start is seen to come here")
                 finding = finding._replace(message=_(said, message=finding.message))
             if not surely or way() not in ("program", "import"):
-                finding = finding._replace(severity=_less_grave(index, item.node))
+                # What catches the error of an import, the rules of imports look at.
+                caught = is_caught(index, item.node, _RAISED) and not isinstance(item.node, _IMPORTS)
+                finding = finding._replace(severity="warning" if caught else "error")
         result.append(item._replace(finding=finding))
     return result
-
-
-def _less_grave(index: ModuleIndex, node: ast.AST) -> Severity:
-    # What catches the error of an import, the rules of imports look at.
-    return "error" if isinstance(node, _IMPORTS) or not is_caught(index, node, _RAISED) else "warning"

@@ -247,12 +247,9 @@ def _file_fits(rule: Rule, words: set[str]) -> bool:
 
     What the pack says decides for most of them: their code, with the type of the options, is not loaded then.
     """
-    has, has_not = (_listed(rule.given.get(name)) for name in ("file_has", "file_has_not"))
+    given = (rule.given.get(name) or [] for name in ("file_has", "file_has_not"))
+    has, has_not = ([each] if isinstance(each, str) else each for each in given)
     if (has and words.isdisjoint(has)) or not words.isdisjoint(has_not):
         return False
     wanted = rule.options.words_of_file() if rule.finder.asks_project else ()
     return not wanted or not words.isdisjoint(wanted)
-
-
-def _listed(given: str | list[str] | None) -> list[str]:
-    return [given] if isinstance(given, str) else given or []

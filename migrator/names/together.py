@@ -151,6 +151,8 @@ class _Search:
             self.found.uses[node] = None
         if kind in ("choice", "same") and not isinstance(holder, ast.Lambda):
             self.go(holder, path)
+        elif kind == "same" and taken_by(self.index, holder).name == "default_factory":
+            self.go(taken_by(self.index, holder).holder, path)
         elif kind == "element":
             self._element(node, holder, path)
         elif kind == "key":
@@ -306,7 +308,7 @@ class _Search:
             self.go(call, (f"{AT} {name!r}", *path))
         elif called == "dict" and path[:1] == (IN,) and len(path) > 1:  # dict([("cuda", 1)])
             self.go(call, (IN if path[1] == f"{AT} 0" else AT, *path[2:]))
-        elif called in _HAND_ON and sink.place >= 0:
+        elif (called in _HAND_ON and sink.place >= 0) or (called, name) == ("field", "default"):
             self.go(call, path)
         elif called in ("enumerate", "zip") and path and sink.place >= 0:
             self.go(call, (IN, f"{AT} {sink.place + (called == 'enumerate')}", *path[1:]))
@@ -591,6 +593,9 @@ class _Search:
             self.meet(first, (IN, f"{AT} {int(path[0] != IN)}", *path[1:]))
         elif called in _HAND_ON and first is not None:
             self.meet(first, path)
+        elif called == "field":
+            self.meet(argument_of(call, "default"), path)
+            self.meet(getattr(argument_of(call, "default_factory"), "body", None), path)
         elif called == "zip" and len(path) > 1:
             for place, each in enumerate(call.args):
                 if _fits(path[1], f"{AT} {place}"):

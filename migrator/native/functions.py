@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 from migrator.native.inventory import DEFINE, uses_in
 from migrator.native.model import Binding, NativeFile, NativeFunction
@@ -51,11 +50,6 @@ _MEMBER_SIGNS = frozenset({".", "->"})
 _SIGNS = frozenset("{ } ( ) [ ] ; , < > & = ~ . : * >>> :: -> == != <= >=".split())
 # Words that say it only where something stands beside them.
 _CUDA_SCOPES = frozenset({"cuda", "kCUDA"})
-
-
-@cache
-def _is_cuda_word(text: str) -> bool:
-    return bool(_CUDA_WORD.fullmatch(text))
 
 
 def is_cuda_name(name: str) -> bool:
@@ -203,7 +197,7 @@ class _Scanner:
                     cuda = (self._line(where), f"<<<{launched(body, place)}")
             elif before not in _MEMBER_SIGNS and is_word(text):
                 mentions.add(text)
-                if cuda is None and (_is_cuda_word(text) or _is_cuda_scope(body, place)):
+                if cuda is None and (_CUDA_WORD.fullmatch(text) or _is_cuda_scope(body, place)):
                     cuda = (self._line(where), text)
                 npu = npu or bool(_NPU_WORD.fullmatch(text))
                 if text not in _CUDA_SCOPES:

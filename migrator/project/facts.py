@@ -290,7 +290,7 @@ def _waits(file: _File) -> Iterator[Offer]:
     """A barrier of torch.distributed, and functions at the top that call a collective, choosing no device."""
     if not _names_distributed(file.text):
         return
-    if "barrier(" in file.text:
+    if re.search(r"\bbarrier\(", file.text):  # none of gloo's monitored_barrier
         yield Offer(offers.WAITS)
     for function in _FUNCTION.finditer(file.lined) if _WAITS.search(file.text) else ():
         if "set_device" not in function[0] and _WAITS.search(function[0]):

@@ -71,9 +71,10 @@ def _saved(shared: Outline) -> Iterator[Saved]:
                 if what and ast.unparse(call.func) == "torch.save":
                     yield Saved(what)
             keys = tuple(sorted({key for key, _ in parts}))
-            yield from (
-                Saved(what, key, keys) for key, value in parts if (what := assigned.what(value) or _said(key))
-            )
+            for key, value in parts:
+                by_key = N_("objects, by their key") if key.endswith(("_object", "_objects")) else None
+                if what := assigned.what(value) or by_key:
+                    yield Saved(what, key, keys)
 
 
 class _Assigned:
@@ -164,11 +165,6 @@ class _Assigned:
             made = not sources or any(each[:1].isupper() or each in _MOVES for each in names)
             return N_("a module, by its name") if made else None
         return N_("an optimizer, by its name") if name in _OPTIMIZERS else None
-
-
-def _said(key: str) -> Optional[str]:
-    """What a key says that its value is."""
-    return N_("objects, by their key") if key.endswith(("_object", "_objects")) else None
 
 
 def is_module_name(name: str) -> bool:

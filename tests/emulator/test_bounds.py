@@ -188,6 +188,11 @@ def test_forward_passes_of_a_program_without_an_optimizer(verify):
 
 LACKING = {
     "data missing": ("open('data/train.txt')", "data missing", "train.py:1"),
+    "hook of its own": (
+        "import sys\nsys.excepthook = lambda *_: print('failed')\nopen('data/train.txt')",
+        "data missing",
+        "train.py:3",
+    ),
     "port taken": (
         "import socket\nkept = [socket.socket(), socket.socket()]\n"
         "for each in kept:\n    each.bind(('', 29871))\n    each.listen()",
@@ -202,7 +207,8 @@ LACKING = {
     "name",
     [
         "data missing",
-        *(pytest.param(name, marks=pytest.mark.thorough) for name in LACKING if name != "data missing"),
+        "hook of its own",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("port taken", "input")),
     ],
 )
 def test_what_is_lacking_is_no_failure_of_the_program(verify, name):

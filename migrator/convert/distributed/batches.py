@@ -92,7 +92,8 @@ def passed_on(program: Program, node: ast.expr, known: Sequence[Guard]) -> Ways:
     if isinstance(node, ast.Call):
         return [(one, "") for one in node.args] if dotted(node.func) == "zip" else _yielded(program, node)
     if isinstance(node, ast.IfExp):
-        ways = [node.body if holds else node.orelse for test, holds in known if _same(test, node.test)]
+        asked = ast.dump(node.test)
+        ways = [node.body if holds else node.orelse for test, holds in known if ast.dump(test) == asked]
         return [(way, "") for way in ways[:1]]
     key = _key(node, known) if isinstance(node, ast.Subscript) else None
     for table in program.origins(node.value) if isinstance(node, ast.Subscript) and key is not None else ():
@@ -102,10 +103,6 @@ def passed_on(program: Program, node: ast.expr, known: Sequence[Guard]) -> Ways:
         if isinstance(table, ast.DictComp) and len(table.generators) == 1 and dotted(table.key):
             return [(table.value, f"{dotted(table.key)} == {_quoted(key)}")]
     return []
-
-
-def _same(one: ast.expr, other: ast.expr) -> bool:
-    return ast.dump(one) == ast.dump(other)
 
 
 def _yielded(program: Program, call: ast.Call) -> Ways:

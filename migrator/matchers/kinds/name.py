@@ -214,6 +214,8 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
         is_tested = isinstance(parent.ops[0], (ast.Is, ast.IsNot))
     else:
         is_tested = isinstance(parent, (ast.UnaryOp, ast.BoolOp)) or getattr(parent, "test", None) is value
+    if is_tested and "version.hip" in index.text:
+        return ""  # without CUDA's version it is taken for ROCm
     if is_tested or is_asked_for(index, value, name):
         return "info"
     return "blocker" if needs_value(index, value) else ""

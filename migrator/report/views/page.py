@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from html import escape as escaped
 from itertools import accumulate
 from pathlib import Path
@@ -163,17 +163,12 @@ def _tokens(name: str, lines: Sequence[str]) -> list[list[tuple[str, str]]]:
     """The parts of lines that follow one another, with the class of each, empty where it has none."""
     found: list[list[tuple[str, str]]] = [[]]
     for kind, text in lex("\n".join(lines), _lexer(name)):
-        style = _class(kind)
+        style = next((name for each, name in _CLASSES if kind in each), "")
         first, *others = text.split("\n")
         found[-1].append((style, first))
         found.extend([(style, each)] for each in others)
     lengths = [sum(len(text) for _, text in parts) for parts in found]
     return found if [len(line) for line in lines] == lengths else [[("", line)] for line in lines]
-
-
-@cache
-def _class(kind: Any) -> str:
-    return next((name for each, name in _CLASSES if kind in each), "")
 
 
 def _marked(before: str, after: str) -> tuple[Spans, Spans]:

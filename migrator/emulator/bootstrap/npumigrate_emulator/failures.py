@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import builtins
 import json
 import linecache
@@ -56,7 +57,13 @@ def install() -> None:
             note(error)
         leave(status)
 
+    def note_last() -> None:
+        error = getattr(sys, "last_value", None)
+        if error is not None:
+            note(error)
+
     sys.excepthook, sys.exit = failed, leave_with
+    atexit.register(note_last)  # a program may have put a hook of its own in the place of this one
     process: Any = multiprocessing.process.BaseProcess
     process.run = noting(process.run)
 
