@@ -23,6 +23,7 @@ from migrator.matchers.packs import Options, Rule
 from migrator.matchers.whole_numbers import as_device, surely_int
 from migrator.names.conditions import is_guarded
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import made_from
 from migrator.names.tree import (
     FUNCTIONS,
     Function,
@@ -77,7 +78,7 @@ def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iter
         if call:
             # torch's cuda(device=None, non_blocking=False), or a method of the project about tensors.
             fits = len(call.args) <= 2 and all(k.arg is None or k.arg in _KEYWORDS for k in call.keywords)
-            fits = fits or (context.value(node.value).kind != FOREIGN and _is_method_of_ours(context, node))
+            fits = fits or (_is_method_of_ours(context, node) and not _is_of_library(context, node.value))
         else:
             fits = _method_as_value(context, node)
         if fits:
@@ -118,6 +119,17 @@ def _is_method_of_ours(context: FileContext, node: ast.Attribute) -> bool:
     """Whether a class of the project that is about tensors has a method of that name."""
     project = context.project
     return any(node.attr in facts.methods and project.related(facts) for facts in project.classes)
+
+
+def _is_of_library(context: FileContext, holder: ast.expr) -> bool:
+    """Whether another library than torch has what holds a method: its object, or its class itself."""
+    index, project = context.index, context.project
+    if context.value(holder).kind == FOREIGN:
+        return True
+    names = filter(None, (index.qualified_name(each) for each in made_from(index, holder)))
+    return any(
+        not each.startswith((".", "torch.")) and not project.owns(each, context.name) for each in names
+    )
 
 
 def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:

@@ -472,7 +472,7 @@ def _names_in(index: ModuleIndex, node: ast.AST) -> Iterator[str]:
             yield text if plain and "flash" not in text else ""
         elif isinstance(inner, ast.Assign) and not _is_off(inner.value):
             if not _LOOKS_CLOSER.search(index.segment(inner.value)):
-                yield from map(last_name, inner.targets)
+                yield from (last_name(each) for each in inner.targets if not isinstance(each, ast.Subscript))
 
 
 def _is_off(value: ast.expr) -> bool:
