@@ -14,10 +14,9 @@ import re
 from migrator.findings.finding import Edit
 from migrator.matchers.argument_edits import added_argument, without_arguments, without_keyword
 from migrator.matchers.context import instead_of
-from migrator.matchers.npu_import import insert_import, statement_separator
+from migrator.matchers.npu_import import import_at_top, insert_import
 from migrator.matchers.query.uses import Argument, Call, Template, Use, filled
 from migrator.names.goes_to import taken_by
-from migrator.names.index import identifiers
 from migrator.names.strings import replace_text
 from migrator.names.tree import arguments_of, bare_name, string_value
 
@@ -135,10 +134,11 @@ def insert(use: Use, text: Template) -> list[Edit] | None:
 
 
 def ensure_import(use: Use, module: str) -> list[Edit] | None:
-    """An import of a module right above the use; None where its name is something else, or has no place."""
-    bindings = use.index.scope_of(use.node).look_up(module)
-    if not all(each.kind == "import" and each.name == module for each in bindings):
+    """An import of a module at the top of the file, if none is in force; None where its name is another."""
+    index, bindings = use.index, use.index.scope_of(use.node).look_up(module)
+    if any(each.kind != "import" or each.name != module for each in bindings):
         return None
+<<<<<<< HEAD
     around = [use.node, *use.index.above(use.node)]
     if any(use.index.parent(each.node) in around for each in bindings):
         return []
@@ -151,6 +151,11 @@ def ensure_import(use: Use, module: str) -> list[Edit] | None:
         return None
     at = use.index.start(statement)
     return [Edit(at, at, f"import {module}{statement_separator(use.index, statement)}")]
+=======
+    around = [*index.above(use.node)]  # it may be imported below ``if __name__ == "__main__"`` only
+    added = import_at_top(index, f"import {module}")
+    return [] if added is None or any(index.parent(each.node) in around for each in bindings) else [added[1]]
+>>>>>>> 9988736b (An import that a fix needs goes to the top of the file)
 
 
 def phrase(use: Use, text: str) -> list[Edit]:
