@@ -138,24 +138,9 @@ def ensure_import(use: Use, module: str) -> list[Edit] | None:
     index, bindings = use.index, use.index.scope_of(use.node).look_up(module)
     if any(each.kind != "import" or each.name != module for each in bindings):
         return None
-<<<<<<< HEAD
-    around = [use.node, *use.index.above(use.node)]
-    if any(use.index.parent(each.node) in around for each in bindings):
-        return []
-    # Imported elsewhere only, as below ``if __name__ == "__main__"``: here it would become a local name.
-    function = use.index.function_of(use.node)
-    if bindings and function is not None and module in identifiers(use.index.segment(function)):
-        return None
-    statement = use.index.statement_of(use.node)
-    if not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
-        return None
-    at = use.index.start(statement)
-    return [Edit(at, at, f"import {module}{statement_separator(use.index, statement)}")]
-=======
     around = [*index.above(use.node)]  # it may be imported below ``if __name__ == "__main__"`` only
     added = import_at_top(index, f"import {module}")
     return [] if added is None or any(index.parent(each.node) in around for each in bindings) else [added[1]]
->>>>>>> 9988736b (An import that a fix needs goes to the top of the file)
 
 
 def phrase(use: Use, text: str) -> list[Edit]:
