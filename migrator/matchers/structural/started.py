@@ -45,16 +45,17 @@ def find(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[Match]:
         judged += _judged(context, rule, command, words, content)
     # What two commands are given by one name changes for both.
     left = {setting.value_span for setting, _, new in judged if not new}
-    changed: dict[ast.AST, dict[Edit, str]] = {}
+    changed: dict[ast.AST, dict[Edit, Setting]] = {}
     for setting, node, new in judged:
         if setting.value_span is None or setting.value_span in left:
             yield found(context, rule, node, api=f"{setting.name} {setting.value or setting.begins}")
         else:
-            changed.setdefault(node, {})[Edit(*setting.value_span, new)] = f"{setting.name} {new}"
+            changed.setdefault(node, {})[Edit(*setting.value_span, new)] = setting
     for node, edits in changed.items():  # of one string all at once
-        given = ", ".join(edits.values())
+        given = ", ".join(f"{each.name} {edit.text}" for edit, each in edits.items())
         message = _("{given}: the program that gets this uses it for NPUs", given=given)
-        yield found(context, rule, node, api=given, edits=sorted(edits), message=message)
+        api = ", ".join(f"{each.name} {each.value or each.begins}" for each in edits.values())
+        yield found(context, rule, node, api=api, edits=sorted(edits), message=message)
     for node in index.strings:
         holder = index.parent(node)
         if isinstance(holder, (ast.List, ast.Tuple)):  # a word of a list
