@@ -106,17 +106,10 @@ class Site:
     def values(self, *kinds: str) -> list[tuple[ast.expr, Mapping[str, Any]]]:
         """The expressions in what failed whose values are known (and of some kinds), the outermost first."""
         known = {value["expression"]: value for value in self.frame.values}
-        found = []
-        waiting: list[ast.AST] = [self.expression]
-        while waiting:
-            node = waiting.pop(0)
-            if isinstance(node, ast.expr):
-                value = known.get(ast.unparse(node))
-                if value is not None and (not kinds or value["kind"] in kinds):
-                    found.append((node, value))
-            if not (isinstance(node, ast.stmt) and node is not self.statement):
-                waiting += ast.iter_child_nodes(node)
-        return found
+        inside = (node for node in ast.walk(self.expression) if isinstance(node, ast.expr))
+        own = (node for node in inside if self.code.statement_of(node) is self.statement)
+        found = ((node, known.get(ast.unparse(node))) for node in own)
+        return [(node, value) for node, value in found if value and (not kinds or value["kind"] in kinds)]
 
     def calls(self, *names: str) -> list[ast.Call]:
         """The calls in what failed (of functions with some names), that which failed first."""
