@@ -159,6 +159,5 @@ def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:
             owner, same = index.class_of(target), index.members(target.attr)
             of_self = (each for each in same if is_read(each) and bare_name(each.value) == "self")
             waiting += [each for each in of_self if index.class_of(each) is owner]
-            yield sink
-        else:
+        if not isinstance(target, ast.Name):
             yield sink

@@ -52,12 +52,9 @@ def find_slices(context: FileContext, rule: Rule[SliceOptions]) -> Iterator[Matc
         holder = index.parent(ref)
         if isinstance(holder, ast.Call) and called_name(holder) == "str":
             ref, holder = holder, index.parent(holder)
-        if not isinstance(holder, ast.Subscript) or holder.value is not ref:
-            continue
-        if isinstance(holder.slice, ast.Slice):
-            values = map(_whose_text, (ref, *made_from(index, ref)))
-            edits = [] if names.isdisjoint(values) else _of_slice(index, holder, holder.slice)
-            if edits:
+        if isinstance(holder, ast.Subscript) and isinstance(holder.slice, ast.Slice) and holder.value is ref:
+            is_device = not names.isdisjoint(map(_whose_text, (ref, *made_from(index, ref))))
+            if is_device and (edits := _of_slice(index, holder, holder.slice)):
                 yield found(context, rule, holder, api=index.segment(holder), edits=edits)
 
 
