@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu"
+_BRANCH = N_("the code already has a branch for NPUs")
 _TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 _OPERATOR_USE = "NPU653"
@@ -62,6 +63,8 @@ def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> lis
         if not has_twin and (item.finding.fix or isinstance(item.node, _IMPORTS)):
             reason = _reason(index, item, knows_npus) or _taker(context, item.node)
             reason = reason or (_(_TWIN) if _asks_project(context, item.node) else "")
+        elif not reason and item.finding.severity != "info" and knows_npus:
+            reason = _(_BRANCH) if has_npu_branch(index, item.node) else ""
         result.append(without_fix(item, reason) if reason else _with_fitting_quotes(index, item))
     return result
 
@@ -91,7 +94,7 @@ def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
         or patches_cuda(index, item.node)
         or (isinstance(item.node, ast.Call) and chooses_for_npus(index, item.node, *extent(item.edits)))
     ):
-        return _("the code already has a branch for NPUs")
+        return _(_BRANCH)
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")
     return _("it decides whether CUDA sources are compiled") if guards_cuda_build(index, item.node) else ""
