@@ -76,10 +76,8 @@ def _was(node: ast.expr, value: Mapping[str, Any]) -> str:
 
 
 def _without_argument(site: Site, name: str) -> Iterator[Proposal]:
-    for call in site.calls():
-        keyword = next((one for one in call.keywords if one.arg == name), None)
-        if keyword is None:
-            continue
+    given = ((call, one) for call in site.calls() for one in call.keywords if one.arg == name)
+    for call, keyword in given:
         edits = without_arguments(site.code, call, [keyword])
         if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
             edits = [site.code.replaced(call, site.code.segment(call.func.value))]

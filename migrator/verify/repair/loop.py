@@ -136,18 +136,17 @@ def repair(
 
 def _is_of_change(trouble: _Trouble, before: _Trouble, made: Round) -> bool:
     """Whether the changed lines fail as they did before, or with an error that the change has made."""
-    now, then = trouble.failure, before.failure
-    frames = now.frames if now else ()
-    own = next((f for f in reversed(frames) if f.file.endswith(f"/{made.finding.file}")), None)
-    if own is None or now is None or made.finding.fix is None:
+    now, then, fix = trouble.failure, before.failure, made.finding.fix
+    frames = now.frames[::-1] if now else ()
+    own = next((each for each in frames if each.file.endswith(f"/{made.finding.file}")), None)
+    if own is None or now is None or fix is None:
         return False
     wrong = bool(_OF_A_CHANGE & set(now.kinds))
     if then is not None and then.type == now.type:
         # The same message, without what CANN adds to it: times and numbers of processes.
-        first, second = (each.text.partition("[ERROR]")[0].strip() for each in (then, now))
-        wrong = first == second
+        wrong = len({each.text.partition("[ERROR]")[0].strip() for each in (then, now)}) == 1
     begin, end = made.finding.lines
-    return wrong and begin <= own.line <= end + made.finding.fix.after.count("\n")
+    return wrong and begin <= own.line <= end + fix.after.count("\n")
 
 
 def _trouble(verdict: Verdict) -> _Trouble | None:
