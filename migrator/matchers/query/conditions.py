@@ -254,8 +254,9 @@ def spared(use: Use) -> bool:
 
 
 def taken(use: Use, *ways: str) -> bool:
-    """The value is unused, a part of a text, or a member or a method of it is read or called."""
-    return taken_by(use.index, use.node).kind in ways
+    """What happens to the value, such as 'unused', 'text', 'method', or that with a name: 'method item'."""
+    sink = taken_by(use.index, use.node)
+    return not {sink.kind, f"{sink.kind} {sink.name}"}.isdisjoint(ways)
 
 
 def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
