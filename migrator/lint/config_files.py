@@ -51,11 +51,11 @@ class Configuration:
 
     def _read(self, file: Optional[Path]) -> Options:
         if file not in self._of_file:
-            # What lies elsewhere is a project of its own, whose names do not begin with its place.
-            cwd = Path.cwd()
-            away = [each for each in self._projects if not each.is_relative_to(cwd)]
-            home = away[-1] if away and away[0] == self._projects[0] else cwd
-            root = file.parent if file is not None and file != self._file else home
+            cwd, first = Path.cwd(), next(iter(self._projects), None)
+            root = file.parent if file is not None and file != self._file else cwd
+            if file is None and first is not None and not first.is_relative_to(cwd):
+                # What lies elsewhere is a project of its own, whose names do not begin with its place.
+                root = [each for each in self._projects if each != cwd][-1]
             options = Options(root=root, origin=str(file or ""), given=frozenset(self.command_line))
             layers = _layers(file) if file is not None else {}
             for layer, values in layers.items():

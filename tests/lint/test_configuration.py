@@ -259,6 +259,7 @@ def test_a_project_elsewhere_is_one_of_its_own(lint, tmp_path, monkeypatch) -> N
     monkeypatch.chdir(tmp_path / "here")
     given = ("-v", "2.13", "--select=NPU683", "--output-format=json")
     assert found(lint(*given, str(tmp_path / "there"))) == []
+    assert not (tmp_path / "there" / ".npumigrate_cache").exists()
     assert found(lint(*given, ".")) == [("other.py", "NPU683")]
 
 
