@@ -36,6 +36,20 @@ def test_training_on_an_npu_passes(verify):
     assert [line for line in said if len(line) > 80 and " report " not in line] == []  # commands stay whole
 
 
+def test_a_module_that_is_imported_late_and_is_not_there(verify):
+    program = """
+import sys, types
+class Late(types.ModuleType):
+    def __getattr__(self, name):
+        raise ImportError(name)
+from model import train
+train("npu:1")
+sys.modules["late"] = Late("late")
+"""
+    code, verdict, done = verify(program)
+    assert (code, verdict["verdict"]) == (0, "passed"), done.stderr
+
+
 def test_training_that_quietly_stays_on_the_cpu(verify):
     program = """
 import torch

@@ -158,7 +158,8 @@ def _rank() -> str | None:
 
 def _files() -> list[str]:
     """The Python files that were loaded, without installed packages and Python's own."""
-    named = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    # Not getattr: a module that a library imports late is imported by it, or raises.
+    named = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
     own = {os.path.realpath(file) for file in (*named, *sys.argv[:1]) if isinstance(file, str)}
     foreign = (f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
     return sorted(file for file in own if file.endswith(".py") and not any(each in file for each in foreign))

@@ -141,7 +141,7 @@ def _trains_somewhere() -> bool:
     """Whether the program's own files speak of a backward pass: its optimizer is still to come."""
     folder = os.getcwd() + os.sep
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
+        file = getattr(module, "__dict__", {}).get("__file__")  # as in report
         if isinstance(file, str) and file not in _trains:
             own = os.path.abspath(file).startswith(folder) and f"{os.sep}site-packages{os.sep}" not in file
             try:
