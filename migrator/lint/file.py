@@ -140,8 +140,9 @@ def _with_message(finding: Finding, lines: Lines) -> Finding:
 
 
 def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
-    edits = fix.edits
     start, end = finding.span
+    # An import that a fix needs goes elsewhere, and says little.
+    edits = [each for each in fix.edits if not each.text.startswith("import ")] or fix.edits
     if fix.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in edits):
         new = part_with(lines.data, finding.span, edits)
         if len(new) <= _LONGEST and new.strip():
