@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,7 @@ TRAIN = (
 SETTINGS = "trainer:\n  _target_: lightning.Trainer\n  accelerator: gpu\n  devices: 2\n"
 FILES = {"acme/__init__.py": "", "acme/net.py": MODEL, "train.py": TRAIN, "conf/trainer.yaml": SETTINGS}
 IMPORT = "import ascend_lightning\n"
+TRAINER = "import torch\nfrom lightning import Trainer\ntrainer = Trainer(accelerator='gpu')\n"
 
 
 def rules_in(result: Path, table: str) -> list[str]:
@@ -77,3 +79,11 @@ def test_where_it_does_not_help_nothing_is_added(
 def test_what_uses_no_trainer_gets_nothing(result_of) -> None:
     result = result_of({"net.py": MODEL, "run.py": "import net\n"})
     assert not (result / "ascend_lightning.py").exists()
+
+
+def test_a_notebook_alone_gets_the_module(result_of) -> None:
+    cell = {"cell_type": "code", "source": TRAINER, "metadata": {}, "outputs": [], "execution_count": None}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    result = result_of({"train.ipynb": json.dumps(notebook)})
+    assert "import ascend_lightning" in (result / "train.ipynb").read_text()
+    assert (result / "ascend_lightning.py").is_file()
