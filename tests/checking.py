@@ -7,7 +7,7 @@ from typing import Any
 
 from migrator.core.check import check, no_fix, safe_fixes
 from migrator.core.rules import Rules
-from migrator.files.document import Document, file_type
+from migrator.files.document import Document, file_type, tells_type, type_of_start
 from migrator.files.source import Source
 from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule, load_all
@@ -21,7 +21,9 @@ def every_rule() -> tuple[Rule[Any], ...]:
 
 
 def document(name: str, text: str) -> Document:
-    return Document(text.encode("utf-8", "surrogatepass"), Source(name, text, type=file_type(name)))
+    data = text.encode("utf-8", "surrogatepass")
+    kind = file_type(name) or (type_of_start(name, data) if tells_type(name) else "")
+    return Document(data, Source(name, text, type=kind))
 
 
 def migrate_text(rules: Rules, name: str, text: str, project: Project, safe_only: bool = False) -> Result:
