@@ -211,8 +211,8 @@ class _File:
 
     @cached_property
     def lined(self) -> str:
-        """The text behind a line's end."""
-        return f"\n{self.text}"
+        """The text behind a line's end, with one kind of those."""
+        return "\n" + self.text.replace("\r\n", "\n").replace("\r", "\n")
 
     @cached_property
     def index(self) -> Optional[ModuleIndex]:

@@ -82,7 +82,11 @@ def is_added(
     if any(name.rpartition("/")[2] == own and MADE not in (read(name) or "")[:1000] for name in files):
         return False
     libraries = rule.options.stands_for or (min(known),)
-    texts = [read(name) or "" for name in files if not all(project.owns(each, name) for each in libraries)]
+    texts = [
+        (read(name) or "").replace("\r", "\n")
+        for name in files
+        if not all(project.owns(each, name) for each in libraries)
+    ]
     imports = re.compile(rf"^[ \t]*(?:import[^\n]*[ \t]|from[ \t]+)(?:{'|'.join(known)})\b", re.MULTILINE)
     texts = [text for text in texts if any(map(text.__contains__, known)) and imports.search(text)]
     shown = (re.search(added.some, each) and not _keeps(rule, each) for each in texts)
