@@ -725,8 +725,14 @@ def _has_twin(index: ModuleIndex, holder: ast.If) -> bool:
         if _speaks_of_npus(following.test):
             return True
         last = following
-    others = [each for each in index.block(holder) if isinstance(each, ast.If) and each is not holder]
-    others = [each for each in others if _speaks_of_npus(each.test)]
+    block = index.block(holder)
+
+    def for_npus() -> list[ast.If]:
+        return [each for each in block if isinstance(each, ast.If) and _speaks_of_npus(each.test)]
+
+    others = [each for each in index.once(("for NPUs in", id(block)), for_npus) if each is not holder]
+    if not others:
+        return False
     asked, done = as_for_cuda([holder.test]), as_for_cuda(holder.body)
     return any(as_for_cuda([each.test]) == asked or as_for_cuda(each.body) == done for each in others)
 

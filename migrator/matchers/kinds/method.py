@@ -368,11 +368,16 @@ def _ignores_device(
 
 def _is_storage(index: ModuleIndex, holder: ast.expr) -> bool:
     """Whether it is what ``map_location`` gets: the ``to`` of a storage takes its device by name only."""
-    bound = (binding.node for binding in index.bindings(holder)) if isinstance(holder, ast.Name) else ()
-    lambdas = (each.args.args for each in bound if isinstance(each, ast.Lambda))
-    return bare_name(holder) == "storage" or any(
-        len(given) == 2 and given[0].arg == bare_name(holder) for given in lambdas
-    )
+    if not isinstance(holder, ast.Name):
+        return bare_name(holder) == "storage"
+    every = index.bindings(holder)
+
+    def find() -> tuple[object, bool]:
+        lambdas = [each.node.args.args for each in every if isinstance(each.node, ast.Lambda)]
+        return every, any(len(given) == 2 and given[0].arg == holder.id for given in lambdas)
+
+    # The list stays in use, as the answer holds it: each of thousands of uses asks.
+    return holder.id == "storage" or index.once(("storage", id(every)), find)[1]
 
 
 def _is_filled_in(index: ModuleIndex, device: ast.expr) -> bool:
