@@ -33,7 +33,7 @@ def begin() -> None:
     _expect()
     os.register_at_fork(after_in_child=_begin_anew)
     with suppress(ValueError):  # torch is imported by another thread than the main one
-        signal.signal(_SIGNAL, _answer)
+        signal.signal(_SIGNAL, lambda *_: _write_once())
     popen: Any = popen_fork.Popen  # of the other ways to start a process, too
     leave, end = os._exit, popen._send_signal
 
@@ -67,26 +67,14 @@ def _begin_anew() -> None:
 
 def _ask(pid: int) -> None:
     """Let a process that can write its report do so; it may be killed then."""
-    if _listens(pid):
-        with suppress(ProcessLookupError):
+    with suppress(OSError, ValueError, StopIteration):
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            caught = next(line for line in status if line.startswith("SigCgt:")).split()[1]
+        if int(caught, 16) >> (_SIGNAL - 1) & 1:
             os.kill(pid, _SIGNAL)
-        end = time.monotonic() + _ANSWER
-        while _listens(pid) and time.monotonic() < end:
-            time.sleep(0.01)
-
-
-def _answer(*_: object) -> None:
-    _write_once()
-    signal.signal(_SIGNAL, signal.SIG_IGN)  # the other process sees that
-
-
-def _listens(pid: int) -> bool:
-    """Whether a process runs, and has a function for the signal."""
-    with suppress(OSError, KeyError):
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-            told = dict(line.split(":\t", 1) for line in status if ":\t" in line)
-        return told["State"][0] not in "ZX" and bool(int(told["SigCgt"], 16) >> (_SIGNAL - 1) & 1)
-    return False
+            end = time.monotonic() + _ANSWER
+            while time.monotonic() < end and not os.path.exists(_path(pid)):
+                time.sleep(0.01)
 
 
 def _path(process: int) -> str:
