@@ -68,7 +68,7 @@ class Options(_Declared):
     ``line_words``: with them too a statement is looked at. ``instead``: the alternative on an NPU, for
     reports; ``{name}`` in it is the API's. ``needs_npu``: whether a fix needs ``import torch_npu``, where the
     rule knows better than its kind. ``only_given``: words that start the rule only where a call by them is
-    given something.
+    given something. ``in_full``: it starts only where a file uses or imports one of its names.
     """
 
     file_has: tuple[str, ...] = ()
@@ -77,6 +77,7 @@ class Options(_Declared):
     instead: str = ""
     needs_npu: Optional[bool] = None
     only_given: tuple[str, ...] = ()
+    in_full: bool = False
 
     def words_of_lines(self) -> tuple[str, ...]:
         """The words with which a statement is looked at, beside those that the rule starts from."""

@@ -62,6 +62,11 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
         return Written.may_be_of_module
     if calls := rule.given.get("only_given"):
         return lambda written, word: word not in calls or written.is_given(word)
+    if rule.given.get("in_full"):
+        first = roots(rule)
+        return lambda written, word: any(
+            rule.fits(name) for name in written.full_names(first) if word in name
+        )
     # Words of other things than names are written elsewhere, too: an argument's.
     if goes_by != "names" or not starting_words(rule) <= set(".".join(rule.match).split(".")):
         return None

@@ -114,6 +114,16 @@ class Written:
         """The same, also of a member of a module under its usual name: ``np.array``."""
         return word in self._of_modules or self.may_end(word)
 
+    def full_names(self, packages: Iterable[str]) -> Iterator[str]:
+        """The full names of some packages that the text uses or imports, and the modules that it imports."""
+        for package in packages:
+            yield from names_in(self, package)
+        yield from self._modules
+
+    @cached_property
+    def _modules(self) -> list[str]:
+        return [name for module, name, _ in _parts(self.imports) if not module]
+
     def is_given(self, word: str) -> bool:
         """Whether what is called by a word may be given anything: ``parse_args([…])``, not ``main()``."""
         ends = (each.end() for each in re.finditer(rf"\b{word}\b", self.text))
