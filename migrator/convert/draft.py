@@ -49,7 +49,7 @@ def new_imports() -> dict[str, str]:
 def functions(file: str) -> dict[str, str]:
     """The sources of a file's functions and classes by their names, in the order of the file.
 
-    Those of ``ranks.py``, which the module for Horovod has as well, come before what calls them.
+    Those of ``ranks.py``, which the module for Horovod gets as well, come before what calls them.
     """
     source = (data_folder("reports") / "distributed" / file).read_text(encoding="utf-8")
     lines = source.splitlines()

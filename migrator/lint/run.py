@@ -241,11 +241,8 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
             raise ConfigError(with_origin(options, error)) from None
         if not troubles and not line.silent:
             print(_("npumigrate: no Python files or notebooks found under the given paths"), file=sys.stderr)
-    folder = (
-        None
-        if line.no_cache
-        else Path(options.cache_dir or (options.root if options.origin else Path.cwd()) / FOLDER)
-    )
+    home = options.root if options.origin else Path.cwd()
+    folder = None if line.no_cache else Path(options.cache_dir or home / FOLDER)
     cache = Cache(folder, tool_digest() if folder else "", options.root)
     outcome = run(line, options, files, native, cache, progress)
     troubles += outcome.troubles

@@ -20,6 +20,7 @@ T = TypeVar("T")
 SAID = {"said": True}  # the metadata of an option that people read: a text, or a mapping to texts
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
 EXPRESSION = {"expression": True}  # the metadata of an option that is one
+NEVER = r"(?!)"  # the expression that nothing fits
 LONGEST = 100  # characters of a text that are looked at
 _MOST_WAYS = 20_000  # that is two repeats, one behind the other
 _PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name before Python 3.11

@@ -26,6 +26,7 @@ from migrator.project.project import Project
 _HANDLER, _OWN_MODULE = "equivalent-function", "own-module"
 _INSIDE = re.compile(r"^from \.(\w+) import ", re.M)
 _WITH_ACCELERATOR = (2, 6)
+_OF_RANKS = "from ranks import join_ranks"
 
 
 class Module(NamedTuple):
@@ -90,7 +91,7 @@ class Wanted:
         for module, folders in self._modules.items():
             older = module.name == NAME and self._rules.version.tuple < _WITH_ACCELERATOR
             source = f"{NAME}_before_2_6.py" if older else module.file
-            data = (data_folder("reports") / module.folder / source).read_bytes()
+            data = _source(module.folder, source).encode("utf-8")
             for name in sorted(posixpath.join(folder, module.file) for folder in folders):
                 there_is = tree.building / name
                 if there_is.is_file() and not is_made(there_is, module.file, module.mark):
@@ -98,6 +99,17 @@ class Wanted:
                     raise CannotWrite(f"{name} is the project's own, and {who} needs the name: rename it")
                 add(tree, name, data, replace=True)
         return written
+
+
+def _source(folder: str, file: str) -> str:
+    """The text of a module. One that imports from ranks.py gets what that has, as it stands by itself."""
+    text = (data_folder("reports") / folder / file).read_text("utf-8")
+    if _OF_RANKS in text:
+        ranks = (data_folder("reports") / "distributed" / "ranks.py").read_text("utf-8")
+        _about, imports, functions = ranks.split("\n\n", 2)
+        new = [line for line in imports.splitlines() if f"\n{line}\n" not in text]
+        text = text.replace(_OF_RANKS, "\n".join(new)) + f"\n{functions}"
+    return text
 
 
 def modules_for(rules: Rules, project: Project, files: Iterable[str], read: Read) -> Iterator[str]:

@@ -24,6 +24,7 @@ from migrator.names.written_names import imported_names
 from migrator.project import offers
 from migrator.project.extensions import Extension, may_build, scan_extensions
 from migrator.project.frameworks import other_framework
+from migrator.project.imports import import_pattern
 from migrator.project.module_names import absolute_name, module_name
 from migrator.project.offers import Offer
 from migrator.project.saved_objects import SAVING, saved_objects
@@ -117,11 +118,13 @@ _OF_TORCH = re.compile(
 )
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
-# The packages that have a meaning of their own for a word of devices: foreign_words of rule NPU121.
-_LIBRARIES = re.compile(
-    r"\n[ \t]*(?:from|import(?:[^\n#]*,)?)[ \t]+"
-    r"(pytorch_lightning|lightning_fabric|lightning|apex|horovod|pynvml|py3nvml|nvidia_smi|fairscale\.nn\.model_parallel)\b"
+# The packages with a meaning of their own for a word of devices (foreign_words of rule NPU121), and those for
+# which a rule may add a module to the result.
+LIBRARIES = (
+    *("pytorch_lightning", "lightning_fabric", "lightning", "apex", "horovod"),
+    *("pynvml", "py3nvml", "nvidia_smi", "fairscale.nn.model_parallel"),
 )
+_LIBRARIES = re.compile(import_pattern(LIBRARIES))
 # Questions for names of torch, and for its release, each with the word that a text then has.
 _ASKS = {
     "attr(": r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b",
@@ -417,7 +420,7 @@ _WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
     offers.LIGHTNING: (("LightningModule",), _LIGHTNING),
     offers.CUDA_DEFAULT: (("set_default_tensor_type",), _CUDA_DEFAULT),
     offers.SET_DEVICE: (("set_device(",), _SET_DEVICE),
-    offers.LIBRARY: (("lightning", "apex", "horovod", "nvml", "nvidia_smi", "fairscale"), _LIBRARIES),
+    offers.LIBRARY: (LIBRARIES, _LIBRARIES),
     offers.SCALES: (("GradScaler", "apex"), _SCALER),
     offers.CHOOSES: (_CHOOSING, r"\A()"),
     offers.BINDS: (("device_id",), _BINDS),

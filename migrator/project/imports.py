@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
 Read = Callable[[str], Optional[str]]
+
+
+def import_pattern(packages: Iterable[str]) -> str:
+    """An expression for the imports of packages in a text behind a line's end; its group is the package."""
+    return rf"\n[ \t]*(?:from|import(?:[^\n#]*,)?)[ \t]+({'|'.join(map(re.escape, packages))})\b"
 
 
 def imported_names(nodes: Iterable[Any]) -> Iterator[tuple[ast.alias, str, str, str]]:

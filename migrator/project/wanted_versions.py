@@ -41,11 +41,10 @@ _TABLE = r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']
 _ADDRESS = rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)"
 _PART = r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)"
 PINS = ("==", "===", "=", "~=", "^", "~", "")  # the signs that name one release
-_MARKER = r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)"
-
-
+# What a project says of itself.
 _OWN_NAME = r"""\s*name\s*=\s*["']([\w-]+)["']"""
 _OWN_VERSION = r"""(?m)^__version__\s*=\s*["'](\d+(?:\.\d+)*)"""
+_MARKER = r";\s*(?:\(\s*)?[\w'\"]+\s*(?:==|!=|<|>|in\b|not\b)"
 
 
 class Choice(NamedTuple):

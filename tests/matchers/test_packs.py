@@ -16,7 +16,7 @@ from migrator.matchers.finders import HANDLERS, KINDS
 from migrator.matchers.kinds.env import EnvOptions
 from migrator.matchers.packs import Options, RuleError, load
 from migrator.matchers.starting_words import line_words, starting_words
-from migrator.project.facts import scan_file
+from migrator.project.facts import LIBRARIES, scan_file
 from migrator.project.project import merge_facts
 from tests.checking import every_rule, migrate_text
 from tests.timing import grows_evenly
@@ -227,3 +227,10 @@ def test_a_finder_says_whose_options_ask_the_project():
     }
     assert {name for name, finder in HANDLERS.items() if finder.asks_project} == asking
     assert all(finder.declared.words_in is Options.words_in for finder in KINDS.values())
+
+
+def test_files_show_the_imports_of_every_library_for_which_a_module_is_added():
+    """Another one would never be seen, and its module never added."""
+    adding = [rule.options.added.libraries for rule in EVERY if rule.handler == "own-module"]
+    assert adding
+    assert {name for names in adding for name in names} <= {*LIBRARIES}

@@ -19,7 +19,7 @@ from migrator.findings.finding import Edit, Safety
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import import_form
-from migrator.matchers.options import EXPRESSION, Scalar
+from migrator.matchers.options import EXPRESSION, NEVER, Scalar
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import has_npu_branch
 from migrator.names.device_context import (
@@ -117,7 +117,7 @@ def vocabularies(rules: Iterable[Rule[Any]]) -> tuple[DeviceVocabulary, DeviceVo
 
 
 def _any_of(patterns: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)", re.IGNORECASE)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or NEVER, re.IGNORECASE)
 
 
 def find(

@@ -14,7 +14,7 @@ from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import torch_module
-from migrator.matchers.options import EXPRESSION
+from migrator.matchers.options import EXPRESSION, NEVER
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import (
     IMPORT_ERRORS,
@@ -396,7 +396,7 @@ _OTHER = {ast.Eq: "!=", ast.NotEq: "=="}
 class BranchOptions(Options):
     """``only_cuda`` is a regular expression for names of what has no kernels for an NPU."""
 
-    only_cuda: str = field(default="(?!)", metadata=EXPRESSION)
+    only_cuda: str = field(default=NEVER, metadata=EXPRESSION)
 
 
 def find_branches(context: FileContext, rule: Rule[BranchOptions]) -> Iterator[Match]:

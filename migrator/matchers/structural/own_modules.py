@@ -20,16 +20,14 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, Said, found, insertion, instead_of
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import import_at_top, insert_import, statement_separator
-from migrator.matchers.options import EXPRESSION, SAID
+from migrator.matchers.options import EXPRESSION, NEVER, SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.matchers.query.uses import is_replaced
 from migrator.names.tree import Import, argument_of, attributes, imported, root, string_value
-from migrator.project.imports import Read
+from migrator.project.imports import Read, import_pattern
 from migrator.project.offers import LIBRARY
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_of
-
-NEVER = r"(?!)"
 
 
 @dataclass(frozen=True)
@@ -82,13 +80,10 @@ def is_added(
     if any(name.rpartition("/")[2] == own and MADE not in (read(name) or "")[:1000] for name in files):
         return False
     libraries = rule.options.stands_for or (min(known),)
-    texts = [
-        (read(name) or "").replace("\r", "\n")
-        for name in files
-        if not all(project.owns(each, name) for each in libraries)
-    ]
-    imports = re.compile(rf"^[ \t]*(?:import[^\n]*[ \t]|from[ \t]+)(?:{'|'.join(known)})\b", re.MULTILINE)
-    texts = [text for text in texts if any(map(text.__contains__, known)) and imports.search(text)]
+    own_files = (name for name in files if not all(project.owns(each, name) for each in libraries))
+    every = ("\n" + (read(name) or "").replace("\r", "\n") for name in own_files)
+    imports = re.compile(import_pattern(known))
+    texts = [text for text in every if any(map(text.__contains__, known)) and imports.search(text)]
     shown = (re.search(added.some, each) and not _keeps(rule, each) for each in texts)
     by_notebooks = not (texts or added.some)  # whose texts are not read here
     return (any(shown) or by_notebooks) and not any(re.search(added.none, text) for text in texts)
@@ -127,25 +122,26 @@ def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
         for library in options.stands_for:
             yield from _moved(context, rule, every, statement, library)
     elif options.reports:
-        yield from every_import(context, [rule]) if options.stands_for else ()
-        calls = ((index.call_of(node), name) for node, name in every)
-        for_others = _is_for_others(options.added, context.project)
-        for call, name in calls:
-            if call is None or (options.stands_for and is_replaced(context, rule, call)):
-                continue
-            given = {key: string_value(argument_of(call, key)) for key in options.unless}
-            if not given or given != options.unless:
-                is_others = for_others or re.search(options.added.none, index.segment(call))
-                advice = options.unhelped if is_others else ""
-                severity = "blocker" if options.raises else ""
-                if not options.started or name.rpartition(".")[2] in options.started:
-                    about: Said = {
-                        "api": name,
-                        "advice": advice,
-                        "severity": severity,
-                        "message": options.raises,
-                    }
-                    yield found(context, rule, call, **about)
+        yield from _reported(context, rule, every)
+
+
+def _reported(context: FileContext, rule: ModuleRule, every: list[tuple[ast.expr, str]]) -> Iterator[Match]:
+    """Each import of what the module stands for, and each call but those that need no help."""
+    index, options = context.index, rule.options
+    yield from every_import(context, [rule]) if options.stands_for else ()
+    for_others = _is_for_others(options.added, context.project)
+    for node, name in every:
+        call = index.call_of(node)
+        if call is None or (options.stands_for and is_replaced(context, rule, call)):
+            continue
+        given = {key: string_value(argument_of(call, key)) for key in options.unless}
+        starts = not options.started or name.rpartition(".")[2] in options.started
+        if not starts or (given and given == options.unless):
+            continue
+        is_others = for_others or re.search(options.added.none, index.segment(call))
+        about: Said = {"api": name, "advice": options.unhelped if is_others else ""}
+        about["severity"], about["message"] = "blocker" if options.raises else "", options.raises
+        yield found(context, rule, call, **about)
 
 
 def _moved(
