@@ -1,0 +1,182 @@
+"""The table of errors, ``api_db/errors/*.yaml``, and which of its entries a text may be about."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple, Optional
+
+from migrator.data_folders import data_folder
+from migrator.language import _
+
+SURE = ("certain", "likely", "possible")
+LAYERS = (
+    *("hccl", "runtime", "ge", "fe", "tbe", "driver", "torch_npu", "acl", "environment"),
+    *("pytorch", "python", "launcher", "versions", "memory", "data"),
+)
+_PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name before Python 3.11
+_MOST_WAYS = 64
+_OPEN, _APART = "\0", " "  # what may be anything; what is no part of a word
+# Letters as small ones, a blank for all that belongs to no word of ASCII.
+_AS_WORDS = bytes(
+    ord(chr(byte).lower()) if byte < 128 and (chr(byte).isalnum() or byte == 95) else 32
+    for byte in range(256)
+)
+
+
+class Entry(NamedTuple):
+    """An error by its ``code``: how it is recognised, its cause, what to do, where that is known from.
+
+    ``match`` are regular expressions for one record of a log, a line or an exception; of exceptions only for
+    those of ``kinds``. ``beside`` has to stand near. An error that ``follows`` is mostly the consequence of
+    another one.
+    """
+
+    code: str
+    name: str
+    layer: str
+    match: Sequence[str]
+    cause: str
+    do: Sequence[str]
+    sure: str
+    source: Sequence[str]
+    examples: Sequence[str]
+    kinds: Sequence[str] = ()
+    beside: str = ""
+    follows: bool = False
+    collect: Sequence[str] = ()
+    unlike: Sequence[str] = ()
+
+    def said(self) -> Entry:
+        """The entry with what people read in the language of the run."""
+        do, collect = [*map(_, self.do)], [*map(_, self.collect)]
+        return self._replace(name=_(self.name), cause=_(self.cause), do=do, collect=collect)
+
+
+class Sign(NamedTuple):
+    """One regular expression by which an entry is recognised."""
+
+    entry: Entry
+    regex: re.Pattern[str]
+    beside: Optional[re.Pattern[str]]
+
+
+class Table(NamedTuple):
+    """The signs of all entries, by the words of which a text must hold one (``words``), in small letters.
+
+    ``others`` finds what no word does; nothing where there is no such sign.
+    """
+
+    by_word: dict[bytes, list[Sign]]
+    wordless: Sequence[Sign]
+    others: Optional[re.Pattern[str]]
+
+    def signs(self, text: str) -> Iterator[tuple[Sign, re.Match[str]]]:
+        """The signs in a record, each with where it stands; whether it stands beside another is not asked."""
+        tried = set()
+        for word in self.by_word.keys() & set(words(text.encode("utf-8", "replace"))):
+            for sign in self.by_word[word]:
+                if sign.regex not in tried:
+                    tried.add(sign.regex)
+                    found = sign.regex.search(text)
+                    if found:
+                        yield sign, found
+        for sign in self.wordless:
+            found = sign.regex.search(text)
+            if found:
+                yield sign, found
+
+
+def words(text: bytes) -> list[bytes]:
+    """The words of a text, in small letters; NULs are nothing."""
+    return text.translate(_AS_WORDS, b"\0").split()
+
+
+@cache
+def entries() -> list[Entry]:
+    """All entries, by files and in their order."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found = []
+    for file in sorted((data_folder("api_db") / "errors").glob("*.yaml")):
+        for each in yaml.load(file.read_bytes(), Loader=loader) or ():  # nosec B506
+            sources = each["source"]
+            found.append(Entry(**{**each, "source": [sources] if isinstance(sources, str) else sources}))
+    return found
+
+
+def table(some: Iterable[Entry]) -> Table:
+    """The signs of entries, by their words."""
+    by_word: dict[bytes, list[Sign]] = {}
+    wordless = []
+    for entry in some:
+        beside = re.compile(entry.beside, re.ASCII) if entry.beside else None
+        for text in entry.match:
+            sign = Sign(entry, re.compile(text, re.ASCII), beside)
+            needed = words_needed(text)
+            for word in needed:
+                by_word.setdefault(word, []).append(sign)
+            if not needed:
+                wordless.append(sign)
+    others = "|".join(f"(?:{sign.regex.pattern})" for sign in wordless)
+    return Table(by_word, wordless, re.compile(others, re.ASCII) if others else None)
+
+
+@cache
+def known() -> Table:
+    """The signs of all entries."""
+    return table(entries())
+
+
+def words_needed(regex: str) -> frozenset[bytes]:
+    r"""Words, in small letters, of which each text that the expression matches has one; none if not known.
+
+    A word is whole only where what is beside it cannot belong to it: ``\bEI0006\b``.
+    """
+    chosen = set()
+    for way in _ways(importlib.import_module(_PARSER).parse(regex, re.ASCII)):
+        whole = re.findall(r"(?<![\w\0])\w+(?![\w\0])", f"{_OPEN}{way}{_OPEN}", re.ASCII)
+        if not whole:
+            return frozenset()
+        # Those with digits are mostly codes, and long ones are rare.
+        best = max(whole, key=lambda word: (any(sign.isdigit() for sign in word), len(word)))
+        chosen.add(best.lower().encode())
+    return frozenset(chosen)
+
+
+def _ways(parsed: Any) -> list[str]:
+    """What an expression may stand for, each as its letters, with signs for what is open."""
+    parts: list[list[str]] = []
+    for operator, value in parsed:
+        name = str(operator)
+        if name == "LITERAL":
+            ways = [chr(value) if ord(chr(value)) < 128 else _APART]
+        elif (name == "AT" and str(value) != "AT_NON_BOUNDARY") or (name == "IN" and _is_apart(value)):
+            ways = [_APART]
+        elif name == "SUBPATTERN":
+            ways = _ways(value[-1])
+        elif name == "BRANCH":
+            ways = [way for branch in value[1] for way in _ways(branch)]
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and value[0]:
+            once = _ways(value[2])
+            ways = once if value[1] == 1 or once == [_APART] else [f"{way}{_OPEN}" for way in once]
+        elif name in ("ASSERT", "ASSERT_NOT"):
+            continue
+        else:
+            ways = [_OPEN]
+        parts.append(ways)
+        if len(list(product(*parts))) > _MOST_WAYS:
+            parts[-1] = [_OPEN]
+    return ["".join(way) for way in product(*parts)]
+
+
+def _is_apart(among: Any) -> bool:
+    return all(
+        (str(kind) == "LITERAL" and not re.match(r"\w", chr(value), re.ASCII))
+        or (str(kind) == "CATEGORY" and str(value) in ("CATEGORY_SPACE", "CATEGORY_NOT_WORD"))
+        for kind, value in among
+    )
