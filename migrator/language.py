@@ -1,7 +1,8 @@
-"""The language in which people are spoken to: English, or that of a catalogue, ``reports/zh.po``.
+"""The language in which people are spoken to: English, or that of catalogues, such as ``reports/zh.po``.
 
 ``_`` is around every text that people read. The language is asked for once, by the first of them; an English
-run reads no catalogue. What programs read stays English: see ``english_for_programs``.
+run reads no catalogue, and another only those that it needs. What programs read stays English: see
+``english_for_programs``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ VARIABLE = "NPUMIGRATE_LANG"
 # In the order in which they count: ours, then as GNU gettext reads them.
 _VARIABLES = (VARIABLE, "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
-_catalogue: Optional[Mapping[str, str]] = None  # not asked for yet; empty for English
+_catalogue: Optional[dict[str, str]] = None  # not asked for yet; empty for English
+_files = {("reports", "zh.po"): None}
 
 
 def _(text: str, /, **values: object) -> str:
@@ -69,6 +71,14 @@ def choose(language: str) -> None:
     _catalogue = None
 
 
+def also_read(folder: str, name: str) -> None:
+    """Have the texts of another catalogue, too: that in a file of a data folder."""
+    global _catalogue
+    if (folder, name) not in _files:
+        _files[folder, name] = None
+        _catalogue = None
+
+
 def english_for_programs() -> None:
     """Speak English: the output of this run is for programs, whatever language its user reads."""
     choose("en")
@@ -80,7 +90,8 @@ def _read() -> Mapping[str, str]:
     if language() != "en":
         from migrator.data_folders import data_folder
 
-        _catalogue = entries((data_folder("reports") / "zh.po").read_text(encoding="utf-8"))
+        for folder, name in _files:
+            _catalogue |= entries((data_folder(folder) / name).read_text(encoding="utf-8"))
     return _catalogue
 
 

@@ -1,4 +1,4 @@
-"""Writes ``reports/zh.po`` again: a place for each text that is new, without those that are gone.
+"""Writes the catalogues again: a place for each text that is new, without those that are gone.
 
 ``python tools/catalogue.py`` keeps every translation and prints how many are missing; with ``--missing`` also
 which ones. ``--add FILE`` takes translations from a file with lines of JSON, ``["English", "中文"]``.
@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,19 @@ from jinja2.ext import extract_from_ast
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from migrator.explain.table import entries as explained  # noqa: E402
 from migrator.language import entries  # noqa: E402
 from migrator.matchers.packs import load  # noqa: E402
 from migrator.names.tree import called_name  # noqa: E402
 
-CATALOGUE = ROOT / "reports" / "zh.po"
+# The catalogue of all texts, and that of the table of errors, which only explain reads.
+CATALOGUE, OF_ERRORS = ROOT / "reports" / "zh.po", ROOT / "api_db" / "errors" / "zh.po"
 _HEAD = """\
 # What npumigrate says, in Chinese. python tools/catalogue.py writes a place for each new text.
 msgid ""
 msgstr "Language: zh_CN\\nContent-Type: text/plain; charset=UTF-8\\n"
 """
+_ERRORS = "api_db/errors/"  # how their places begin
 # What says texts in code, and which of its arguments they are: ``_``, errors of ``MessageError``, notes.
 _MARKS = {
     "_": (0,),
@@ -98,7 +102,8 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
 def texts() -> dict[str, str]:
     """Every text that people read, with the first place where it stands."""
     found: dict[str, str] = {}
-    for text, place in (*_of_code(), *_of_rules(), *_of_reports(), *_of_tables(), *_of_help()):
+    parts = (_of_code(), _of_rules(), _of_reports(), _of_tables(), _of_help(), _of_errors())
+    for text, place in chain.from_iterable(parts):
         if re.search(r"[^\W\d_]", re.sub(r"\{[^{}]*\}", "", text)) or text in _SIGNS:
             found.setdefault(text, place)
     return found
@@ -173,6 +178,12 @@ def _of_tables() -> Iterator[tuple[str, str]]:
                         yield row[column], f"api_db/{name}"
 
 
+def _of_errors() -> Iterator[tuple[str, str]]:
+    for entry in explained():
+        for text in (entry.name, entry.cause, *entry.do, *entry.collect):
+            yield text, f"{_ERRORS}{entry.code}"
+
+
 def _of_help() -> Iterator[tuple[str, str]]:
     """The help of all commands, which is put into the language of the run where it is shown."""
     from typer.main import get_command
@@ -195,8 +206,9 @@ def _yaml(file: Path) -> Any:
 
 
 def translated() -> dict[str, str]:
-    """The translations that there are."""
-    return entries(CATALOGUE.read_text(encoding="utf-8")) if CATALOGUE.exists() else {}
+    """The translations that there are, in all catalogues."""
+    files = [file.read_text(encoding="utf-8") for file in (CATALOGUE, OF_ERRORS) if file.exists()]
+    return {text: said for file in files for text, said in entries(file).items()}
 
 
 def written(found: Mapping[str, str], said: Mapping[str, str]) -> str:
@@ -214,7 +226,11 @@ def _main(arguments: Iterable[str]) -> None:
         for line in Path(arguments[arguments.index("--add") + 1]).read_text(encoding="utf-8").splitlines():
             text, chinese = json.loads(line)
             said[text] = chinese
-    CATALOGUE.write_text(written(found, said), encoding="utf-8")
+    for file in (CATALOGUE, OF_ERRORS):
+        here = {
+            text: place for text, place in found.items() if place.startswith(_ERRORS) == (file == OF_ERRORS)
+        }
+        file.write_text(written(here, said), encoding="utf-8")
     missing = [text for text in found if not said.get(text)]
     if "--missing" in arguments:
         for text in missing:

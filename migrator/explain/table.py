@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple, Optional
 
 from migrator.data_folders import data_folder
-from migrator.language import _
+from migrator.language import _, also_read
 
 SURE = ("certain", "likely", "possible")
 LAYERS = (
@@ -21,10 +22,8 @@ _PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name be
 _MOST_WAYS = 64
 _OPEN, _APART = "\0", " "  # what may be anything; what is no part of a word
 # Letters as small ones, a blank for all that belongs to no word of ASCII.
-_AS_WORDS = bytes(
-    ord(chr(byte).lower()) if byte < 128 and (chr(byte).isalnum() or byte == 95) else 32
-    for byte in range(256)
-)
+_LETTERS = b"0123456789_abcdefghijklmnopqrstuvwxyz"
+_AS_WORDS = bytes(byte if byte in _LETTERS else 32 for byte in bytes(range(256)).lower())
 
 
 class Entry(NamedTuple):
@@ -64,30 +63,24 @@ class Sign(NamedTuple):
     beside: Optional[re.Pattern[str]]
 
 
-class Table(NamedTuple):
-    """The signs of all entries, by the words of which a text must hold one (``words``), in small letters.
+# The signs of all entries, by the words of which a text must hold one, in small letters.
+Table = dict[bytes, list[Sign]]
 
-    ``others`` finds what no word does; nothing where there is no such sign.
-    """
 
-    by_word: dict[bytes, list[Sign]]
-    wordless: Sequence[Sign]
-    others: Optional[re.Pattern[str]]
+def signs_in(table: Table, text: str) -> Iterator[Sign]:
+    """The signs in a record, each once; whether they stand beside what they ask for is not looked at."""
+    tried = set()
+    for word in table.keys() & set(words(text.encode("utf-8", "replace"))):
+        for sign in table[word]:
+            if id(sign) not in tried:
+                tried.add(id(sign))
+                if sign.regex.search(text):
+                    yield sign
 
-    def signs(self, text: str) -> Iterator[tuple[Sign, re.Match[str]]]:
-        """The signs in a record, each with where it stands; whether it stands beside another is not asked."""
-        tried = set()
-        for word in self.by_word.keys() & set(words(text.encode("utf-8", "replace"))):
-            for sign in self.by_word[word]:
-                if sign.regex not in tried:
-                    tried.add(sign.regex)
-                    found = sign.regex.search(text)
-                    if found:
-                        yield sign, found
-        for sign in self.wordless:
-            found = sign.regex.search(text)
-            if found:
-                yield sign, found
+
+def kinds_of(name: str) -> list[str]:
+    """The names of an exception's type and, where it is Python's, of what it derives from."""
+    return [each.__name__ for each in getattr(getattr(builtins, name, None), "__mro__", ())] or [name]
 
 
 def words(text: bytes) -> list[bytes]:
@@ -100,6 +93,8 @@ def entries() -> list[Entry]:
     """All entries, by files and in their order."""
     import yaml
 
+    also_read("api_db", "errors/zh.po")
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found = []
     for file in sorted((data_folder("api_db") / "errors").glob("*.yaml")):
@@ -111,24 +106,19 @@ def entries() -> list[Entry]:
 
 def table(some: Iterable[Entry]) -> Table:
     """The signs of entries, by their words."""
-    by_word: dict[bytes, list[Sign]] = {}
-    wordless = []
+    by_word: Table = {}
     for entry in some:
         beside = re.compile(entry.beside, re.ASCII) if entry.beside else None
         for text in entry.match:
             sign = Sign(entry, re.compile(text, re.ASCII), beside)
-            needed = words_needed(text)
-            for word in needed:
+            for word in words_needed(text):
                 by_word.setdefault(word, []).append(sign)
-            if not needed:
-                wordless.append(sign)
-    others = "|".join(f"(?:{sign.regex.pattern})" for sign in wordless)
-    return Table(by_word, wordless, re.compile(others, re.ASCII) if others else None)
+    return by_word
 
 
 @cache
 def known() -> Table:
-    """The signs of all entries."""
+    """The signs of all entries of ours."""
     return table(entries())
 
 

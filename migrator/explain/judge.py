@@ -1,0 +1,103 @@
+"""Which of what fails in logs failed first, and what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from migrator.explain.scan import ERROR, EXCEPTION, Frame, Record, Scan
+from migrator.explain.table import SURE, Entry
+
+_NEAR = 40  # lines of one failure
+_AT_ONCE = 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What failed first: its ``record``, the ``entry`` that explains it, the project's line.
+
+    ``entry`` is None where the table knows no cause, ``place`` where no traceback has a line of the project.
+    ``others`` are the codes and names of what else was reported, with the ranks that did.
+    """
+
+    record: Record
+    entry: Optional[Entry]
+    rank: str
+    place: Optional[Frame]
+    others: Sequence[tuple[str, str, Sequence[str]]]
+
+
+def explain(scan: Scan) -> Optional[Explanation]:
+    """Explain what a scan has found; None where nothing failed."""
+    for record in scan.records:
+        record.rank = record.rank or scan.ranks.get(record.process, "")
+    records = scan.records
+    if not records:
+        return None
+    best = min(map(_class, records))
+    worst = [record for record in records if _class(record) == best]
+    in_time = all(record.time is not None for record in worst)
+
+    def order(record: Record) -> tuple[float, bool, int]:
+        return (record.time or 0 if in_time else 0), record.rank != scan.first, record.order
+
+    first = min(worst, key=order)
+    failure = [record for record in records if _same_process(record, first) and _together(record, first)]
+    found = [
+        (_rank_of(entry, beside), record.order, entry, record)
+        for record in failure
+        for entry, beside in record.found
+    ]
+    found = [each for each in found if each[3].level >= min(first.level, ERROR)]
+    _sure, _order, entry, record = min(found, key=lambda each: each[:2]) if found else (0, 0, None, first)
+    place = first.place or record.place or _nearest_place(first, records)
+    known_ranks = any(each.rank for each in records)
+    rank = record.rank or first.rank or ("" if known_ranks else scan.first)
+    others: dict[str, tuple[str, dict[str, None]]] = {}
+    for each in records:
+        for one, _beside in each.found:
+            if one is not entry or each.rank != rank:
+                others.setdefault(one.code, (one.name, {}))[1][each.rank] = None
+    return Explanation(
+        record,
+        entry,
+        rank,
+        place,
+        [(code, name, [*filter(None, ranks)]) for code, (name, ranks) in others.items()],
+    )
+
+
+def _class(record: Record) -> int:
+    """How likely a record is the failure that led to the others: the least is the likeliest."""
+    if record.level < ERROR:
+        return 3
+    if any(not entry.follows for entry, _beside in record.found):
+        return 0
+    return 2 if record.found else 1
+
+
+def _rank_of(entry: Entry, beside: bool) -> tuple[bool, bool, int, int]:
+    """What makes of several entries for one failure the one that says most: the least does."""
+    return entry.follows, not beside, SURE.index(entry.sure), -bool(entry.kinds)
+
+
+def _same_process(one: Record, other: Record) -> bool:
+    if one.rank or other.rank:
+        return one.rank == other.rank
+    return (one.process, one.log) == (other.process, other.log)
+
+
+def _together(one: Record, other: Record) -> bool:
+    if one.log == other.log and abs(one.line - other.line) <= _NEAR:
+        return True
+    return one.time is not None and other.time is not None and abs(one.time - other.time) <= _AT_ONCE
+
+
+def _nearest_place(first: Record, records: Sequence[Record]) -> Optional[Frame]:
+    """The project's line of the process that failed first: its next exception, else the one before."""
+    own = [each for each in records if each.level == EXCEPTION and each.place and _same_process(each, first)]
+    if not own and not first.rank:
+        own = [each for each in records if each.place and each.log == first.log]
+    after = [each for each in own if each.order >= first.order]
+    return after[0].place if after else own[-1].place if own else None

@@ -1,0 +1,273 @@
+"""What fails in logs, in one pass: exceptions with tracebacks, and lines that the table of errors knows."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Optional
+
+from migrator.explain.logs import Log, decoded
+from migrator.explain.table import Entry, Sign, Table, kinds_of, signs_in, words
+
+_AROUND = 20  # lines in which ``beside`` may stand
+_MOST_LINES = 60  # of an exception's message
+_MOST_FRAMES = 200
+_LOST = 50  # lines without one of a traceback, after which it is over
+_MOST_RECORDS = 20_000
+_KEPT = 1_000  # characters of a record
+WARNING, ERROR, EXCEPTION = range(3)  # how bad a record is
+
+_STARTS = "Traceback (most recent call last)"
+_FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
+_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:\((\w+)\))?(?::(?: .*)?)?$")
+_NAMED = re.compile(r"(?:^|[\s\].:])([A-Z]\w*(?:Error|Exception|Interrupt))(?:: |$)")
+_ANOTHER = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM.
+_WHOSE = re.compile(
+    r"\[(?:rank|default)(?P<rank>\d+)\]:\s?|\[\d+,(?P<mpi>\d+)\]<std\w+>:\s?"
+    r"|\((?P<name>[\w.:]+)(?: \w+=[\w.:]+){0,4}? pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?\)\s?"
+)
+_OF_WORKER = re.compile(r"_TP(\d+)")
+_SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank ?(\d+)\]")
+_SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),")
+_TIME = re.compile(
+    r"\b(?:\d{4}[-/])?(\d\d)[-/](\d\d)[-_ T](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"
+    r"|(?:\b|\[)[EWIF](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))?"
+)
+_WARNS = re.compile(r"\b(?:WARN(?:ING)?|INFO|DEBUG|EVENT|\w*Warning)\b|(?:^|\[)[WI]\d{3,4} |\[W ", re.ASCII)
+_NEW_LINE = re.compile(r"\[?[EWIF]\d{3,4} |\[?\d{4}[-/]\d\d|\[?(?:INFO|WARN|ERROR|DEBUG)|\[[\w ]+\]:")
+_GOES_ON = re.compile(r"\bERR\d{5}\b|\b[A-Z]{1,2}\d{4,5}\b: ?")  # torch_npu's and CANN's part of a message
+_OF_TORCHRUN = re.compile(
+    r"(?P<root>Root Cause \(first observed failure\))|\s*rank\s+: (?P<rank>\d+) \(local_rank: \d+\)"
+    r"|\s*exitcode\s+: -?\d+ \(pid: (?P<pid>\d+)\)|.*failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+) \("
+)
+_STRUCTURE = words(b"Traceback File RankID observed local_rank exitcode")
+_INSTALLED = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3?[\d.]*[/\\]|^<|[/\\]s?bin[/\\][^/\\.]+$"
+)
+
+
+class Frame(NamedTuple):
+    """One call of a traceback, with its line of the source where that is shown."""
+
+    file: str
+    line: int
+    function: str
+    source: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the project's: neither an installed package's nor Python's."""
+        return not _INSTALLED.search(self.file)
+
+
+@dataclass
+class Record:
+    """Something that failed, or a line that says so.
+
+    ``rank`` and ``process`` are empty where nothing says whose it is; ``time`` is in seconds of a year, and
+    ``stamp`` as it stands in the log. ``place`` is the project's line of an exception. ``found`` are the
+    entries that it may be about, with whether what they ask for stands beside it.
+    """
+
+    log: str
+    line: int
+    order: int
+    rank: str
+    process: str
+    level: int
+    text: str
+    type: str = ""
+    place: Optional[Frame] = None
+    time: Optional[float] = None
+    stamp: str = ""
+    found: list[tuple[Entry, bool]] = field(default_factory=list)
+    count: int = 1
+
+
+class _Trace:
+    """A traceback that is being read."""
+
+    def __init__(self, number: int, before: str, when: tuple[Optional[float], str]) -> None:
+        self.last = self.raised_at = number
+        self.when = when
+        self.type = ""
+        self.frames: list[Frame] = []
+        self.message: list[str] = []
+        # What stands before each of its lines, as its logger has it. torchrun's table has two blanks.
+        table = before.strip() == "traceback :"
+        self._before = re.compile("  " if table else re.sub(r"\d+", r"\\d+", re.escape(before)))
+
+    def take(self, number: int, text: str) -> Optional[bool]:
+        """Whether a line is one of its lines; None where it is at its end."""
+        before = self._before.match(text)
+        text = text[before.end() :] if before else text
+        frame, blank = _FRAME.match(text), not text.strip()
+        if self.type:
+            new = _NEW_LINE.match(text) and not _GOES_ON.search(text[:200])
+            if not before or frame or blank or new or _ANOTHER.match(text) or len(self.message) > _MOST_LINES:
+                return None
+            self.message.append(text)
+        elif frame:
+            called = Frame(frame[1], int(frame[2]), frame[3] or "")
+            self.frames = [*self.frames[-_MOST_FRAMES:], called]
+        elif text.startswith(" ") and not blank:
+            if self.frames and not self.frames[-1].source:
+                self.frames[-1] = self.frames[-1]._replace(source=text.strip())
+        elif self.frames and (raised := _RAISED.match(text)) and not raised[1].isupper():
+            self.type, self.raised_at, self.message = raised[2] or raised[1], number, [text]
+        else:
+            return False if number - self.last < _LOST else None
+        self.last = number
+        return True
+
+
+class Scan:
+    """Reads logs one after the other, and keeps what fails in them: ``records``, in their order.
+
+    ``ranks`` are those of processes, where a log says them; ``first`` is the rank that torchrun saw fail
+    first.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.records: list[Record] = []
+        self.ranks: dict[str, str] = {}
+        self.first = ""
+        self._table = table
+        self._words = frozenset({*table, *_STRUCTURE})
+        self._kept: dict[object, Record] = {}
+
+    def read(self, log: Log, lines: Iterable[tuple[int, bytes]]) -> None:
+        """Read one log to its end."""
+        self._log = log
+        self._open: dict[tuple[str, str], _Trace] = {}
+        self._waiting: list[tuple[int, Record, Sign]] = []
+        self._listed, self._root = "", False
+        self._last: deque[bytes] = deque(maxlen=_AROUND)
+        nothing, keep = self._words.isdisjoint, self._last.append
+        for number, line in lines:
+            if not nothing(words(line)) or self._open or self._waiting:
+                self._take(number, decoded(line))
+            keep(line)
+        for whose in [*self._open]:
+            self._close(whose)
+
+    def _take(self, number: int, text: str) -> None:
+        for _until, record, sign in self._waiting:
+            if sign.beside and sign.beside.search(text):
+                self._keep(record, [(sign.entry, True)])
+        self._waiting = [each for each in self._waiting if number < each[0]]
+        rank, process, rest = _whose(text)
+        whose = rank, process
+        if _STARTS in rest:
+            self._close(whose)
+            self._open[whose] = _Trace(number, rest.partition(_STARTS)[0], self._when(text))
+            return
+        taken = self._open[whose].take(number, rest) if whose in self._open else None
+        if taken:
+            return
+        if taken is None:
+            self._close(whose)
+            if _FRAME.match(rest):  # Ray shows those of another process without the line before them
+                self._open[whose] = _Trace(number, "", self._when(text))
+                self._open[whose].take(number, rest)
+                return
+        rank = rank or self._from_torchrun(rest)
+        named = _NAMED.search(rest[:300])
+        self._note(Record(self._log.name, number, 0, rank, process, ERROR, text, named[1] if named else ""))
+
+    def _from_torchrun(self, text: str) -> str:
+        """The rank of which a line of torchrun's table speaks."""
+        said = _OF_TORCHRUN.match(text)
+        if said and said["root"]:
+            self._root = True
+        elif said and said["rank"]:
+            self._listed = said["rank"]
+            if self._root:
+                self.first, self._root = self._listed, False
+        elif said and said["pid"]:
+            self.ranks.setdefault(said["pid"], self._listed)
+        elif said:
+            self.first = self.first or said["local"]
+        elif not text.lstrip().startswith(("error_file", "traceback")):
+            self._listed = ""
+        return self._listed
+
+    def _close(self, whose: tuple[str, str]) -> None:
+        """The traceback of a process is at its end: note its exception."""
+        trace = self._open.pop(whose, None)
+        if trace is not None and trace.type:
+            own = next((frame for frame in reversed(trace.frames) if frame.own), None)
+            text = "\n".join(trace.message)
+            rank = whose[0] or self._listed
+            at = trace.raised_at
+            record = Record(self._log.name, at, 0, rank, whose[1], EXCEPTION, text, trace.type, own)
+            record.time, record.stamp = trace.when
+            self._note(record)
+
+    def _note(self, record: Record) -> None:
+        """Keep what may have failed, where the table knows it or it is an exception."""
+        text, kinds = record.text, {*kinds_of(record.type)}
+        rank, process = _SAID_RANK.search(text), _SAID_PROCESS.search(text)
+        record.rank = record.rank or (rank and (rank[1] or rank[2])) or self._log.rank
+        record.process = record.process or (process and (process[1] or process[2])) or self._log.process
+        if record.rank and record.process:
+            self.ranks.setdefault(record.process, record.rank)
+        if record.level == ERROR and _WARNS.search(text[:120]):
+            record.level = WARNING
+        signs = [
+            sign
+            for sign in signs_in(self._table, text)
+            if not sign.entry.kinds or kinds.intersection(sign.entry.kinds)
+        ]
+        around = "\n".join(map(decoded, self._last)) if any(sign.beside for sign in signs) else ""
+        found, open_ = {}, []
+        for sign in signs:
+            if not sign.beside or sign.beside.search(text) or sign.beside.search(around):
+                found[sign.entry.code] = (sign.entry, bool(sign.beside))
+            else:
+                open_.append(sign)
+        self._keep(record, [*found.values()])
+        self._waiting += [(record.line + _AROUND, record, sign) for sign in open_]
+
+    def _keep(self, record: Record, found: list[tuple[Entry, bool]]) -> None:
+        """Keep a record with entries that were found for it, once for each process."""
+        if not found and record.level != EXCEPTION:
+            return
+        codes = tuple(entry.code for entry, _beside in found)
+        what = (record.type, record.text[:80]) if record.level == EXCEPTION else ()
+        key = codes, record.rank, record.process, record.level, what
+        if record.order:  # kept before: an entry that asks for what stands beside it comes later
+            record.found += [each for each in found if each not in record.found]
+        elif key in self._kept:
+            self._kept[key].count += 1
+        elif len(self.records) < _MOST_RECORDS:
+            record.found = found
+            record.order = len(self.records) + 1
+            if record.time is None or _TIME.search(record.text):
+                record.time, record.stamp = self._when(record.text)
+            record.text = record.text[:_KEPT]
+            self._kept[key] = record
+            self.records.append(record)
+
+    def _when(self, text: str) -> tuple[Optional[float], str]:
+        """When a record came, in seconds and as it is written: its own time, or that of a line before it."""
+        for line in (text, *map(decoded, reversed(self._last))):
+            if said := _TIME.search(line[:_KEPT]):
+                month, day, hour, minute, second = (int(said[at] or said[at + 6]) for at in range(1, 6))
+                seconds = (((month * 31 + day) * 24 + hour) * 60 + minute) * 60 + second
+                return seconds + float(f"0.{said[6] or said[12] or 0}"), said[0].lstrip("[")
+        return None, ""
+
+
+def _whose(text: str) -> tuple[str, str, str]:
+    """The rank and the process that a launcher says before a line, and the line without that."""
+    rank = process = ""
+    while said := _WHOSE.match(text):
+        worker = _OF_WORKER.search(said["name"] or "")
+        rank = said["rank"] or said["mpi"] or (worker[1] if worker else "") or rank
+        process = said["pid"] or process
+        text = text[said.end() :]
+    return rank, process, text

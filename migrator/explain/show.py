@@ -1,0 +1,133 @@
+"""An explanation for people: on a terminal, and as Markdown; and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+from migrator import __version__
+from migrator.explain.judge import Explanation
+from migrator.explain.scan import Record
+from migrator.explain.table import Entry
+from migrator.language import N_, _
+from migrator.wrapping import columns, padded, wrap
+
+_SURE = {"certain": N_("certain"), "likely": N_("likely"), "possible": N_("possible")}
+_UNKNOWN = N_("No known error explains this.")
+_COLLECT = (
+    N_("The logs of all ranks: run torchrun with --log-dir DIR, then npumigrate explain --run DIR."),
+    N_("CANN's own log: set ASCEND_PROCESS_LOG_PATH=DIR, run again, then npumigrate explain --run DIR."),
+    N_("The line that fails: set ASCEND_LAUNCH_BLOCKING=1 and run again."),
+    N_("The state of the machine: npumigrate doctor."),
+)
+_MOST_RANKS = 8
+_SHOWN = 300  # characters of a message
+# A heading, and its text or its items; numbered where the items are steps.
+Part = tuple[str, Sequence[str], bool]
+
+
+def as_text(parts: Sequence[Part], width: int) -> str:
+    """The parts of an explanation, each beside its heading."""
+    margin = max(columns(heading) for heading, _items, _steps in parts) + 2
+    lines = []
+    for heading, items, steps in parts:
+        first = padded(heading, margin)
+        for number, item in enumerate(items, 1):
+            sign = f"{number}. " if steps else "- " if len(items) > 1 else ""
+            lines += wrap(item, width, first + sign, " " * (margin + len(sign)))
+            first = " " * margin
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(parts: Sequence[Part]) -> str:
+    """The parts of an explanation, the first as its title."""
+    (_heading, title, _steps), *others = parts
+    text = f"## {title[0]}\n"
+    for heading, items, steps in others:
+        listed = [f"{number}. {item}" if steps else f"- {item}" for number, item in enumerate(items, 1)]
+        text += f"\n**{heading}**\n\n" + "\n".join(listed if steps or len(items) > 1 else items) + "\n"
+    return text
+
+
+def parts_of(explanation: Optional[Explanation]) -> list[Part]:
+    """What is said of a failure, in the language of the run."""
+    if explanation is None:
+        return [(_("Unknown"), [_("No failure is recognised.")], False), _to_collect(())]
+    return [*_parts(explanation)]
+
+
+def parts_of_entry(entry: Entry) -> list[Part]:
+    """What is said of an error by itself."""
+    return [(_("Error"), [f"{entry.code}: {_(entry.name)}"], False), *_about(entry)]
+
+
+def _parts(explanation: Explanation) -> Iterator[Part]:
+    entry, record, place = explanation.entry, explanation.record, explanation.place
+    said = f"{entry.code}: {_(entry.name)}" if entry else _(_UNKNOWN)
+    yield _("Error") if entry else _("Unknown"), [said], False
+    yield _("First failure"), [", ".join(filter(None, _where(record, explanation.rank)))], False
+    if place:
+        source = f": {place.source}" if place.source else ""
+        yield _("Your code"), [f"{place.file}:{place.line}{source}"], False
+    yield _("Message"), [" ".join(record.text.split())[:_SHOWN]], False
+    if entry:
+        yield from _about(entry)
+    else:
+        yield _to_collect(())
+    if explanation.others:
+        others = [f"{code}: {_(name)}{_ranks(ranks)}" for code, name, ranks in explanation.others]
+        yield _("Reported, too"), others, False
+
+
+def _about(entry: Entry) -> Iterator[Part]:
+    said = entry.said()
+    yield _("Cause"), [f"{said.cause} ({_(_SURE[entry.sure])})"], False
+    yield _("Do"), said.do, True
+    if entry.collect:
+        yield _to_collect(said.collect)
+    yield _("Known from"), entry.source, False
+
+
+def _to_collect(said: Sequence[str]) -> Part:
+    return _("To be surer"), said or [*map(_, _COLLECT)], False
+
+
+def _where(record: Record, rank: str) -> Iterator[str]:
+    yield _("rank {rank}", rank=rank) if rank else ""
+    yield _("process {process}", process=record.process) if record.process and not rank else ""
+    yield record.stamp
+    yield f"{record.log}:{record.line}" if record.log else ""
+
+
+def _ranks(ranks: Sequence[str]) -> str:
+    if not ranks:
+        return ""
+    more = ", …" if len(ranks) > _MOST_RANKS else ""
+    return " (" + _("rank {rank}", rank=", ".join(ranks[:_MOST_RANKS])) + more + ")"
+
+
+def as_data(explanation: Optional[Explanation]) -> dict[str, Any]:
+    """What programs get."""
+    data: dict[str, Any] = {"schema": 1, "npumigrate": __version__, "code": None, "failure": None}
+    if explanation is None:
+        return {**data, "collect": _COLLECT}
+    record, entry, place = explanation.record, explanation.entry, explanation.place
+    data["failure"] = {
+        "rank": int(explanation.rank) if explanation.rank else None,
+        "process": int(record.process) if record.process else None,
+        "log": record.log,
+        "line": record.line,
+        "time": record.stamp or None,
+        "type": record.type or None,
+        "message": record.text,
+        "place": place and place._asdict(),
+    }
+    if entry is None:
+        data["collect"] = _COLLECT
+    else:
+        names = ("code", "name", "layer", "cause", "do", "collect", "sure", "source")
+        data.update((name, getattr(entry, name)) for name in names)
+    data["others"] = [
+        {"code": code, "name": name, "ranks": [*map(int, ranks)]} for code, name, ranks in explanation.others
+    ]
+    return data
