@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import typer
@@ -38,9 +39,9 @@ def explain(given: Given) -> None:
         stop("give a log: npumigrate explain LOG, or - for the standard input")
     if given.output_format == "json":
         english_for_programs()
-    codes = {entry.code.lower(): entry for entry in entries()}
-    if len(asked) == 1 and asked[0].lower() in codes and not os.path.exists(asked[0]):
-        entry = codes[asked[0].lower()]
+    codes = {entry.code: entry for entry in entries()}
+    entry = next((codes[code] for code in codes if [code.lower()] == [each.lower() for each in asked]), None)
+    if entry and not os.path.exists(asked[0]):
         if given.output_format == "json":
             print_json(entry._asdict())
         else:
@@ -61,7 +62,7 @@ def explain(given: Given) -> None:
         raise typer.Exit(PROBLEMS)
 
 
-def _logs_at(path: str, codes: object) -> list[Log]:
+def _logs_at(path: str, codes: Iterable[str]) -> list[Log]:
     from migrator.explain.logs import log_at, logs_of_run
 
     if path != "-" and not os.path.exists(path):

@@ -43,14 +43,11 @@ def explain(scan: Scan) -> Optional[Explanation]:
         return (record.time or 0 if in_time else 0), record.rank != scan.first, record.order
 
     first = min(worst, key=order)
-    failure = [record for record in records if _same_process(record, first) and _together(record, first)]
-    found = [
-        (_rank_of(entry, beside), record.order, entry, record)
-        for record in failure
-        for entry, beside in record.found
-    ]
-    found = [each for each in found if each[3].level >= min(first.level, ERROR)]
-    _sure, _order, entry, record = min(found, key=lambda each: each[:2]) if found else (0, 0, None, first)
+    same = [record for record in records if _same_process(record, first) and record.level >= ERROR]
+    near = [record for record in same if record is first or _together(record, first)]
+    # What a process says elsewhere of its failure, as CANN does in a log of its own, explains it, too.
+    found = _found(near) or (_found(same) if first.rank else [])
+    entry, record = min(found, key=_weight)[1:] if found else (None, first)
     place = first.place or record.place or _nearest_place(first, records)
     known_ranks = any(each.rank for each in records)
     rank = record.rank or first.rank or ("" if known_ranks else scan.first)
@@ -77,9 +74,14 @@ def _class(record: Record) -> int:
     return 2 if record.found else 1
 
 
-def _rank_of(entry: Entry, beside: bool) -> tuple[bool, bool, int, int]:
+def _found(records: Sequence[Record]) -> list[tuple[bool, Entry, Record]]:
+    return [(beside, entry, record) for record in records for entry, beside in record.found]
+
+
+def _weight(found: tuple[bool, Entry, Record]) -> tuple[bool, bool, int, bool, int]:
     """What makes of several entries for one failure the one that says most: the least does."""
-    return entry.follows, not beside, SURE.index(entry.sure), -bool(entry.kinds)
+    beside, entry, record = found
+    return entry.follows, not beside, SURE.index(entry.sure), not entry.kinds, record.order
 
 
 def _same_process(one: Record, other: Record) -> bool:

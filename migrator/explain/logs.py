@@ -40,9 +40,9 @@ def log_at(path: str) -> Log:
     """The log in a file, by its path; ``-`` is the standard input."""
     if path == "-":
         return Log("-", "")
-    rank = _RANK.search("/".join(Path(path).parts[-4:]))
     process = _PLOG.search(path)
-    return Log(path, path, rank[1] if rank and not process else "", process[1] if process else "")
+    ranks = _RANK.findall("/".join(Path(path).parts[-4:])) if not process else []
+    return Log(path, path, ranks[-1] if ranks else "", process[1] if process else "")
 
 
 def logs_of_run(folder: str) -> list[Log]:

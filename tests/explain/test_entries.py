@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 
 from migrator.explain import table
+from migrator.explain.logs import Log
+from migrator.explain.scan import Scan
 from migrator.explain.table import Entry, entries, known
 from tests.timing import grows_evenly
 
@@ -15,13 +17,9 @@ ENTRIES = [pytest.param(entry, id=entry.code) for entry in entries()]
 
 
 def found_in(text: str) -> set[str]:
-    kind = re.match(r"(?:[\w.]*\.)?(\w+)", text)
-    return {
-        sign.entry.code
-        for sign, _ in known().signs(text)
-        if (not sign.entry.kinds or (kind and kind[1] in sign.entry.kinds))
-        and (not sign.beside or sign.beside.search(text))
-    }
+    scan = Scan(known())
+    scan.read(Log("a log", ""), enumerate(text.encode().split(b"\n"), 1))
+    return {entry.code for record in scan.records for entry, _beside in record.found}
 
 
 def test_codes_are_unique() -> None:

@@ -1,0 +1,302 @@
+"""``npumigrate explain`` as a user sees it: what failed first, on which rank, at which line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from migrator.cli.main import run
+from migrator.explain.logs import Log, lines, log_at, logs_of_run
+from migrator.explain.scan import Scan
+from migrator.explain.table import Entry, table
+from tests.reading import write
+
+OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)"
+TIMEOUT = "EI0006: [PID: 4021] 2024-07-01-10:15:30.123.456 Getting socket times out. Reason: Remote Rank did"
+TORCH = "/usr/local/lib/python3.10/site-packages/torch/_tensor.py"
+
+
+def traceback(error: str, line: int = 88, file: str = "/home/me/train.py", before: str = "") -> str:
+    shown = [
+        "Traceback (most recent call last):",
+        f'  File "{file}", line {line}, in main',
+        "    loss.backward()",
+        f'  File "{TORCH}", line 5, in backward',
+        "    torch.autograd.backward(",
+        *error.splitlines(),
+    ]
+    return "".join(f"{before}{each}\n" for each in shown)
+
+
+@pytest.fixture
+def explain(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Gives what explain says of files as JSON, and checks its exit code."""
+
+    def command(*texts: object, code: int = 0, folder: Optional[dict[str, str]] = None) -> dict[str, Any]:
+        names = []
+        for number, text in enumerate(texts):
+            (tmp_path / f"{number}.log").write_bytes(text if isinstance(text, bytes) else str(text).encode())
+            names.append(str(tmp_path / f"{number}.log"))
+        if folder is not None:
+            names = ["--run", str(write(tmp_path / "run", folder))]
+        capsys.readouterr()
+        assert run(["explain", "--output-format", "json", *names]) == code
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return command
+
+
+def first(found: dict[str, Any]) -> tuple[Any, ...]:
+    failure = found["failure"]
+    return found["code"], failure["rank"], failure["place"] and failure["place"]["line"]
+
+
+def test_ranks_by_the_prefix_of_torchrun(explain) -> None:
+    one = traceback(TIMEOUT.replace("EI0006:", "RuntimeError: EI0006:"), 90, before="[rank0]: ")
+    two = traceback(OOM, before="[default1]:[rank1]: ")
+    mixed = "".join(a + b for a, b in zip(one.splitlines(True), two.splitlines(True)))
+    assert first(explain(mixed)) == ("npu-out-of-memory", 1, 88)
+    assert first(explain(one)) == ("EI0006", 0, 90)
+
+
+def test_what_follows_counts_only_alone(explain) -> None:
+    found = explain(TIMEOUT + "\n" + "x\n" * 50 + traceback(OOM, before="[rank3]: "))
+    assert first(found) == ("npu-out-of-memory", 3, 88)
+    assert found["others"] == [{"code": "EI0006", "name": "HCCL connection timeout", "ranks": []}]
+
+
+def test_time_stamps_decide_across_files(explain) -> None:
+    stamped = "2024-07-01 10:15:{} INFO step\n"
+    files = {
+        "attempt_0/0/stderr.log": stamped.format(59) + traceback(OOM, 10),
+        "attempt_0/1/stderr.log": stamped.format(20) + traceback(OOM, 11),
+        "attempt_0/2/stdout.log": "nothing\n",
+    }
+    assert first(explain(folder=files)) == ("npu-out-of-memory", 1, 11)
+
+
+def test_without_times_torchrun_says_which_rank_was_first(explain) -> None:
+    found = traceback(OOM, 10, before="[rank0]: ") + traceback(OOM, 11, before="[rank5]: ")
+    root = """
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2024-07-01_10:15:59
+  host      : a
+  rank      : 5 (local_rank: 5)
+  exitcode  : 1 (pid: 4021)
+  error_file: <N/A>
+  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
+============================================================
+"""
+    assert first(explain(found + root)) == ("npu-out-of-memory", 5, 11)
+    # Nothing else says whose log it is.
+    assert first(explain(traceback(OOM, 10) + root)) == ("npu-out-of-memory", 5, 10)
+
+
+def test_a_traceback_in_torchruns_table(explain) -> None:
+    inner = traceback(OOM, 10).replace("\n", "\n  ").removeprefix("Traceback")
+    head = "Root Cause (first observed failure):\n[0]:\n  rank      : 2 (local_rank: 2)\n"
+    assert first(explain(f"{head}  traceback : Traceback{inner}")) == ("npu-out-of-memory", 2, 10)
+
+
+def test_torchruns_error_file(explain) -> None:
+    said = {"message": OOM, "extraInfo": {"py_callstack": traceback(OOM, 12), "timestamp": "1719828930"}}
+    found = explain(folder={"attempt_0/4/error.json": json.dumps({"message": said})})
+    assert first(found) == ("npu-out-of-memory", 4, 12)
+
+
+def test_cann_logs_know_their_rank_by_the_process(explain) -> None:
+    plog = f"[ERROR] HCCL(4021,python):2024-07-01-10:15:30.123.456 [a.cc:1] {TIMEOUT}\n"
+    files = {
+        "plog/plog-4021_20240701101500123.log": plog,
+        "plog/plog-77_20240601101500123.log": plog.replace("EI0006", "EI0002").replace("-07-", "-06-"),
+        "rank_6.log": "(PID:4021, Device:6, RankID:6) starts\n" + traceback("RuntimeError: HCCL failed", 14),
+    }
+    assert first(explain(folder=files)) == ("EI0006", 6, 14)
+
+
+def test_the_line_is_the_innermost_of_the_project(explain) -> None:
+    found = explain(traceback(OOM, 7, "/home/me/model.py").replace("/model.py", "/a/model.py"))
+    assert found["failure"]["place"] == {
+        "file": "/home/me/a/model.py",
+        "line": 7,
+        "function": "main",
+        "source": "loss.backward()",
+    }
+    assert explain(traceback(OOM, file="/opt/conda/lib/python3.11/runpy.py"))["failure"]["place"] is None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "(EngineCore_DP0 pid=77) ERROR 07-01 10:15:30 [core.py:12] ",
+        "\x1b[36m(WorkerDict pid=77, ip=10.0.0.1)\x1b[0m ",
+        "2024-07-01T10:15:30.123Z stderr F ",
+        "3: ",
+        "worker-1  | ",
+    ],
+)
+def test_what_loggers_put_before_each_line(explain, before: str) -> None:
+    found = explain(f"{before}starts\n" + traceback(OOM + "\nand EI0006 in it", before=before))
+    assert first(found)[0::2] == ("npu-out-of-memory", 88)
+    assert found["failure"]["message"].startswith(OOM)
+
+
+def test_a_warning_is_no_failure_where_another_is(explain) -> None:
+    log = "[W801 10:15:30.1 x.cpp:1] NPU out of memory, trying again\n" + traceback("KeyError: 'x'", 5)
+    assert first(explain(log, code=1)) == (None, None, 5)
+
+
+def test_an_unknown_failure_is_called_unknown(explain) -> None:
+    found = explain(traceback("pkg.OddError: what", before="[rank1]: "), code=1)
+    assert first(found) == (None, 1, 88)
+    assert found["failure"]["type"] == "OddError"
+    assert found["collect"]
+    assert explain("all is well\n", code=1)["failure"] is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda log: b"\x80\x81\xff\x00" * 50_000 + b"\n" + log,
+        lambda log: log.replace(b"\n", b"\r\n"),
+        lambda log: b"\r".join(b" 5%%|#  | %d" % n for n in range(100)) + b"\r" + log,
+        lambda log: "错误：设备 ".encode("gbk") + b"\n" + log,
+        lambda log: log.decode().encode("utf-16"),
+        lambda log: b"\x1b[31;1m" + log.replace(b" ", b"\x1b[0m \x1b[31m"),
+        lambda log: log.rstrip(),
+        lambda log: log + log[:70],
+        lambda log: log + b"x" * 3_000_000,
+    ],
+)
+def test_no_damage_stops_it(explain, damage) -> None:
+    assert first(explain(damage(traceback(OOM).encode()))) == ("npu-out-of-memory", None, 88)
+
+
+def test_what_has_to_stand_beside_decides(tmp_path: Path) -> None:
+    common = {"name": "n", "layer": "ge", "match": [r"\bE9\b"], "cause": "", "do": (), "sure": "likely"}
+    plain = Entry(code="a", source=(), examples=(), **common)
+    for near in ("before", "after", "within"):
+        other = Entry(code="b", source=(), examples=(), beside="soc", **common)
+        text = {"before": "soc\nE9", "after": "E9\n" + "x\n" * 18 + "soc", "within": "E9 soc"}[near]
+        scan = Scan(table([plain, other]))
+        scan.read(Log("", ""), enumerate(text.encode().split(b"\n"), 1))
+        assert {entry.code for record in scan.records for entry, _ in record.found} == {"a", "b"}, near
+    scan = Scan(table([other]))
+    scan.read(Log("", ""), enumerate([*b"E9\n".ljust(60, b"\n").split(b"\n"), b"soc"], 1))
+    assert scan.records == []
+
+
+def test_a_huge_log_is_streamed() -> None:
+    """What is kept does not grow with the log, nor do the lines that are looked at."""
+
+    class Endless(io.RawIOBase):
+        def __init__(self, blocks: int) -> None:
+            self.left = blocks
+
+        def read1(self, size: int) -> bytes:
+            self.left -= 1
+            return (
+                (b"[rank1]: " + OOM.encode() + b"\nan ordinary line of a log\n") * 900
+                if self.left >= 0
+                else b""
+            )
+
+    def kept(blocks: int) -> tuple[int, int]:
+        scan, longest = Scan(table_of_ours()), 0
+
+        def watched() -> Iterator[tuple[int, bytes]]:
+            nonlocal longest
+            for number, line in lines(Endless(blocks), lambda count: None):  # type: ignore[arg-type]
+                longest = max(longest, len(line))
+                yield number, line
+
+        scan.read(Log("", ""), watched())
+        assert scan.records[0].count == 900 * blocks
+        return len(scan.records), longest
+
+    assert kept(2) == kept(20)
+
+
+def table_of_ours() -> Any:
+    from migrator.explain.table import known
+
+    return known()
+
+
+def test_ordinary_lines_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from migrator.explain import scan as module
+
+    seen = []
+    monkeypatch.setattr(module, "decoded", lambda line: seen.append(line) or line.decode())
+    scan = Scan(table_of_ours())
+    scan.read(Log("", ""), ((n, b"step %d loss 0.5 at 10:15:30" % n) for n in range(1000)))
+    assert seen == []
+
+
+def test_folders_and_names(tmp_path: Path) -> None:
+    for name in (
+        "attempt_0/3/stderr.log",
+        "rank_10.log",
+        "rank2.txt",
+        "a.bin",
+        "plog/plog-5_20240701101500123.log",
+    ):
+        write(tmp_path, {name: "x\n"})
+    found = [(Path(log.path).name, log.rank, log.process) for log in logs_of_run(str(tmp_path))]
+    assert found == [
+        ("rank2.txt", "2", ""),
+        ("stderr.log", "3", ""),
+        ("rank_10.log", "10", ""),
+        ("plog-5_20240701101500123.log", "", "5"),
+    ]
+    assert log_at("-").path == ""
+
+
+def test_for_people(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = write(tmp_path, {"a.log": traceback(OOM, before="[rank3]: ")}) / "a.log"
+    monkeypatch.chdir(tmp_path)
+    assert run(["explain", log.name]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:4] == [
+        "Error          npu-out-of-memory: NPU out of memory",
+        "First failure  rank 3, a.log:6",
+        "Your code      /home/me/train.py:88: loss.backward()",
+        "Message        RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU",
+    ]
+    assert all(len(line) <= 80 for line in said if "http" not in line)
+    assert run(["explain", log.name, "--output-format", "md"]) == 0
+    assert capsys.readouterr().out.startswith("## npu-out-of-memory: NPU out of memory\n")
+    assert run(["explain", "EI0006"]) == 0
+    assert "EI0006: HCCL connection timeout" in capsys.readouterr().out
+
+
+def test_from_the_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["-"], []):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(traceback(OOM).encode())))
+        assert run(["explain", *words]) == 0
+        assert "npu-out-of-memory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.log"], "there is no log nowhere.log"),
+        (["EI00006"], "did you mean 'EI0006'?"),
+        (["--run", "nowhere"], "--run: no such folder: nowhere"),
+        (["--output-format", "xml", "-"], "xml"),
+    ],
+)
+def test_wrong_use(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    assert run(["explain", *words]) == 2
+    assert said in capsys.readouterr().err
