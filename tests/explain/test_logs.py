@@ -1,0 +1,94 @@
+"""How often ``npumigrate explain`` is right about real logs, whose causes the threads they are from tell.
+
+``logs/build`` may be looked at while the table and the engine are written; ``logs/held_back`` is only
+measured. Run as a program, this names what is wrong: ``python tests/explain/test_logs.py build``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import pytest
+import yaml
+
+from migrator.explain.logs import Log
+from migrator.explain.run import explain_logs
+
+LOGS = Path(__file__).parent / "logs"
+
+
+class Result(NamedTuple):
+    """What is said of one log, and whether rank and line, and whether the cause is what it should be."""
+
+    name: str
+    expected: dict[str, Any]
+    rank: Optional[int]
+    line: Optional[str]
+    code: Optional[str]
+
+    @property
+    def first_right(self) -> bool:
+        return (self.rank, self.line) == (self.expected["rank"], self.expected["line"])
+
+    @property
+    def cause_right(self) -> bool:
+        return self.code in self.expected["code"]
+
+
+class Share(NamedTuple):
+    """Percents of the logs of a half."""
+
+    first_right: float
+    cause_right: float
+    cause_wrong: float
+
+
+# What each half reaches; the goal is 95, 80 and 5 percent.
+REACHED = {"build": Share(0, 0, 100)}
+
+
+def results(half: str) -> Iterator[Result]:
+    for path in sorted((LOGS / half).glob("*.log")):
+        expected = yaml.safe_load(path.with_suffix(".yaml").read_text("utf-8"))
+        said = explain_logs([Log(path.name, str(path))])
+        rank = int(said.rank) if said and said.rank else None
+        line = f"{said.place.file}:{said.place.line}" if said and said.place else None
+        yield Result(path.stem, expected, rank, line, said.entry.code if said and said.entry else None)
+
+
+def share(some: list[Result]) -> Share:
+    wrong = [each for each in some if each.code and not each.cause_right]
+    counts = sum(each.first_right for each in some), sum(each.cause_right for each in some), len(wrong)
+    return Share(*(round(100 * count / len(some), 1) for count in counts))
+
+
+@pytest.mark.parametrize("half", REACHED)
+def test_what_explain_says_of_real_logs(half: str) -> None:
+    found, least = share([*results(half)]), REACHED[half]
+    assert found.first_right >= least.first_right
+    assert found.cause_right >= least.cause_right
+    assert found.cause_wrong <= least.cause_wrong
+
+
+@pytest.mark.parametrize("path", sorted(LOGS.rglob("*.log")), ids=lambda path: path.stem)
+def test_a_log_says_where_it_is_from_and_what_was_the_cause(path: Path) -> None:
+    expected = yaml.safe_load(path.with_suffix(".yaml").read_text("utf-8"))
+    assert [*expected] == ["source", "confirmed", "rank", "line", "code", "cause", "solution"]
+    assert expected["source"].startswith("https://")
+    # By somebody in the thread, or to be seen from the log alone.
+    assert expected["confirmed"] in ("thread", "evident")
+    assert expected["code"]
+
+
+if __name__ == "__main__":
+    measured = [*results(sys.argv[1])]
+    for each in measured:
+        if not each.first_right:
+            wanted = each.expected["rank"], each.expected["line"]
+            print(f"{each.name}: first {(each.rank, each.line)}, not {wanted}")
+        if not each.cause_right:
+            print(f"{each.name}: {each.code}, not {each.expected['code']}")
+    print(len(measured), share(measured))
