@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from migrator.explain.scan import ERROR, EXCEPTION, Frame, Record, Scan
+from migrator.explain.scan import ERROR, Frame, Record, Scan
 from migrator.explain.table import SURE, Entry
 
 _NEAR = 40  # lines of one failure
@@ -98,7 +98,7 @@ def _together(one: Record, other: Record) -> bool:
 
 def _nearest_place(first: Record, records: Sequence[Record]) -> Optional[Frame]:
     """The project's line of the process that failed first: its next exception, else the one before."""
-    own = [each for each in records if each.level == EXCEPTION and each.place and _same_process(each, first)]
+    own = [each for each in records if each.place and _same_process(each, first)]
     if not own and not first.rank:
         own = [each for each in records if each.place and each.log == first.log]
     after = [each for each in own if each.order >= first.order]

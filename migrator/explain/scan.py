@@ -21,6 +21,7 @@ WARNING, ERROR, EXCEPTION = range(3)  # how bad a record is
 
 _STARTS = "Traceback (most recent call last)"
 _FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
+_FRAME_IN_LOG = re.compile(r'(.{,200}\] )  (?=File "[^"]+", line \d+(?:, in .+)?$)')
 _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:\((\w+)\))?(?::(?: .*)?)?$")
 _NAMED = re.compile(r"(?:^|[\s\].:])([A-Z]\w*(?:Error|Exception|Interrupt))(?:: |$)")
 _ANOTHER = re.compile(r"During handling of the above exception|The above exception was the direct cause")
@@ -170,8 +171,9 @@ class Scan:
             return
         if taken is None:
             self._close(whose)
-            if _FRAME.match(rest):  # Ray shows those of another process without the line before them
-                self._open[whose] = _Trace(number, "", self._when(text))
+            logged = _FRAME_IN_LOG.match(rest)
+            if logged or _FRAME.match(rest):  # Ray and a log that is cut lack the line before them
+                self._open[whose] = _Trace(number, logged[1] if logged else "", self._when(text))
                 self._open[whose].take(number, rest)
                 return
         rank = rank or self._from_torchrun(rest)
@@ -196,14 +198,15 @@ class Scan:
         return self._listed
 
     def _close(self, whose: tuple[str, str]) -> None:
-        """The traceback of a process is at its end: note its exception."""
+        """The traceback of a process is at its end: note its exception, or where it was cut."""
         trace = self._open.pop(whose, None)
-        if trace is not None and trace.type:
-            own = next((frame for frame in reversed(trace.frames) if frame.own), None)
-            text = "\n".join(trace.message)
-            rank = whose[0] or self._listed
-            at = trace.raised_at
-            record = Record(self._log.name, at, 0, rank, whose[1], EXCEPTION, text, trace.type, own)
+        if trace is None:
+            return
+        own = next((frame for frame in reversed(trace.frames) if frame.own), None)
+        if trace.type or own:
+            level, rank = EXCEPTION if trace.type else WARNING, whose[0] or self._listed
+            text = "\n".join(trace.message) or (own.source if own else "")
+            record = Record(self._log.name, trace.raised_at, 0, rank, whose[1], level, text, trace.type, own)
             record.time, record.stamp = trace.when
             self._note(record)
 
@@ -234,7 +237,7 @@ class Scan:
 
     def _keep(self, record: Record, found: list[tuple[Entry, bool]]) -> None:
         """Keep a record with entries that were found for it, once for each process."""
-        if not found and record.level != EXCEPTION:
+        if not found and record.level != EXCEPTION and not record.place:
             return
         codes = tuple(entry.code for entry, _beside in found)
         what = (record.type, record.text[:80]) if record.level == EXCEPTION else ()
@@ -243,6 +246,7 @@ class Scan:
             record.found += [each for each in found if each not in record.found]
         elif key in self._kept:
             self._kept[key].count += 1
+            self._kept[key].place = self._kept[key].place or record.place
         elif len(self.records) < _MOST_RECORDS:
             record.found = found
             record.order = len(self.records) + 1

@@ -150,6 +150,15 @@ def test_what_loggers_put_before_each_line(explain, before: str) -> None:
     assert found["failure"]["message"].startswith(OOM)
 
 
+@pytest.mark.parametrize("before", ["", "(Worker_TP2 pid=77) ERROR 07-01 10:15:30 [core.py:12] "])
+def test_a_log_that_starts_or_ends_within_a_traceback(explain, before: str) -> None:
+    whole = traceback(OOM, before=before).splitlines(True)
+    assert first(explain("".join(whole[1:])))[2] == 88
+    assert first(explain("".join([before + OOM + "\n", *whole[:-1]])))[2] == 88
+    # The same exception, without and with the project's lines.
+    assert first(explain("".join(whole[3:] + whole)))[2] == 88
+
+
 def test_a_warning_is_no_failure_where_another_is(explain) -> None:
     log = "[W801 10:15:30.1 x.cpp:1] NPU out of memory, trying again\n" + traceback("KeyError: 'x'", 5)
     assert first(explain(log, code=1)) == (None, None, 5)
