@@ -31,7 +31,7 @@ def explain(given: Given) -> None:
     Exit status: 0 explained; 1 an unknown failure, or none; 2 usage error.
     """
     from migrator.explain.run import explain_logs
-    from migrator.explain.show import as_data, parts_of, parts_of_entry
+    from migrator.explain.show import as_data, entry_data, parts_of, parts_of_entry
     from migrator.explain.table import entries
 
     asked = given.logs or ([] if given.run else ["-"])
@@ -43,7 +43,7 @@ def explain(given: Given) -> None:
     entry = next((codes[code] for code in codes if [code.lower()] == [each.lower() for each in asked]), None)
     if entry and not os.path.exists(asked[0]):
         if given.output_format == "json":
-            print_json(entry._asdict())
+            print_json(entry_data(entry))
         else:
             _print(parts_of_entry(entry), given.output_format)
         return

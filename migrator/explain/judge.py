@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from migrator.explain.scan import ERROR, Frame, Record, Scan
-from migrator.explain.table import SURE, Entry
+from migrator.explain.scan import ERROR, WARNING, Frame, Record, Scan
+from migrator.explain.table import Entry, weight
 
 _NEAR = 40  # lines of one failure
 _AT_ONCE = 2.0  # seconds
@@ -43,11 +43,13 @@ def explain(scan: Scan) -> Optional[Explanation]:
         return (record.time or 0 if in_time else 0), record.rank != scan.first, record.order
 
     first = min(worst, key=order)
-    same = [record for record in records if _same_process(record, first) and record.level >= ERROR]
+    same = [record for record in records if _same_process(record, first) and record.level > WARNING]
     near = [record for record in same if record is first or _together(record, first)]
     # What a process says elsewhere of its failure, as CANN does in a log of its own, explains it, too.
     found = _found(near) or (_found(same) if first.rank else [])
-    entry, record = min(found, key=_weight)[1:] if found else (None, first)
+    entry, record = None, first
+    if found:
+        (entry, _beside), record = min(found, key=lambda each: weight(each[0]))
     place = first.place or record.place or _nearest_place(first, records)
     known_ranks = any(each.rank for each in records)
     rank = record.rank or first.rank or ("" if known_ranks else scan.first)
@@ -67,21 +69,15 @@ def explain(scan: Scan) -> Optional[Explanation]:
 
 def _class(record: Record) -> int:
     """How likely a record is the failure that led to the others: the least is the likeliest."""
-    if record.level < ERROR:
-        return 3
+    if record.level == WARNING:
+        return 4
     if any(not entry.follows for entry, _beside in record.found):
-        return 0
-    return 2 if record.found else 1
+        return 0 if record.level >= ERROR else 1
+    return 3 if record.found else 2
 
 
-def _found(records: Sequence[Record]) -> list[tuple[bool, Entry, Record]]:
-    return [(beside, entry, record) for record in records for entry, beside in record.found]
-
-
-def _weight(found: tuple[bool, Entry, Record]) -> tuple[bool, bool, int, bool, int]:
-    """What makes of several entries for one failure the one that says most: the least does."""
-    beside, entry, record = found
-    return entry.follows, not beside, SURE.index(entry.sure), not entry.kinds, record.order
+def _found(records: Sequence[Record]) -> list[tuple[tuple[Entry, bool], Record]]:
+    return [(each, record) for record in records for each in record.found]
 
 
 def _same_process(one: Record, other: Record) -> bool:

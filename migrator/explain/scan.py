@@ -17,7 +17,7 @@ _MOST_FRAMES = 200
 _LOST = 50  # lines without one of a traceback, after which it is over
 _MOST_RECORDS = 20_000
 _KEPT = 1_000  # characters of a record
-WARNING, ERROR, EXCEPTION = range(3)  # how bad a record is
+WARNING, PLAIN, ERROR, EXCEPTION = range(4)  # how bad a record is
 
 _STARTS = "Traceback (most recent call last)"
 _FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
@@ -38,6 +38,7 @@ _TIME = re.compile(
     r"|(?:\b|\[)[EWIF](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))?"
 )
 _WARNS = re.compile(r"\b(?:WARN(?:ING)?|INFO|DEBUG|EVENT|\w*Warning)\b|(?:^|\[)[WI]\d{3,4} |\[W ", re.ASCII)
+_FAILS = re.compile(r"(?i)error|fatal|critical|fail|exception|abort|\bE[A-Z]?\d{4,5}\b|\[E\d")
 _NEW_LINE = re.compile(r"\[?[EWIF]\d{3,4} |\[?\d{4}[-/]\d\d|\[?(?:INFO|WARN|ERROR|DEBUG)|\[[\w ]+\]:")
 _GOES_ON = re.compile(r"\bERR\d{5}\b|\b[A-Z]{1,2}\d{4,5}\b: ?")  # torch_npu's and CANN's part of a message
 _OF_TORCHRUN = re.compile(
@@ -178,7 +179,7 @@ class Scan:
                 return
         rank = rank or self._from_torchrun(rest)
         named = _NAMED.search(rest[:300])
-        self._note(Record(self._log.name, number, 0, rank, process, ERROR, text, named[1] if named else ""))
+        self._note(Record(self._log.name, number, 0, rank, process, PLAIN, text, named[1] if named else ""))
 
     def _from_torchrun(self, text: str) -> str:
         """The rank of which a line of torchrun's table speaks."""
@@ -212,19 +213,16 @@ class Scan:
 
     def _note(self, record: Record) -> None:
         """Keep what may have failed, where the table knows it or it is an exception."""
-        text, kinds = record.text, {*kinds_of(record.type)}
+        text = record.text
         rank, process = _SAID_RANK.search(text), _SAID_PROCESS.search(text)
         record.rank = record.rank or (rank and (rank[1] or rank[2])) or self._log.rank
         record.process = record.process or (process and (process[1] or process[2])) or self._log.process
         if record.rank and record.process:
             self.ranks.setdefault(record.process, record.rank)
-        if record.level == ERROR and _WARNS.search(text[:120]):
-            record.level = WARNING
-        signs = [
-            sign
-            for sign in signs_in(self._table, text)
-            if not sign.entry.kinds or kinds.intersection(sign.entry.kinds)
-        ]
+        if record.level == PLAIN:
+            marked = _FAILS.search(text[:_KEPT])
+            record.level = WARNING if _WARNS.search(text[:120]) else ERROR if marked else PLAIN
+        signs = [*signs_in(self._table, text, kinds_of(record.type))]
         around = "\n".join(map(decoded, self._last)) if any(sign.beside for sign in signs) else ""
         found, open_ = {}, []
         for sign in signs:

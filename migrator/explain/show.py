@@ -106,6 +106,12 @@ def _ranks(ranks: Sequence[str]) -> str:
     return " (" + _("rank {rank}", rank=", ".join(ranks[:_MOST_RANKS])) + more + ")"
 
 
+def entry_data(entry: Entry) -> dict[str, Any]:
+    """What programs get of an entry."""
+    names = ("code", "name", "layer", "cause", "do", "collect", "sure", "source")
+    return {name: getattr(entry, name) for name in names}
+
+
 def as_data(explanation: Optional[Explanation]) -> dict[str, Any]:
     """What programs get."""
     data: dict[str, Any] = {"schema": 1, "npumigrate": __version__, "code": None, "failure": None}
@@ -125,8 +131,7 @@ def as_data(explanation: Optional[Explanation]) -> dict[str, Any]:
     if entry is None:
         data["collect"] = _COLLECT
     else:
-        names = ("code", "name", "layer", "cause", "do", "collect", "sure", "source")
-        data.update((name, getattr(entry, name)) for name in names)
+        data |= entry_data(entry)
     data["others"] = [
         {"code": code, "name": name, "ranks": [*map(int, ranks)]} for code, name, ranks in explanation.others
     ]

@@ -20,6 +20,7 @@ LAYERS = (
 )
 _PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name before Python 3.11
 _MOST_WAYS = 64
+_COMMON = frozenset("error failed failure message reason device python tensor warning rank".split())
 _OPEN, _APART = "\0", " "  # what may be anything; what is no part of a word
 # Letters as small ones, a blank for all that belongs to no word of ASCII.
 _LETTERS = b"0123456789_abcdefghijklmnopqrstuvwxyz"
@@ -31,7 +32,7 @@ class Entry(NamedTuple):
 
     ``match`` are regular expressions for one record of a log, a line or an exception; of exceptions only for
     those of ``kinds``. ``beside`` has to stand near. An error that ``follows`` is mostly the consequence of
-    another one.
+    another one; of one that ``lacks`` neither the program nor the NPUs are the cause.
     """
 
     code: str
@@ -46,6 +47,7 @@ class Entry(NamedTuple):
     kinds: Sequence[str] = ()
     beside: str = ""
     follows: bool = False
+    lacks: bool = False
     collect: Sequence[str] = ()
     unlike: Sequence[str] = ()
 
@@ -67,15 +69,35 @@ class Sign(NamedTuple):
 Table = dict[bytes, list[Sign]]
 
 
-def signs_in(table: Table, text: str) -> Iterator[Sign]:
-    """The signs in a record, each once; whether they stand beside what they ask for is not looked at."""
-    tried = set()
+def signs_in(table: Table, text: str, kinds: Iterable[str] = ()) -> Iterator[Sign]:
+    """The signs in a record, each once; whether they stand beside what they ask for is not looked at.
+
+    ``kinds`` are the names of an exception's type and of what it derives from, as far as known.
+    """
+    tried, of = set(), frozenset(kinds)
     for word in table.keys() & set(words(text.encode("utf-8", "replace"))):
         for sign in table[word]:
             if id(sign) not in tried:
                 tried.add(id(sign))
-                if sign.regex.search(text):
+                wanted = sign.entry.kinds
+                if (not wanted or not of.isdisjoint(wanted)) and sign.regex.search(text):
                     yield sign
+
+
+def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
+    """The entry that says most of an exception, ``Type: message``; None where the table knows none."""
+    signs = signs_in(known(), text, kinds)
+    found = [(sign.entry, bool(sign.beside)) for sign in signs if not sign.beside or sign.beside.search(text)]
+    return min(found, key=weight)[0] if found else None
+
+
+def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool]:
+    """What makes of several entries for one failure the one that says most: the least does.
+
+    Each comes with whether what it asks for stands beside it.
+    """
+    entry, beside = found
+    return entry.follows, not beside, SURE.index(entry.sure), not entry.kinds
 
 
 def kinds_of(name: str) -> list[str]:
@@ -132,10 +154,14 @@ def words_needed(regex: str) -> frozenset[bytes]:
         whole = re.findall(r"(?<![\w\0])\w+(?![\w\0])", f"{_OPEN}{way}{_OPEN}", re.ASCII)
         if not whole:
             return frozenset()
-        # Those with digits are mostly codes, and long ones are rare.
-        best = max(whole, key=lambda word: (any(sign.isdigit() for sign in word), len(word)))
-        chosen.add(best.lower().encode())
+        chosen.add(max(whole, key=_rare).lower().encode())
     return frozenset(chosen)
+
+
+def _rare(word: str) -> tuple[bool, bool, int]:
+    """How rarely a word stands in a log: those with digits are mostly codes, and long ones are rare."""
+    code = len(word) > 3 and any(sign.isdigit() for sign in word)
+    return word.lower() not in _COMMON, code, len(word)
 
 
 def _ways(parsed: Any) -> list[str]:

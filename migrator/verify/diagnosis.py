@@ -1,4 +1,4 @@
-"""What a program lacks that fails or waits: data, a port, a rank; ``reports/waiting.yaml`` has the signs."""
+"""Why a program fails, or waits: the table of errors knows the one, ``reports/waiting.yaml`` the other."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from migrator.data_folders import reports_yaml
+from migrator.explain.table import Entry, entry_for
 from migrator.field_types import built
 from migrator.insight.recorded import noted
 from migrator.language import N_, _
@@ -99,17 +100,21 @@ def read_failures(notes: Path, kind: str = "failure") -> list[Failure]:
     return [built(Failure, data) for data in sorted(noted(notes, kind), key=itemgetter("time"))]
 
 
-def what_fails(failures: Sequence[Failure], folder: Path) -> Lack | None:
-    """What a failed program lacks; None where that is not the reason, as far as is known."""
-    if not failures:
-        return None
-    first, own = failures[0], failures[0].own(folder)
+def what_fails(failures: Sequence[Failure], folder: Path) -> tuple[Lack | None, Entry | None]:
+    """What a failed program lacks, and the entry for its first failure that does not follow from another.
+
+    The one is None where that is not the reason, as far as is known; both are where it is not known.
+    """
+    entry = None
+    for failure in failures:
+        entry = entry_for(f"{failure.type}: {failure.text}", failure.kinds)
+        if entry is None or not entry.follows or entry.lacks:
+            break
+    if entry is None or not entry.lacks:
+        return None, entry
+    own, said = failure.own(folder), entry.said()
     place = f" at {_shown(own, folder)}" if own else ""
-    for entry in reports_yaml("waiting.yaml")["failures"]:
-        fits = "kinds" not in entry or set(entry["kinds"]) & set(first.kinds)
-        if fits and ("text" not in entry or re.search(entry["text"], first.text)):
-            return Lack(_(entry["name"]), (f"{first.who}{place}: {first.line}",), _(entry["advice"]))
-    return None
+    return Lack(said.name, (f"{failure.who}{place}: {failure.line}",), " ".join(said.do)), entry
 
 
 def what_waits(stacks: Sequence[Stack], folder: Path) -> Lack | None:

@@ -148,9 +148,9 @@ def _course(ended: Ended, notes: Path, folder: Path) -> Course:
     """How a run went: what is lacking is looked for where it failed, or did nothing for a while."""
     failures, lost = (tuple(read_failures(notes, kind)) for kind in ("failure", "lost"))
     stacks = tuple(read_stacks(notes))
-    lack = None
+    lack = entry = None
     if ended.timed_out and ended.still >= _STILL:
         lack = what_waits(stacks, folder)
     elif ended.code and not ended.timed_out and not ended.interrupted:
-        lack = what_fails(failures, folder)
-    return Course(failures, lack, tuple(observed.read_bounded(notes)), lost, stacks)
+        lack, entry = what_fails(failures, folder)
+    return Course(failures, lack, tuple(observed.read_bounded(notes)), lost, stacks, explained=entry)

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from migrator import __version__
+from migrator.explain.show import entry_data
+from migrator.explain.table import Entry
 from migrator.language import N_, _
 from migrator.verify.diagnosis import Failure, Lack, Stack
 from migrator.verify.numbers import Comparison
@@ -73,7 +75,8 @@ class Original:
 class Course:
     """How a run went: the failures that were noted, what is lacking, and the processes that ended as asked.
 
-    ``lack`` is None where nothing but the program's own code is known to be the reason of its end.
+    ``lack`` is None where nothing but the program's own code is known to be the reason of its end. What the
+    table of errors knows of the failure is ``explained``.
     """
 
     failures: tuple[Failure, ...] = ()
@@ -82,6 +85,7 @@ class Course:
     lost: tuple[Failure, ...] = ()  # mixed precision that was asked of CUDA, and is off
     stacks: tuple[Stack, ...] = ()  # where processes were, if they were asked
     evaluated: frozenset[tuple[str, Span]] = frozenset()  # of what else was watched, by file
+    explained: Entry | None = None
 
     def only_followed(self, ended: Ended) -> bool:
         """Whether it failed, or waited, only because the ranks had been ended after their steps."""
@@ -198,7 +202,7 @@ def _outcome(
         if ended.timed_out:
             return TIMED_OUT, [_("the program was stopped after {seconds:.0f} s", seconds=ended.seconds)]
         first = [f"{failure.who}: {failure.line}" for failure in course.failures[:1]]
-        return FAILED, [_how_it_failed(ended.code), *first]
+        return FAILED, [_how_it_failed(ended.code), *first, *_explained(course.explained)]
     trouble = _not_on_npu(processes, shares)
     if trouble or original is None:
         return (NOT_ON_NPU if trouble else PASSED), trouble
@@ -217,6 +221,11 @@ def _outcome(
     share = _("{wrong} of {compared} lines", wrong=wrong, compared=compared)
     said = _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
     return DIFFERENT, [said]
+
+
+def _explained(entry: Entry | None) -> list[str]:
+    """What the table of errors says of a failure: its cause, and what to do."""
+    return [f"{entry.code}: {entry.said().cause}", *entry.said().do] if entry else []
 
 
 def _how_it_failed(code: int) -> str:
@@ -281,6 +290,7 @@ def verdict_text(
             for each in course.bounded
         ],
         "lacks": course.lack and asdict(course.lack),
+        "explained": course.explained and entry_data(course.explained),
         "failures": [_failure(failure) for failure in course.failures],
         "lost_precision": [_failure(failure) for failure in course.lost],
         "repair": repair,

@@ -65,7 +65,8 @@ def failure(kinds: tuple[str, ...], text: str, process: int = 1) -> Failure:
     ],
 )
 def test_what_fails(kinds: tuple[str, ...], text: str, name: str | None) -> None:
-    lack = what_fails([failure(kinds, text), failure(("EOFError",), "EOF when reading a line")], Path("/p"))
+    failures = [failure(kinds, text), failure(("EOFError",), "EOF when reading a line")]
+    lack, _entry = what_fails(failures, Path("/p"))
     assert (lack.name if lack else None) == name
     if lack:
         assert lack.lines == (f"rank 1 at train.py:3: {kinds[0]}: {text}",)
@@ -99,10 +100,23 @@ def test_what_a_killed_process_did_not_finish_is_left_out(tmp_path: Path) -> Non
 
 
 def test_regular_expressions_and_fields_of_the_signs() -> None:
-    for entries, fields in (("failures", {"kinds", "text"}), ("waits", {"calls", "source", "files"})):
-        for entry in reports_yaml("waiting.yaml")[entries]:
-            assert entry.keys() - fields == {"name", "advice"}
-            assert entry.keys() & fields
+    fields = {"calls", "source", "files"}
+    for entry in reports_yaml("waiting.yaml")["waits"]:
+        assert entry.keys() - fields == {"name", "advice"}
+        assert entry.keys() & fields
+
+
+def test_a_failure_is_explained() -> None:
+    peer = failure(("RuntimeError",), "EI0006: Getting socket times out")
+    own = failure(("RuntimeError",), "NPU out of memory. Tried to allocate 2.00 GiB")
+    lack, entry = what_fails([peer, own], Path("/p"))
+    assert (lack, entry and entry.code) == (None, "npu-out-of-memory")
+    verdict = judge(Ended(1, 1.0), [], [], [], None, Course((peer, own), explained=entry))
+    assert verdict.reasons[2].startswith("npu-out-of-memory: The memory of the NPU")
+    assert "  Make the batch smaller" in shown(verdict)
+    _lack, alone = what_fails([peer], Path("/p"))
+    assert alone is not None
+    assert alone.code == "EI0006"
 
 
 @pytest.mark.parametrize(("used", "still"), [(0.0, True), (0.2, False)])
