@@ -74,6 +74,21 @@ class Preview(BaseModel):
     troubles: list[str] = Field(default_factory=list)
 
 
+class Explained(BaseModel):
+    """What failed first: what ``npumigrate explain --output-format json`` prints."""
+
+    explained: bool
+    code: Optional[str] = None
+    name: Optional[str] = None
+    cause: Optional[str] = None
+    do: list[str] = Field(default_factory=list, description="Steps.")
+    collect: list[str] = Field(default_factory=list, description="What to look at to be surer.")
+    sure: Optional[str] = Field(None, description="certain, likely or possible.")
+    source: list[str] = Field(default_factory=list, description="Where that is known from.")
+    failure: Optional[dict[str, Any]] = Field(description="Rank, log, time, message, and the project's line.")
+    others: list[dict[str, Any]] = Field(default_factory=list, description="What else was reported.")
+
+
 class Verified(BaseModel):
     """What a run on emulated NPUs proves: the verdict of ``npumigrate verify --json``."""
 

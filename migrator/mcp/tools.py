@@ -31,8 +31,8 @@ from migrator.mcp.own_runs import LARGEST, Finished, Refused, existing, name_in,
 _INSTRUCTIONS = """\
 npumigrate takes PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL). Ask look_up_api \
 before you write code for NPUs, lint to find what keeps code from running there, explain_rule for the reason \
-of a finding, and preview_migration for the changes that npumigrate would make. Nothing is written: apply a \
-diff yourself, or run `npumigrate SRC -o OUT`. Paths are relative to the workspace {workspace}.
+of a finding, preview_migration for the changes that npumigrate would make, explain_error for what failed in \
+a log. Nothing is written: apply a diff yourself, or run `npumigrate SRC -o OUT`. Paths are relative to the workspace {workspace}.
 """
 _READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -131,6 +131,21 @@ class Tools:
         )
         head = f"{_number(len(found), 'finding')} for torch {torch}"
         return _result(result, "\n".join([head, *_lines(shown, len(found)), *troubles]))
+
+    async def explain_error(
+        self, path: Path_ = ".", text: Text = None
+    ) -> Annotated[CallToolResult, results.Explained]:
+        """Explain what failed first in a log, a folder of logs or a text: cause, steps, and how sure that is.
+
+        Reads tracebacks and logs of torch_npu, CANN, HCCL and torchrun of many ranks; says the first failing
+        rank and the line of the project.
+        """
+        with _refusals():
+            place = "-" if text is not None else str(existing(self.workspace, path))
+            content = _read(await self._run("explain", "--output-format=json", place, stdin=text or ""))
+        result = results.Explained(**{**content, "explained": content["code"] is not None})
+        said = [f"{result.code}: {result.name}. {result.cause}" if result.explained else "unknown"]
+        return _result(result, "\n".join([*said, *result.do, *result.collect]))
 
     async def preview_migration(
         self,
@@ -357,6 +372,7 @@ def build(
         (tools.look_up_api, "Look up an API on NPUs"),
         (tools.lint, "Find what keeps code from running on NPUs"),
         (tools.explain_rule, "Explain a rule"),
+        (tools.explain_error, "Explain an error of NPUs"),
         (tools.preview_migration, "Preview a migration as a diff"),
     ):
         server.add_tool(tool, title=title, annotations=_READ_ONLY)

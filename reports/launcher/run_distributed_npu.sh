@@ -436,5 +436,7 @@ fi
 if [ -f "$state/failed" ]; then
   read -r failed code <"$state/failed"
   say "rank $failed ended with code $code; its log: $log_dir/rank_$failed.log"
+  explain=(npumigrate explain --run "$log_dir" ${ASCEND_PROCESS_LOG_PATH:+"$ASCEND_PROCESS_LOG_PATH"})
+  if command -v npumigrate >/dev/null; then "${explain[@]}" >&2; else say "its cause: ${explain[*]}"; fi
 fi
 exit "$code"

@@ -186,10 +186,20 @@ def test_what_is_missing_is_said_in_one_line(
 
 
 @pytest.mark.parametrize(("what", "code", "rank"), [("fail", 7, 1), ("killed", 137, 0)])
-def test_a_failing_rank_ends_all_and_gives_its_code(project: Path, what: str, code: int, rank: int) -> None:
-    got, out, err = run(project, "--nproc", "2", "--", what)
+def test_a_failing_rank_ends_all_and_gives_its_code(
+    project: Path, what: str, code: int, rank: int, tmp_path: Path
+) -> None:
+    # It ends with an explanation, where npumigrate is there, and else with the command for one.
+    own = tmp_path / "bin" / "npumigrate"
+    own.parent.mkdir()
+    own.write_text('#!/bin/sh\necho "explained: $*"\n')
+    own.chmod(0o755)
+    found = {"PATH": f"{own.parent}:{os.environ['PATH']}"} if what == "fail" else {"PATH": "/usr/bin:/bin"}
+    got, out, err = run(project, "--nproc", "2", "--log-dir", "logs", "--", what, env=found)
     assert got == code
     assert f"rank {rank} ended with code {code}" in err
+    said = "explained: explain" if what == "fail" else "its cause: npumigrate explain"
+    assert err.rstrip().endswith(f"{said} --run {project.parent / 'logs'}")
     assert "was not ended" not in out
     assert not running(project)
 

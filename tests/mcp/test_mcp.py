@@ -34,7 +34,7 @@ async def tools(client: Any) -> dict[str, Any]:
 
 def test_what_is_offered_is_read_only(agent: Agent, tmp_path: Path) -> None:
     offered = agent.talk(tools)
-    assert offered.keys() == {"look_up_api", "lint", "explain_rule", "preview_migration"}
+    assert offered.keys() == {"look_up_api", "lint", "explain_rule", "explain_error", "preview_migration"}
     assert all(tool.annotations.read_only_hint and tool.output_schema for tool in offered.values())
     offered = type(agent)(tmp_path, "--allow-verify").talk(tools)
     assert offered["verify"].annotations.read_only_hint is False
@@ -178,3 +178,18 @@ def test_a_run_is_verified_where_that_is_allowed(agent: Agent, tmp_path: Path) -
     assert (told.content["verdict"], told.content["ran_on"]) == ("passed", "npu")
     assert told.content["output"] == "512.0\n"
     assert (none.failed, "no such file or folder" in none.text) == (True, True)
+
+
+def test_a_failure_in_a_log_is_explained(agent: Agent, tmp_path: Path) -> None:
+    oom = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)\n"
+    write(tmp_path, {"logs/rank_3.log": oom})
+    folder, text, unknown = agent.ask_all(
+        ("explain_error", {"path": "logs"}),
+        ("explain_error", {"text": oom}),
+        ("explain_error", {"text": "all is well\n"}),
+    )
+    assert [each.content["code"] for each in (folder, text, unknown)] == ["npu-out-of-memory"] * 2 + [None]
+    assert folder.content["failure"]["rank"] == 3
+    assert folder.text.startswith("npu-out-of-memory: NPU out of memory. ")
+    assert (unknown.content["explained"], unknown.content["failure"]) == (False, None)
+    assert unknown.content["collect"]
