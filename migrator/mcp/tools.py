@@ -32,7 +32,8 @@ _INSTRUCTIONS = """\
 npumigrate takes PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL). Ask look_up_api \
 before you write code for NPUs, lint to find what keeps code from running there, explain_rule for the reason \
 of a finding, preview_migration for the changes that npumigrate would make, explain_error for what failed in \
-a log. Nothing is written: apply a diff yourself, or run `npumigrate SRC -o OUT`. Paths are relative to the workspace {workspace}.
+a log. Nothing is written: apply a diff yourself, or run `npumigrate SRC -o OUT`. Paths are relative to the \
+workspace {workspace}.
 """
 _READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
