@@ -193,7 +193,7 @@ def test_help_and_errors_in_chinese(program) -> None:
     assert max(map(columns, answer.stdout.splitlines())) <= 80
     assert "没有选项：--foo" in _run("--lang", "zh", "migrate", "--foo", folder=program).stderr
     wrong = _run("--lang", "fr", "lint", folder=program)
-    assert (wrong.returncode, wrong.stderr) == (2, "npumigrate: --lang fr: choose one of en, zh\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "npumigrate: --lang fr: choose from en, zh\n")
 
 
 def test_english_reads_no_catalogue(program) -> None:

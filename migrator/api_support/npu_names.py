@@ -12,10 +12,10 @@ from migrator.language import N_, _, language
 
 # The advice that is derived; all other is written by hand.
 NO_EQUIVALENT = N_("torch_npu has no equivalent of this name.")
-NOT_LOOKED_UP = N_("Not looked up for this torch_npu; that of torch {version} has {name}.")
-LATER = N_("torch_npu has {name} with torch {version} and newer releases, not with this one.")
+NOT_LOOKED_UP = N_("No data for this torch_npu; the one for torch {version} has {name}.")
+LATER = N_("torch_npu has {name} from torch {version} on, not in this version.")
 EARLIER = N_("torch_npu had {name} up to torch {version}.")
-IN_SIGHT = N_("It can stay, or be imported from where it comes.")
+IN_SIGHT = N_("It can stay, or be imported from its original module.")
 
 
 class NpuName(NamedTuple):

@@ -69,7 +69,7 @@ def in_force() -> Path:
     chosen = os.environ.get(VARIABLE)
     if chosen:
         if not (Path(chosen) / "versions.csv").is_file():
-            why = N_("{variable}={chosen}: that is not a folder of tables")
+            why = N_("{variable}={chosen}: not a folder of tables")
             raise NoFolderError(why, variable=VARIABLE, chosen=chosen)
         return Path(chosen)
     return data_folder("api_db")

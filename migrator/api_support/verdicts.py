@@ -324,14 +324,14 @@ def compose(api: str, version: TorchVersion, depth: int = 0) -> Optional[Evidenc
 
 _UNCHANGED = {
     "works": N_("Works unchanged."),
-    "no_effect": N_("Has no effect on NPUs and does no harm."),
+    "no_effect": N_("Has no effect on NPUs, and does no harm."),
     "raises": N_("Raises: it has no NPU equivalent."),
 }
 _RUNS = {
     "kernel": N_("though torch_npu has a kernel"),
     "composite": N_("though the operators that it uses have kernels"),
     "python": N_("though it needs no operator"),
-    "source": N_("though its source uses nothing that NPUs lack"),
+    "source": N_("though its source uses only what NPUs support"),
 }
 
 
@@ -356,7 +356,7 @@ def sentence(name: str, version: TorchVersion) -> str:
     if verdict.untried:
         dtypes.append(_("{untried} not listed", untried=_listed(verdict.untried)))
     what = _("; ").join([*dtypes, *words[:2]]) or _("only the listed dtypes")
-    return _("Works in part: {what}.", what=what)
+    return _("Partly supported: {what}.", what=what)
 
 
 def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
@@ -375,19 +375,19 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         if found.kind == "value":
             return _("A module.") if found.note == "module" else _("A value: the same on every device.")
         if found.kind == "core":
-            return _("Should work: a part of torch itself, without operators.")
-        return _("Should work: its source uses nothing that NPUs lack.")
+            return _("Should work: part of torch itself, without operators.")
+        return _("Should work: its source uses only what NPUs support.")
     if verdict.status == "fallback":
         of = f" for {found.lacking[0]}" if found is not None and found.lacking else ""
         if verdict.kernel != "none":
-            return _("Runs on the CPU according to the documents (slow).")
+            return _("Falls back to the CPU according to the documents (slow).")
         if found is not None and found.note:
-            return _("Runs on the CPU: {note}", note=found.note)
-        said = N_("Runs on the CPU: no kernel{of} in torch_npu {release} (slow).")
+            return _("Falls back to the CPU: {note}", note=found.note)
+        said = N_("Falls back to the CPU: no kernel{of} in torch_npu {release} (slow).")
         return _(said, of=of, release=_line(version))
     if verdict.status == "unsupported":
         return _unsupported(verdict, version)
-    return _("Unknown: no document lists it, and neither its operators nor its source are known.")
+    return _("Unknown: not documented, and neither its operators nor its source are known.")
 
 
 def of_operator(kind: str, version: TorchVersion) -> str:
@@ -395,19 +395,19 @@ def of_operator(kind: str, version: TorchVersion) -> str:
     release = _line(version)
     return {
         "kernel": _("Works: torch_npu {release} has a kernel.", release=release),
-        "composite": _("Works: torch builds it from other operators."),
-        "fallback": _("Runs on the CPU: no kernel in torch_npu {release} (slow).", release=release),
-        "none": _("Raises: no kernel in torch_npu {release}, and none on the CPU.", release=release),
-    }.get(kind, _("Unknown: it is in no list of operators."))
+        "composite": _("Works: torch composes it from other operators."),
+        "fallback": _("Falls back to the CPU: no kernel in torch_npu {release} (slow).", release=release),
+        "none": _("Raises: no kernel in torch_npu {release} or on the CPU.", release=release),
+    }.get(kind, _("Unknown: in no operator list."))
 
 
 def of_variable(variable: Optional[EnvVar]) -> str:
     """The sentence on an environment variable; None is one that only an NPU's software has."""
     if variable is None or variable.npu == variable.name:
-        return _("Works: it is read on NPUs.")
+        return _("Works: read on NPUs.")
     if not variable.npu:
-        return _("No NPU variable means the same.")
-    stay, look = N_("Use {npu}; its values can stay."), N_("Use {npu}; its values need a look.")
+        return _("No NPU variable has this meaning.")
+    stay, look = N_("Use {npu}; the values stay the same."), N_("Use {npu}; check the values.")
     return _(stay if variable.same_values else look, npu=variable.npu)
 
 
@@ -418,18 +418,20 @@ def _line(version: TorchVersion) -> str:
 def _unsupported(verdict: Verdict, version: TorchVersion) -> str:
     found = verdict.evidence
     if verdict.documents == "unsupported" and found is not None and verdict.runs:
-        return _("Unsupported according to the documents, {runs}: try it.", runs=_(_RUNS["source"]))
+        return _("Documented as unsupported, {runs}: test it.", runs=_(_RUNS["source"]))
     if found is not None and found.status == "unsupported":
         why = found.note or _("no kernel for {names}", names=", ".join(found.lacking))
         return _("Raises: {why}.", why=why)
     if verdict.kernel in _RUNS:
-        return _("Unsupported according to the documents, {runs}: try it.", runs=_(_RUNS[verdict.kernel]))
+        return _("Documented as unsupported, {runs}: test it.", runs=_(_RUNS[verdict.kernel]))
     if verdict.kernel == "none" and not verdict.documents:
-        return _("Raises: there is no kernel for it, neither in torch_npu nor on the CPU.")
+        return _("Raises: no kernel exists, in torch_npu or on the CPU.")
     if verdict.kernel == "none":
-        said = N_("Runs on the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}.")
+        said = N_(
+            "Falls back to the CPU (slow), or raises: unsupported, and no kernel in torch_npu {release}."
+        )
         return _(said, release=_line(version))
-    return _("Unsupported according to the documents.")
+    return _("Documented as unsupported.")
 
 
 def _left_out(verdict: Verdict) -> list[str]:

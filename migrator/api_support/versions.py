@@ -98,7 +98,7 @@ def resolve(text: str) -> TorchVersion:
                 nearest = _(" and ").join([*older[-1:], *newer[:1]])
                 raise UnknownVersion(why, short=".".join(map(str, given)), nearest=nearest)
     names = ", ".join(version.text for version in known())
-    raise UnknownVersion("torch {text!r} is not known: choose one of {names}", text=text, names=names)
+    raise UnknownVersion("unknown torch version {text!r}: choose from {names}", text=text, names=names)
 
 
 def in_range(conditions: str, version: tuple[int, ...]) -> bool:

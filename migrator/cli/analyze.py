@@ -26,7 +26,7 @@ _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 def analyze(given: Given) -> None:
     """List APIs unsupported or partly supported on NPUs, and faster alternatives.
 
-    Nothing is changed: the result is OUT/<name>_analysis, a folder of tables.
+    SRC is not changed. The result is OUT/<name>_analysis, a folder of tables.
 
     Exit status: 0 done; 1 done, but some files could not be analysed; 2 usage error
     or nothing done; 130 interrupted.
@@ -39,7 +39,7 @@ def analyze(given: Given) -> None:
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
         named = ", ".join(wrong) or _("without a name")
-        stop("there is no mode {named}: choose one of {modes}", named=named, modes=", ".join(_MODES))
+        stop("no such mode: {named} (choose from {modes})", named=named, modes=", ".join(_MODES))
     _check_together(given, modes)
 
     # From here on the work begins, and with it the imports that take their time.
@@ -68,7 +68,7 @@ def analyze(given: Given) -> None:
         stop("interrupted: no report was written", INTERRUPTED)
     lost = [mode for mode in modes if mode not in outcome.tally.runs]
     if lost:
-        said = N_("interrupted: no tables of {lost}; skipped_files.csv names what else was not reached")
+        said = N_("interrupted: tables without {lost}; skipped_files.csv lists the files not reached")
         say(_(said, lost=", ".join(lost)))
     elif outcome.exit_code == INTERRUPTED:
         said = N_("interrupted after {done} of {total} files: the reports say of which")
@@ -86,14 +86,14 @@ def analyze(given: Given) -> None:
 def _check_together(given: Given, modes: tuple[str, ...]) -> None:
     """Refuse an option that would do nothing."""
     if given.api_files and "torch_apis" not in modes:
-        stop("--api-files needs the mode torch_apis: -m {value}", value=",".join((*modes, "torch_apis")))
+        stop("--api-files works only with -m {value}", value=",".join((*modes, "torch_apis")))
     if given.deep and modes == ("third_party",):
-        stop("--deep has no effect in the mode third_party")
+        stop("--deep has no effect with -m third_party")
     if given.env_path and not given.deep:
         stop("--env-path needs --deep")
     for path in given.env_path or ():
         if not os.path.isdir(path):
-            stop("--env-path {path}: there is no such folder", path=path)
+            stop("--env-path {path}: no such folder", path=path)
 
 
 def _show(outcome: Outcome, head: str, files: Sequence[Path], commands: Sequence[str]) -> None:

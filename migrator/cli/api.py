@@ -10,15 +10,14 @@ from migrator.command_options import options_of
 from migrator.language import N_, _, english_for_programs
 
 _NOTHING_KNOWN = 1
-_DESCRIPTION = N_("""\
-Show how a torch API, a torch.cuda name or an environment variable works on
+_DESCRIPTION = N_("""Show how a torch API, a torch.cuda name or an environment variable works on
 NPUs.
 
-Names may lack their beginning (nn.Linear, F.relu, Tensor.mode); with * or ?
-they stand for all that fit. torch_npu's own APIs, operators (aten::add) and
-environment variables are known, too.
+Short names work (nn.Linear, F.relu, Tensor.mode); * and ? are wildcards.
+torch_npu's own APIs, operators (aten::add) and environment variables are
+known, too.
 """)
-_EXIT_STATUS = N_("Exit status: 0 something is known; 1 nothing is; 2 usage error.")
+_EXIT_STATUS = N_("Exit status: 0 found; 1 not found; 2 usage error.")
 
 
 def parser() -> Parser:
@@ -58,7 +57,7 @@ def api(arguments: Sequence[str]) -> int:
         torch = at.text if at else None
         print_json({"asked": given.name, "torch": torch, "answers": found, "nearest": nearest})
     elif not answers:
-        hint = _("; is it {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
+        hint = _("; did you mean {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
         say(_("{name} is unknown{hint}", name=given.name, hint=hint))
         say_next(*(f"npumigrate api {name}" for name in nearest[:1]))
     else:

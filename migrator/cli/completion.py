@@ -19,7 +19,7 @@ _SHELLS = ("bash", "zsh", "fish")  # each has a script in reports/completion
 
 
 def completion(given: Given) -> None:
-    """Print the script that lets a shell complete commands, options and their values.
+    """Print a shell completion script for commands, options and values.
 
     \b
     bash:  npumigrate completion bash >> ~/.bashrc

@@ -23,7 +23,7 @@ _ABOUT = {
 _MOST = 60
 
 db = typer.Typer(
-    help="The tables that say which API works where: compare versions, show releases.",
+    help="Query the API support tables: compare versions, list releases.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
 )
@@ -32,10 +32,10 @@ db = typer.Typer(
 @db.command()
 @described("db diff")
 def diff(given: Given) -> None:
-    """Show what differs between two torch versions: names, kernels, the documents' word.
+    """Show the differences between two torch versions: names, kernels, documents.
 
-    A change in the documents is marked with ? where the two versions' documents are of
-    different editions: then it may be the document that changed.
+    A change marked with ? compares different editions of the documents: the text may have changed, not
+    the support.
     """
     from dataclasses import asdict
 
@@ -65,7 +65,7 @@ def diff(given: Given) -> None:
         if about == "document" and not (first.documents and second.documents):
             counts = _("not compared")
         elif here:
-            counts = _("{gained} new, {lost} gone, {here} changed", gained=gained, lost=lost, here=changed)
+            counts = _("{gained} new, {lost} removed, {here} changed", gained=gained, lost=lost, here=changed)
         else:
             counts = _("no change")
         lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
@@ -78,7 +78,7 @@ def diff(given: Given) -> None:
             shown += "" if change.certain else "  ?"
             lines.append(typer.style(f"  {sign} {change.name}", fg=color) + shown)
         if about == "torch" and len(here) > _MOST:
-            lines.append(_("  … and {here} more: --json has all", here=len(here) - _MOST))
+            lines.append(_("  … and {here} more (--json lists all)", here=len(here) - _MOST))
     typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
     say_next(f"npumigrate lint -v {second.text}")
 
@@ -86,9 +86,9 @@ def diff(given: Given) -> None:
 @db.command()
 @described("db releases")
 def releases(given: Given) -> None:
-    """Show which releases belong together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
+    """Show which releases fit together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
-    What is not known is -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
+    Unknown values are -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
     """
     from dataclasses import asdict
 

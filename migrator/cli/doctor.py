@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def doctor(given: Given) -> None:
-    """Check whether this machine can run programs on NPUs, and say what to do.
+    """Check whether this machine can run programs on NPUs, and say how to fix it.
 
-    Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
+    Checks files and variables: CANN's environment, the driver, device files, versions that do not fit
     together, HCCL's variables, the rank table, limits. Needs no NPU, and runs and imports nothing.
 
     Exit status: 0 no error (there may be warnings); 1 errors; 2 usage error.
@@ -29,7 +29,7 @@ def doctor(given: Given) -> None:
     from migrator.doctor.machine import python_at, running_python, this_machine
 
     if not hasattr(os, "getuid"):
-        stop("doctor looks at machines with Linux")
+        stop("doctor supports Linux machines only")
     refuse_together({"--json": given.as_json, "--brief": given.brief}, ("--json", "--brief"))
     root = given.root
     if root is not None and not root.is_dir():
@@ -74,7 +74,7 @@ def _show(findings: Findings) -> None:
     errors = len(findings.errors)
     warnings = len(findings.faults) - errors
     counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    typer.echo(", ".join(counts) if counts else _("no problem found"))
+    typer.echo(", ".join(counts) if counts else _("no problems found"))
 
 
 def _seen(findings: Findings) -> str:

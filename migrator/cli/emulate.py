@@ -22,10 +22,10 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def emulate(given: Given) -> None:
-    """Run a program, and all that it starts, on emulated Ascend NPUs.
+    """Run a program and its child processes on emulated Ascend NPUs.
 
-    The installed torch_npu works as on an NPU, over an emulated CANN; numbers and speed
-    are the CPU's. Without a program: show what is installed and what to install.
+    The installed torch_npu runs over an emulated CANN; numbers and speed are those of the CPU. Without
+    a program: show what is installed and what to install.
 
     Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
@@ -97,7 +97,7 @@ def write_insight(
     run = recorded_run(notes, *versions, soc, old)
     if not run.processes:
         if shown:
-            say(_("insight: nothing was recorded: no process imported torch_npu and ended normally"))
+            say(_("insight: nothing recorded: no process imported torch_npu and ended normally"))
         return
     rows = find_rows(run, root)
     try:
@@ -148,7 +148,7 @@ def _show_installed() -> None:
         return
     typer.echo(
         f"{'libraries':<12} "
-        + (str(ready.folder) if ready else _("built at the first run, in {folder}", folder=cache_folder()))
+        + (str(ready.folder) if ready else _("built at first run in {folder}", folder=cache_folder()))
     )
     typer.echo(_("ready: npumigrate emulate -- python train.py"))
 
@@ -156,7 +156,7 @@ def _show_installed() -> None:
 def checked_soc(name: str) -> str:
     """Return the name of a chip; stop where it is none."""
     if not re.fullmatch(r"Ascend\w[\w-]*", name):
-        stop("--soc: {name!r} is not the name of an Ascend chip, such as Ascend910B2", name=name)
+        stop("--soc: {name!r} is not an Ascend chip name, such as Ascend910B2", name=name)
     return name
 
 

@@ -86,7 +86,7 @@ def ended(work: Callable[[], int]) -> int:
 def _internal_error(error: Exception) -> int:
     """Report an error of our own, with the place of its details; gives the exit code."""
     if isinstance(error, MemoryError):
-        return fail(_("not enough memory: take fewer processes (--jobs 1), or raise the limit"))
+        return fail(_("out of memory: use fewer processes (--jobs 1) or raise the limit"))
     from traceback import format_exception
 
     from migrator.report.log_file import keep_details
@@ -118,7 +118,7 @@ def lost_output(error: OSError, what: str = "the output") -> int:
     from migrator.files.errors import reason
 
     forget_stdout()
-    return fail(_("{what} cannot be written: {error}", what=what, error=reason(error)))
+    return fail(_("cannot write {what}: {error}", what=what, error=reason(error)))
 
 
 @contextmanager

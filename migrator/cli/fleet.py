@@ -24,16 +24,16 @@ _COMMANDS = ("migrate", "analyze", "lint")
 def fleet(given: Given) -> None:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
 
-    Finished repositories are never done again: start the same line once more to go on. OUT gets
+    Finished repositories are never repeated: run the same command again to resume. OUT gets
     repositories.parquet, findings.parquet, index.html, and with --do migrate the folder migrated.
 
-    Exit status: 0 all examined; 1 some could not be; 2 usage error; 130 interrupted.
+    Exit status: 0 all examined; 1 some failed; 2 usage error; 130 interrupted.
     """
     output, command = given.output, given.command
     if given.repositories is None or output is None:
-        stop("name a list and a folder: npumigrate fleet REPOS.txt -o OUT")
+        stop("missing list or folder: npumigrate fleet REPOS.txt -o OUT")
     if command not in _COMMANDS:
-        stop("--do {command}: choose one of {commands}", command=command, commands=", ".join(_COMMANDS))
+        stop("--do {command}: choose from {commands}", command=command, commands=", ".join(_COMMANDS))
     if sys.platform == "win32":
         stop("fleet runs on Linux and macOS")
     try:
@@ -108,6 +108,6 @@ def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) 
     if not quiet:
         done = [item for item in outcomes if item["state"] == "done"]
         known = sum(item["known"] for item in done)
-        said = N_("{done} of {total} repositories examined, {known} of them before")
+        said = N_("{done} of {total} repositories examined ({known} in earlier runs)")
         typer.echo(_(said, done=len(done), total=len(outcomes), known=known))
         typer.echo(page)

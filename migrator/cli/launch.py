@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
     from migrator.launch.target import Launch, Start
 
-launch = typer.Typer(help="Prepare the start of a program on several machines.", rich_markup_mode=None)
+launch = typer.Typer(
+    help="Prepare distributed jobs: rank tables, Kubernetes, ModelArts, MPI, MindSpore.",
+    rich_markup_mode=None,
+)
 rank_table = typer.Typer(rich_markup_mode=None)
 launch.add_typer(rank_table, name="rank-table")
 
@@ -29,11 +32,11 @@ launch.add_typer(rank_table, name="rank-table")
 @launch.command()
 @described("launch k8s")
 def k8s(given: Given) -> None:
-    """Make a manifest for a Kubernetes cluster with Ascend NPUs, or convert one for GPUs.
+    """Write a Kubernetes manifest for Ascend NPUs, or convert one for GPUs.
 
-    The manifest is a Kubeflow PyTorchJob or a Volcano Job. What was assumed,
-    changed and left is said on the standard error. Exit status: 0 done; 2 usage
-    error, or something that is not understood.
+    The manifest is a Kubeflow PyTorchJob or a Volcano Job. Assumptions, changes and leftovers are
+    printed on standard error. Exit status: 0 done; 2 usage error, or an input that cannot be
+    converted.
     """
     from migrator.files.errors import harmless
     from migrator.launch.k8s.cluster import ManifestError
@@ -46,7 +49,9 @@ def k8s(given: Given) -> None:
         of_new_jobs = (FIELDS[name].option for name in fields if not FIELDS[name].of_manifest)
         other = "--job" if job else next(of_new_jobs, "")
         if other:
-            raise ManifestError("--from and {other} exclude each other: the manifest decides", other=other)
+            raise ManifestError(
+                "--from and {other} cannot be used together: the manifest decides", other=other
+            )
         wanted = _described(fields, Description())
         found = convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
     elif fields or job:
@@ -77,10 +82,9 @@ def _described(given: dict[str, Any], wanted: Description) -> Description:
 @launch.command()
 @described("launch modelarts")
 def modelarts(given: Given) -> None:
-    """Make a boot file for ModelArts that starts the training script as torch wants it.
+    """Write a ModelArts boot file that starts the training script under torch's own launcher.
 
-    What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
-    or nothing written.
+    Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
     from migrator.files.errors import shown
     from migrator.launch.modelarts import boot_file, parse_input, parse_output, reads_init_method
@@ -97,15 +101,15 @@ def modelarts(given: Given) -> None:
     if ranks in ("none", "unseen"):
         notes.append(
             _(
-                "the training runs on one NPU: nothing shows that it is distributed, and on "
-                "several NPUs each rank would do the whole work"
+                "starts one NPU: the training does not look distributed, so further ranks would "
+                "repeat the same work"
             )
         )
     if reads_init_method(text) and ranks != "program":
         notes.append(
             _(
-                "{entry} can do without --init_method: where the PyTorch engine gives it, the "
-                "boot file keeps it, and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+                "{entry} does not need --init_method: the boot file sets RANK, WORLD_SIZE, "
+                "MASTER_ADDR and MASTER_PORT, and keeps the option if the PyTorch engine passes it",
                 entry=shown(start.entry),
             )
         )
@@ -116,10 +120,9 @@ def modelarts(given: Given) -> None:
 @launch.command()
 @described("launch mindspore")
 def mindspore(given: Given) -> None:
-    """Make a script that starts a program of MindSpore by msrun or a rank table.
+    """Write a script that starts a MindSpore program with msrun or a rank table.
 
-    What was assumed is said on the standard error. Exit status: 0 done; 2 usage error
-    or nothing written.
+    Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
     from migrator.launch.script import mindspore_script
 
@@ -143,8 +146,8 @@ def _show_written(folder: Path, made: Launch, assumed: Iterable[str]) -> None:
 def make(given: Given) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
-    What was assumed is said on the standard error. Exit status: 0 done; 1 check
-    found problems; 2 usage error or unreadable input.
+    Assumptions are printed on standard error. Exit status: 0 done; 1 check found problems; 2 usage
+    error or unreadable input.
     """
     if given.context.invoked_subcommand:
         return
@@ -175,7 +178,7 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
     )
 
     if hosts and hostfile:
-        raise RankTableError("--hosts and --hostfile exclude each other")
+        raise RankTableError("--hosts and --hostfile cannot be used together")
     addresses = {}
     for value in hccn:
         name, sign, file = value.partition("=")
@@ -193,7 +196,7 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
         raise RankTableError("no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf")
     if "" in addresses:
         if len(found) > 1:
-            raise RankTableError("--hccn FILE is for one host; for several use --hccn HOST=FILE")
+            raise RankTableError("--hccn FILE describes one host; for several use --hccn HOST=FILE")
         addresses[found[0][0]] = addresses.pop("")
     return with_addresses(found, addresses, devices)
 
@@ -204,25 +207,25 @@ def _numbers(text: str | None) -> list[int]:
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
         if not (first.isdigit() and last.isdigit() and int(first) <= int(last) < 4096):
-            stop("--devices: {part!r} is not like 0 or 4-7", part=part)
+            stop("--devices: {part!r} is not a device or a range (0 or 4-7)", part=part)
         found += range(int(first), int(last) + 1)
     if len(set(found)) < len(found):
-        stop("--devices: {text} names a device twice", text=text)
+        stop("--devices: {text} lists a device twice", text=text)
     return found
 
 
 def _assumptions(hosts: list[Host]) -> list[str]:
-    said = N_("ranks 0 to {hosts}, numbered through the hosts in their order")
+    said = N_("ranks 0 to {hosts}, numbered in the order of the hosts")
     lines = [_(said, hosts=sum(len(host.devices) for host in hosts) - 1)]
     without = [host.name for host in hosts if not host.addresses]
     if without and len(hosts) > 1:
         shown = ", ".join(without[:3]) + (
             _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
         )
-        said = N_("no addresses of the NPUs of {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
+        said = N_("no NPU addresses for {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
         lines.append(_(said, shown=shown))
     elif without:
-        lines.append(_("no addresses of the NPUs: one server needs none"))
+        lines.append(_("no NPU addresses: not needed on one server"))
     return lines
 
 
@@ -264,10 +267,10 @@ def convert(given: Given) -> None:
 @launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 @described("launch mpi")
 def mpi(given: Given) -> None:
-    """Turn an mpirun, mpiexec or horovodrun line into launcher commands.
+    """Convert an mpirun, mpiexec or horovodrun command to launcher commands.
 
-    Prints the command for each host; what was assumed and left out is said on
-    the standard error. Exit status: 0 done; 2 the line is not understood.
+    Prints the command for each host; assumptions and omissions are printed on standard error. Exit
+    status: 0 done; 2 the line cannot be converted.
     """
     from migrator.files.errors import harmless
     from migrator.launch.mpi import MpiLineError, plan, plan_line
@@ -309,10 +312,10 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
     except Unreadable as error:
         cause = error.__cause__
         if isinstance(cause, OSError):
-            stop("{file} cannot be read: {strerror}", file=file, strerror=cause.strerror)
+            stop("cannot read {file}: {strerror}", file=file, strerror=cause.strerror)
         stop(f"{file} {error}")
     except UnicodeDecodeError:
-        stop("{file} cannot be read: it is not UTF-8", file=file)
+        stop("cannot read {file}: not UTF-8", file=file)
 
 
 def give(text: str, output: Path | None) -> None:
@@ -335,10 +338,11 @@ def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
 
     for name in launch.files:
         if os.path.lexists(folder / name) and not overwrite:
-            raise ResultExists("{folder} exists: replace it with --overwrite", folder=shown(folder / name))
+            raise ResultExists("{folder} exists: use --overwrite to replace it", folder=shown(folder / name))
         if os.path.islink((folder / name).parent) and (folder / name).parent != folder:
             raise CannotWrite(
-                "{parent} is a link where the files belong: rename it", parent=shown((folder / name).parent)
+                "{parent} is a symbolic link: rename it, the files are written there",
+                parent=shown((folder / name).parent),
             )
         refuse_link(folder / name, folder)
     for path in {(folder / name).parent for name in launch.files}:
@@ -363,7 +367,7 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
 
     if not folder.is_dir():
         raise SourceError(
-            "{folder} is not a folder: give the folder of the migrated project with -o", folder=shown(folder)
+            "not a folder: {folder}; give the folder of the migrated project with -o", folder=shown(folder)
         )
     names = [found.name for found in discover(folder) if found.kind == "python"]
     notes = []
@@ -378,10 +382,8 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
                 "no training script was found in {folder}: give it with -m FILE", folder=shown(folder)
             )
         entry = likely[0].name
-        others = (
-            _("; {likely} more are possible (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
-        )
-        notes.append(_("{entry} is the training script{others}", entry=shown(entry), others=others))
+        others = _("; {likely} other candidates (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+        notes.append(_("training script: {entry}{others}", entry=shown(entry), others=others))
     text = read(folder / entry, entry).text
     refuse_other_framework(entry, text, framework)
     return entry, text, notes

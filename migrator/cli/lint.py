@@ -14,15 +14,13 @@ from migrator.lint.options import OPTIONS
 if TYPE_CHECKING:
     from migrator.lint.run import CommandLine
 
-_DESCRIPTION = N_("""\
-Find what keeps a project from running on Ascend NPUs.
+_DESCRIPTION = N_("""Find what keeps a project from running on Ascend NPUs.
 
-The findings are what a migration would change or report. Settings are read from
-npumigrate.toml, or [tool.npumigrate] in pyproject.toml: the nearest to each file.
+Findings are what a migration would change or report. The nearest npumigrate.toml,
+or [tool.npumigrate] in pyproject.toml, configures each file.
 """)
-_EXIT_STATUS = N_("""\
-Exit status: 0 no findings; 1 findings; 2 usage error, or files that could not be
-looked at; 130 interrupted.
+_EXIT_STATUS = N_("""Exit status: 0 no findings; 1 findings; 2 usage error or unreadable files;
+130 interrupted.
 """)
 
 
@@ -69,7 +67,7 @@ def _as_configured(option: Option, value: Any) -> Any:
         return value
     parts = list(split(value))
     if option.kind == "codes" and not parts:
-        raise UsageError("--{name} names no rule", name=option.name)
+        raise UsageError("--{name}: no such rule", name=option.name)
     if option.kind != "ignores":
         return parts
     globs: dict[str, list[str]] = {}  # of --per-file-ignores tests/*:NPU1,docs/*:ALL

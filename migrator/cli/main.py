@@ -22,7 +22,7 @@ from migrator.language import language
 _OWN_PARSER = {
     "lint": "Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors.",
     "check": "Another name for lint.",
-    "api": "Show how a torch API, a torch.cuda name or an environment variable works on NPUs.",
+    "api": "Show whether a torch API, torch.cuda name or environment variable works on NPUs.",
 }
 # Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
 # imported and gets a parser: making one of each takes longer than most commands.
@@ -36,7 +36,7 @@ _HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rul
 
 
 def frame(given: Given) -> None:
-    """Take PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
+    """Migrate PyTorch projects from CUDA and NCCL to Ascend NPUs (torch_npu and HCCL).
 
     Without a command it migrates: npumigrate SRC -o OUT -v 2.6
     """
@@ -46,7 +46,7 @@ def frame(given: Given) -> None:
 
 
 def version(_given: Given) -> None:
-    """Show the version of npumigrate."""
+    """Show the version."""
     typer.echo(f"npumigrate {__version__}")
 
 

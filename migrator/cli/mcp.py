@@ -11,17 +11,17 @@ from migrator.language import english_for_programs
 
 
 def mcp(given: Given) -> None:
-    """Start a Model Context Protocol server, for agents: APIs, lint, rules, the diff of a migration.
+    """Start a Model Context Protocol server for agents: APIs, lint, rules, migration diffs.
 
-    It speaks over the standard streams and changes nothing.
+    It uses standard input and output, and changes no files.
 
-    Exit status: 0 the client ended it; 2 usage error, or the package mcp is not installed.
+    Exit status: 0 ended by the client; 2 usage error, or the package mcp is not installed.
     """
     folder = Path(os.path.realpath(given.workspace or Path.cwd()))
     if not folder.is_dir():
         stop("no such folder: {workspace}", workspace=given.workspace)
     if given.workspace is None and folder == Path(folder.anchor):
-        stop("the current folder is the root of this machine: name the workspace, npumigrate mcp FOLDER")
+        stop("the current folder is the root of this machine: give the workspace: npumigrate mcp FOLDER")
     packs = [os.path.abspath(file) for file in given.rules or ()]
     try:
         import mcp.server  # noqa: F401

@@ -34,12 +34,12 @@ _EXCLUDING = (
 # Options of pytorch_gpu2npu.sh that have another name here, or that nothing needs; their sources are in
 # docs/from_pytorch_gpu2npu.md.
 _RENAMED = {"--rule": "--rules", "--target_model": "--target-model"}
-_MODELARTS = N_("{option} is for ModelArts: npumigrate launch modelarts makes a boot file for the result")
+_MODELARTS = N_("{option} is for ModelArts: npumigrate launch modelarts writes a boot file for the result")
 _ELSEWHERE = {
-    "-sim": N_("{option} is --replace-unsupported here"),
-    "--similar": N_("{option} is --replace-unsupported here"),
-    "-a": N_("{option} is not needed: mixed precision is migrated as it is, without apex"),
-    "--amp_model": N_("{option} is not needed: mixed precision is migrated as it is, without apex"),
+    "-sim": N_("use --replace-unsupported instead of {option}"),
+    "--similar": N_("use --replace-unsupported instead of {option}"),
+    "-a": N_("{option} is not needed: mixed precision is migrated without apex"),
+    "--amp_model": N_("{option} is not needed: mixed precision is migrated without apex"),
     "--modelarts": _MODELARTS,
 }
 
@@ -47,8 +47,7 @@ _ELSEWHERE = {
 def migrate(given: Given) -> None:
     """Migrate a project for Ascend NPUs.
 
-    SRC stays as it is; the result is OUT/<name>_msft, with reports in its folder
-    migration_report.
+    SRC is not changed. The result is OUT/<name>_msft, with reports in its folder migration_report.
 
     Exit status: 0 done; 1 done, but some files could not be processed; 2 usage error
     or nothing done; 130 interrupted.
@@ -120,7 +119,7 @@ def migrate(given: Given) -> None:
         said = _("interrupted")
         if bar.total:
             said += _(" after {done} of {total} files", done=bar.done, total=bar.total)
-        what = _("the diff is not complete") if given.diff else _("no result was written")
+        what = _("the diff is incomplete") if given.diff else _("no result was written")
         stop(f"{said}: {what}", INTERRUPTED)
     files = write_reports(outcome.result, built, given.rules) if outcome.result and built else []
     if not given.quiet:
@@ -152,7 +151,7 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
     console = Console(stderr=outcome.result is None, highlight=False)
     head = _("{source} for torch {version}", source=plan.source, version=plan.settings.version)
     if resolve(plan.settings.version).evidence == "interpolated":
-        head += _(" (judged by neighbouring versions: there is no evidence for it)")
+        head += _(" (no data for this version: judged by its neighbours)")
     launch = outcome.launcher.line() if outcome.launcher else ""
     conversion = outcome.conversion.line() if outcome.conversion else ""
     with summary_printed():

@@ -86,7 +86,7 @@ def check_common(given: Given) -> None:
 
     refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
     if given.hardware is not None and given.hardware not in HARDWARE:
-        said = N_("there is no hardware {hardware!r}: choose one of {hardware2}")
+        said = N_("no such hardware: {hardware!r} (choose from {hardware2})")
         stop(said, hardware=given.hardware, hardware2=", ".join(HARDWARE))
 
 
@@ -94,7 +94,7 @@ def refuse_together(given: Mapping[str, Any], *pairs: tuple[str, str]) -> None:
     """Stop where both options of a pair were given."""
     for one, other in pairs:
         if given[one] and given[other]:
-            stop("{chosen} and {chosen2} exclude each other", chosen=one, chosen2=other)
+            stop("{chosen} and {chosen2} cannot be used together", chosen=one, chosen2=other)
 
 
 def settings_of(given: Given, source: str, **more: Any) -> Settings:
@@ -114,14 +114,14 @@ def settings_of(given: Given, source: str, **more: Any) -> Settings:
 
         version, why = chosen_version(Path(source))
         if not given.quiet and os.path.exists(source):
-            say(_("torch {version}: {why} (-v VERSION names another)", version=version, why=why))
+            say(_("torch {version}: {why}. Override with -v", version=version, why=why))
     packs = tuple(given.rules or ())
     for file in packs:
         if file.endswith(".json"):
             from migrator.matchers.vendor_rules import not_converted
 
             for line in not_converted(Path(file)):
-                say(_("{file}: not used: {line}", file=file, line=line))
+                say(_("{file} ignored: {line}", file=file, line=line))
     return Settings(
         version, ignore=split(given.ignore), rule_files=packs, hardware=given.hardware or "", **more
     )

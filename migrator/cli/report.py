@@ -17,10 +17,10 @@ _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
 def report(given: Given) -> None:
-    """Build the reports of a result again from its tables, or compare two results.
+    """Rebuild the reports of a result from its tables, or compare two results.
 
-    DIR is OUT/<name>_msft, its migration_report, or OUT/<name>_analysis. What was noted by
-    verify --format html is shown as well.
+    DIR is OUT/<name>_msft, its migration_report, or OUT/<name>_analysis. The report includes what
+    verify --format html recorded.
 
     Exit status: 0 done; 1 diff found something new; 2 usage error, or reports that cannot be
     read or written.
@@ -28,10 +28,10 @@ def report(given: Given) -> None:
     paths = given.paths or []
     if paths[:1] == [Path("diff")]:
         if len(paths) != 3:
-            stop("diff takes two results: npumigrate report diff A B")
+            stop("diff needs two results: npumigrate report diff A B")
         raise typer.Exit(_diff(paths[1], paths[2], given.quiet))
     if len(paths) != 1:
-        stop("give one result: npumigrate report DIR")
+        stop("give exactly one result: npumigrate report DIR")
     files = write_reports(paths[0], chosen_formats(given.formats) or ("html",), given.rules, given.output)
     if not given.quiet:
         for file in files:
@@ -44,9 +44,7 @@ def chosen_formats(formats: Several) -> tuple[str, ...]:
     given = tuple(dict.fromkeys(split(formats)))
     wrong = [name for name in given if name not in _FORMATS]
     if wrong:
-        stop(
-            "there is no format {wrong}: choose one of {formats}", wrong=wrong[0], formats=", ".join(_FORMATS)
-        )
+        stop("no such format: {wrong} (choose from {formats})", wrong=wrong[0], formats=", ".join(_FORMATS))
     return given
 
 

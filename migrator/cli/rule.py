@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def rule(given: Given) -> None:
-    """Explain rules: why, before and after, versions, references. Or test a rule pack.
+    """Explain rules: reason, before and after, versions, references. Or test a rule pack.
 
-    Exit status: 0 done; 1 an example of the pack fails; 2 usage error, such as a rule that does not exist or
-    a pack that cannot be used.
+    Exit status: 0 done; 1 an example of the pack fails; 2 usage error: no such rule, or an invalid
+    pack.
     """
     from migrator.matchers.packs import load_all
     from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
@@ -31,7 +31,7 @@ def rule(given: Given) -> None:
     everything, packs, output_format = given.everything, tuple(given.packs or ()), given.output_format
     if given.check is not None:
         if given.codes or everything:
-            stop("--check tests a whole pack: give no rule with it")
+            stop("--check tests a whole pack: do not name rules with it")
         _check(given.check, packs)
         return
     if bool(given.codes) == everything:
@@ -93,5 +93,5 @@ def _find(code: str, known: list[Rule]) -> Rule:
         near = [one.code for one in known if one.code.startswith(code.upper())][:3]
         near = near or get_close_matches(code.upper(), names, n=3) or get_close_matches(code, names, n=3)
         hint = N_("; did you mean {near}?") if near else N_("; npumigrate rule --all lists them")
-        stop("there is no rule {code!r}{hint}", code=code, hint=_(hint, near=", ".join(near)))
+        stop("no such rule: {code!r}{hint}", code=code, hint=_(hint, near=", ".join(near)))
     return found[0]

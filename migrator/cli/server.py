@@ -9,9 +9,9 @@ from migrator.cli.options import Given
 
 
 def server(_given: Given) -> None:
-    """Start the language server, for editors: findings as you type, fixes, support of APIs.
+    """Start the language server for editors: live findings, fixes, API support.
 
-    Exit status: 0 the editor ended it; 1 the editor was gone; 2 pygls is not installed.
+    Exit status: 0 ended by the editor; 1 the editor is gone; 2 pygls is not installed.
     """
     try:
         from migrator.server.session import serve

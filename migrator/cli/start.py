@@ -46,7 +46,7 @@ def run() -> int:
         return fail(_("the current folder cannot be used: {error}", error=reason(error)))
     given, lang = split_language(sys.argv[1:])
     if lang is not None and lang not in LANGUAGES:
-        return fail(_("--lang {lang}: choose one of {known}", lang=lang, known=", ".join(LANGUAGES)))
+        return fail(_("--lang {lang}: choose from {known}", lang=lang, known=", ".join(LANGUAGES)))
     if lang:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given

@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 def verify(given: Given) -> None:
     """Run a migrated project on emulated NPUs, and report what the run proves.
 
-    The program's output is unchanged; the verdict follows on standard error.
+    The program's output is passed through; the verdict follows on standard error.
 
-    Exit status: 0 it ran on the NPUs to its end (and its numbers are the original's);
-    1 the program failed or ran out of time; 2 usage error; 3 it ended, but not all of it ran
-    on NPUs; 4 the numbers differ; 5 they could not be compared; 6 something is lacking that has
-    nothing to do with NPUs (data, a port, a rank, input); 126 the emulator cannot run here;
-    127 no such program; 130 interrupted.
+    Exit status: 0 ran to its end on the NPUs (and its numbers match the original's); 1 the program
+    failed or timed out; 2 usage error; 3 ended, but not all of it ran on NPUs; 4 the numbers differ; 5
+    the numbers could not be compared; 6 blocked by the environment, not by NPUs (data, a port, a rank,
+    input); 126 the emulator cannot run here; 127 no such program; 130 interrupted.
     """
     migrated, original, json_file = given.migrated, given.original, given.json_file
     if not migrated.is_dir():
@@ -46,7 +45,7 @@ def verify(given: Given) -> None:
     if json_file is not None and not json_file.absolute().parent.is_dir():
         stop("--json: no such folder: {parent}", parent=json_file.absolute().parent)
     if json_file is not None and json_file.is_dir():
-        stop("--json: a folder, not a file: {json_file}", json_file=json_file)
+        stop("--json: expected a folder, not a file: {json_file}", json_file=json_file)
     from migrator.emulator.launch import Machine
     from migrator.verify.repair.fixes import watched
     from migrator.verify.run import NoProgram, find_original
@@ -64,7 +63,9 @@ def verify(given: Given) -> None:
 
         small = shrunk(command, folder, devices)
         command, set_to = list(small.command), small.said
-        for line in set_to or (_("nothing: no known option for batch size or workers, or all are small"),):
+        for line in set_to or (
+            _("nothing to shrink: no known option for batch size or workers, or all are small already"),
+        ):
             say(_("--shrink sets {line}", line=line))
     if given.version and not given.insight:
         stop("--version needs --insight")
@@ -172,7 +173,7 @@ def _started(folder: Path, devices: int) -> list[str]:
         start = find_start(folder, launched(folder) or None)[0]
     except SourceError as error:
         reason = str(error).partition(": ")[0]  # what follows names an option of migrate
-        why = N_("no program: {reason}; name it: npumigrate verify MIGRATED_DIR -- python train.py")
+        why = N_("no program to run: {reason}. Name one: npumigrate verify MIGRATED_DIR -- python train.py")
         stop(why, reason=reason)
     command = command_of(start, folder, devices)
     say(_("starts {command}", command=shlex.join(command)))

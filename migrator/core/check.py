@@ -39,7 +39,7 @@ from migrator.project.project import Project
 _MAX_PASSES = 8
 _OLD_CALL = "NPU183"
 _NUL = N_("holds NUL bytes: not a Python source file")
-_DEEP = N_("an expression is nested too deeply to be parsed")
+_DEEP = N_("an expression is nested too deeply to parse")
 
 
 class Converted(NamedTuple):
@@ -156,7 +156,7 @@ def _check_other(document: Document, rules: Rules, project: Project, admit: Admi
         except NotParsedError as error:
             place = _("line {line}: ", line=error.line) if error.line else ""
             about = {"place": place, "type": document.type, "error": error}
-            left = _("{place}not read as {type} ({error}): left unchanged", **about)
+            left = _("{place}not parsed as {type} ({error}): left unchanged", **about)
             result = Result(document.name, left=left)
     return result._replace(type=document.type)
 
@@ -229,7 +229,7 @@ class _Check:
                 every = (*choice.waiting, *choice.reported, *choice.made)
                 self.known = {_key(item): item for item in every if item.fix}
         else:
-            reason = _("internal error, file left unchanged: the rules do not settle")
+            reason = _("internal error, file left unchanged: the rules do not reach a fixed point")
             return Result(self.name, skipped=reason)
         if write:
             result = Lines(text)

@@ -120,13 +120,13 @@ def _taker(context: FileContext, node: ast.AST) -> str:
             takers = [getattr(sink.holder, "func", sink.holder) for sink in goes_to(index, child)]
             called = [index.qualified_name(each) for each in takers if isinstance(each, ast.expr)]
             if called and all(each.startswith(_WITHOUT_NPUS) for each in called):
-                return _("it is passed to {name}, which does not know NPUs", name=called[0])
+                return _("it is passed to {name}, which does not support NPUs", name=called[0])
         if isinstance(parent, (ast.stmt, ast.Lambda)):
             return ""
         if isinstance(parent, ast.Call) and child is not parent.func:
             name = index.qualified_name(parent.func)
             if name.startswith(_OF_CUDA) and not context.project.owns(name, context.name):
-                return _("it is passed to {name}, which is for CUDA", name=name)
+                return _("it is passed to {name}, which supports CUDA only", name=name)
     return ""
 
 
@@ -210,12 +210,12 @@ def judged(
             and not finding.fix
             and is_for_cuda_builds(index, item.node)
         ):
-            message = _("{message}; only builds of torch for CUDA come here", message=finding.message)
+            message = _("{message}; only a CUDA build of torch reaches this line", message=finding.message)
             finding = finding._replace(severity="info", message=message)
         if finding.severity == "blocker":
             surely = surely_runs(index, item.node, way() != "import")
             if surely and not way():
-                said = N_("{message}; no program that the launcher can start is seen to come here")
+                said = N_("{message}; no program that the launcher can start reaches this line")
                 finding = finding._replace(message=_(said, message=finding.message))
             if not surely or way() not in ("program", "import"):
                 # What catches the error of an import, the rules of imports look at.

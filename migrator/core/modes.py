@@ -59,7 +59,7 @@ def left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) ->
             if rules[finding.code].transfer and not _is_compared(index, item.node):
                 continue
             advice = finding.advice or _("Change it by hand, or migrate with --mode rewrite.")
-            message = _("{message}; transfer_to_npu does not do that", message=finding.message)
+            message = _("{message}; transfer_to_npu does not cover this", message=finding.message)
             finding = finding._replace(fix=None, message=message, advice=advice)
         result.append(item._replace(finding=finding))
     return result

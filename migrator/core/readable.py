@@ -73,7 +73,7 @@ def check_names(text: str, rules: Rules) -> None:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.NAME and token.string in odd:
                 name, meant = token.string, odd[token.string]
-                said = _("{string} is {meant} to Python: write it in plain letters", string=name, meant=meant)
+                said = _("{string} is {meant} to Python: spell it in plain letters", string=name, meant=meant)
                 raise OddNameError(said, (None, *token.start, token.line))
 
 

@@ -55,7 +55,7 @@ def platform_trouble() -> str | None:
         )
     if platform.machine() not in _MACHINES:
         return _(
-            "torch_npu has no package for {machine}, only for {machines}",
+            "torch_npu has no package for {machine}; supported: {machines}",
             machine=platform.machine(),
             machines=_(" and ").join(_MACHINES),
         )
@@ -109,7 +109,7 @@ def compiler_trouble(compiler: tuple[str, ...] | None) -> str | None:
     if compiler is not None:
         return None
     return _(
-        "no C++ compiler: install the package {compiler_packages}, or name one in CXX",
+        "no C++ compiler: install {compiler_packages}, or set CXX",
         compiler_packages=COMPILER_PACKAGES,
     )
 
@@ -149,6 +149,6 @@ def _folder(distribution: str) -> Path:
     place = Path(str(metadata.distribution(distribution).locate_file(distribution)))
     if not place.is_dir():
         raise EmulatorError(
-            _("{distribution} is installed, but {place} is not there", distribution=distribution, place=place)
+            _("{distribution} is installed, but {place} is missing", distribution=distribution, place=place)
         )
     return place

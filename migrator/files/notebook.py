@@ -83,13 +83,13 @@ def read_notebook(data: bytes, name: str) -> Notebook:
         raw = data.decode("utf-8")
         content = json.loads(raw)
     except UnicodeDecodeError as error:
-        raise Unreadable("is not UTF-8 (byte {start}), as notebooks are", start=error.start) from error
+        raise Unreadable("not UTF-8 (byte {start})", start=error.start) from error
     except ValueError as error:
-        raise Unreadable("is not a notebook: {error}", error=error) from error
+        raise Unreadable("not a notebook: {error}", error=error) from error
     except RecursionError as error:
-        raise Unreadable("is not a notebook: nested too deeply") from error
+        raise Unreadable("not a notebook: nested too deeply") from error
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
-        raise Unreadable("is not a notebook of format 4: it has no list of cells")
+        raise Unreadable("not a notebook of format 4: it has no list of cells")
     return of_cells(name, raw, _sources(raw), _is_python(content))
 
 
@@ -146,7 +146,7 @@ def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
         else:
             gathered.append(line)
     if len(new) != len(notebook.cells) or any(notebook.mark in source for source in new.values()):
-        raise Unreadable("the changed cells cannot be matched: left unchanged")
+        raise Unreadable("the changed cells cannot be matched to the original ones: left unchanged")
     others = {cell.number: cell.source for cell in notebook.cells if not cell.checked} | {**notebook.written}
     pairs = ((cell, (new | others)[cell.number]) for cell in notebook.cells)
     return [(cell, source) for cell, source in pairs if source != cell.source]

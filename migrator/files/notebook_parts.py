@@ -65,7 +65,7 @@ def with_part(notebook: Notebook, part: Part, text: str) -> Notebook:
         return notebook._replace(written={**written, cell.number: f"{lines[0]}\n{new}"})
     before, rows = _commands(notebook), text.split("\n")
     if len(rows) != len(before):
-        raise Unreadable("the changed cells cannot be matched: left unchanged")
+        raise Unreadable("the changed cells cannot be matched to the original ones: left unchanged")
     for cell, lines in cells:
         written[cell.number] = "\n".join([lines[0], *rows[cell.first : cell.first + len(lines) - 1]])
     for place, number in _places(notebook):

@@ -98,7 +98,7 @@ def _check_places(source: Path, out: Path, result: Path) -> None:
         raise CannotWrite("{out} is the input: choose another output folder with -o", out=shown(out))
     if inside(real_source, real_result) is not None:
         raise CannotWrite(
-            "the input is inside {result}, where the result goes: choose another -o", result=shown(result)
+            "the input is inside {result}, the output folder: choose another -o", result=shown(result)
         )
 
 
@@ -111,8 +111,7 @@ def _check_free(result: Path, overwrite: bool) -> None:
     length = len(os.fsencode(result.name))
     if length > longest:
         raise CannotWrite(
-            "{name}, the name of the result, has {length} bytes where {longest} are the "
-            "most: rename the input",
+            "{name}, the name of the result, has {length} bytes; the limit is {longest}: rename the input",
             name=shown(result.name),
             length=length,
             longest=longest,
@@ -221,7 +220,9 @@ def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bo
     folder = os.path.dirname(name)
     while folder:
         if os.path.islink(os.path.join(tree.building, folder)):
-            said = N_("{folder} is a link in the input, where {name} belongs: rename it")
+            said = N_(
+                "{folder} is a symbolic link in the input, and {name} has to be written there: rename it"
+            )
             raise CannotWrite(said, folder=shown(folder), name=shown(name))
         folder = os.path.dirname(folder)
     if replace and (os.path.isfile(path) or os.path.islink(path)):
@@ -247,11 +248,11 @@ def add_link(tree: OutputTree, entry: Entry) -> str:
     except OSError as error:
         raise cannot_write(error, tree.result / entry.name) from error
     if not leads_inside:
-        return _("link to {text}, outside the input: its target is not migrated", text=shown(text))
+        return _("link to {text} outside the input: its target is not migrated", text=shown(text))
     if not os.path.exists(entry.path):
-        return _("link to {text}, which cannot be reached", text=shown(text))
+        return _("link to {text}, which is broken", text=shown(text))
     if new != text:
-        return _("link to {text} now leads to its migrated copy", text=shown(text))
+        return _("link to {text} now points to the migrated copy", text=shown(text))
     return ""
 
 

@@ -48,9 +48,7 @@ def replace_file(file: Path, data: bytes, within: Optional[Path] = None) -> None
                 os.unlink(temporary)
         if not isinstance(error, OSError):  # Ctrl-C
             raise
-        raise CannotWrite(
-            "{file} cannot be written: {error}", file=shown(file), error=reason(error)
-        ) from error
+        raise CannotWrite("cannot write {file}: {error}", file=shown(file), error=reason(error)) from error
 
 
 def _file_beside(place: Path) -> tuple[int, str]:
@@ -85,5 +83,5 @@ def refuse_link(file: Path, folder: Path) -> None:
     target = os.path.realpath(file)
     if not target.startswith(os.path.join(os.path.realpath(folder), "")):
         raise CannotWrite(
-            "{file} is a link to {target}: name that file", file=shown(file), target=shown(target)
+            "{file} is a symbolic link to {target}: name that file", file=shown(file), target=shown(target)
         )

@@ -145,11 +145,11 @@ def _facts(run: Run) -> Iterator[str]:
     if fullest is not None:
         peak, device = size(max(fullest["peaks"].values())), fullest["device"]
         fits = _(" and ").join(name for name, fitting in fullest["fits"].items() if fitting)
-        fits = fits or _("none of the two")
+        fits = fits or _("neither")
         yield _("Memory   peak {peak} on NPU {device}, fits: {fits}", peak=peak, device=device, fits=fits)
         batch, now = fullest["largest_batch"]["32 GiB"], fullest["batch"]
         if batch and batch < _SENSIBLE * now:
-            said = N_("         the batch of {now} may be up to about {batch} in 32 GiB (inferred)")
+            said = N_("         batch size in 32 GiB: up to about {batch}, now {now} (inferred)")
             yield _(said, now=now, batch=batch)
     estimate = step_time(run)
     if estimate:

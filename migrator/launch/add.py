@@ -22,8 +22,8 @@ from migrator.project.start_ways import StartWay, start_ways
 
 _MOST = 30  # scripts of which the launcher knows how they are started
 _RANKS = {
-    "none": N_(" with one rank: it shows no use of ranks"),
-    "unseen": N_(" with one rank: its training is in another package (--nproc N)"),
+    "none": N_(" with one rank: no use of ranks was found"),
+    "unseen": N_(" with one rank: another package does the training (--nproc N)"),
     "program": N_(", which starts its own ranks"),
 }
 
@@ -45,15 +45,15 @@ class Launcher:
     def line(self) -> str:
         """What the user reads of it."""
         if self.kept:
-            return _("{name} is the project's own, and is left unchanged", name=NAME)
+            return _("{name} belongs to the project: left unchanged", name=NAME)
         if not self.entry and self.frameworks:
             names = names_of(self.frameworks)
-            said = _("no training script of PyTorch was found, but programs of {names}", names=names)
-            start = _("npumigrate launch mindspore -o RESULT -m FILE makes a script that starts one")
+            said = _("no PyTorch training script found; found programs of {names}", names=names)
+            start = _("npumigrate launch mindspore -o RESULT -m FILE writes a script that starts one")
             return f"{said}; {start}" if "mindspore" in self.frameworks else said
         if not self.entry:
             return _("no training script was found: give it with -m FILE")
-        others = _(" ({others} more are possible: -m FILE)", others=len(self.others)) if self.others else ""
+        others = _(" ({others} other candidates: -m FILE)", others=len(self.others)) if self.others else ""
         ranks = _(_RANKS.get(self.way.ranks, "")) if self.way else ""
         starts = N_("bash {name} starts {entry}{ranks}{others}")
         return _(starts, name=NAME, entry=shown(self.entry), ranks=ranks, others=others)
@@ -103,16 +103,14 @@ def place_of(source: Path, main: str) -> str:
     project that is one file holds only that.
     """
     if is_notebook(main):
-        raise SourceError(
-            "{main} (-m/--main) is a notebook: ranks are started from a script", main=shown(main)
-        )
+        raise SourceError("{main} (-m/--main) is a notebook: ranks start from a script", main=shown(main))
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
     for path in (os.path.join(root, main), os.path.realpath(main)):
         inside = os.path.relpath(os.path.realpath(path), root)
         held = os.path.isdir(source) or os.path.realpath(path) == os.path.realpath(source)
         if held and os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
             return inside.replace(os.sep, "/")
-    raise SourceError("{main} (-m/--main) is not a file of {source}", main=shown(main), source=shown(source))
+    raise SourceError("{main} (-m/--main) is not a file in {source}", main=shown(main), source=shown(source))
 
 
 def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:

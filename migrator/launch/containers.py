@@ -66,7 +66,7 @@ def numbers_of(asked: object) -> Optional[list[int]]:
     else:
         names = re.sub(r"\A[\"']?device=|[\"']", "", str(asked)).split(",")
     if not names or not all(name.isdecimal() for name in names) or len(names) > _MOST:
-        raise ContainerError("{asked!r} are no numbers of devices", asked=asked)
+        raise ContainerError("{asked!r} is not a list of device numbers", asked=asked)
     return [int(name) for name in names]
 
 
@@ -96,7 +96,7 @@ def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list
     every = False
     try:
         if not all(_is_written_there(root, (*here, *place)) for place in places):
-            raise ContainerError("what asks for GPUs is shared with other services")
+            raise ContainerError("other services share the part that requests GPUs")
         asked = [numbers_of(one) for one in _asked(service)]
         known = [numbers for numbers in asked if numbers is not None]
         every = not known
@@ -112,11 +112,11 @@ def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list
             draft.entries((*here, key), [value for value in values if value not in (present or ())])
         new, anew = changed_text(text, [draft])
         if anew:
-            raise ContainerError("its format cannot be changed in place")
+            raise ContainerError("its format cannot be edited in place")
     except ContainerError as error:
         return Service(name, line, reason=str(error))
     except (yaml.YAMLError, LookupError, TypeError):
-        return Service(name, line, reason=_("its format is not understood"))
+        return Service(name, line, reason=_("unknown format"))
     return Service(name, line, every, new)
 
 

@@ -56,7 +56,7 @@ def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[P
     }
     files = {BOOT: filled(BOOT, values)}
     if not inputs and not outputs:
-        return Launch(files, (_("without --map and --output nothing is copied"),))
+        return Launch(files, (_("nothing is copied without --map and --output"),))
     return Launch({**files, **_adapter(inputs, outputs)})
 
 
@@ -84,14 +84,14 @@ def _pair(text: str, option: str, form: str) -> PathPair:
     if not sign or not first or not second:
         raise MappingError("{option} {text}: it should be {form}", option=option, text=text, form=form)
     if "=" in second:
-        said = N_("{option} {text}: with several = it is not clear where to part it: write it into {config}")
+        said = N_("{option} {text}: ambiguous because of several =; write it into {config}")
         raise MappingError(said, option=option, text=text, config=CONFIG)
     local, remote = (first, second) if form.startswith("LOCAL") else (second, first)
     place = f"{option} {text}"
     if "://" in local:
-        raise MappingError("{place}: {local} is where the local path belongs", place=place, local=local)
+        raise MappingError("{place}: {local} should be the local path", place=place, local=local)
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
-        said = N_("{place}: {remote} is neither obs://bucket/path (or s3://), file:///path nor absolute")
+        said = N_("{place}: {remote} is not obs://bucket/path (or s3://), file:///path or an absolute path")
         raise MappingError(said, place=place, remote=remote)
     return PathPair(local, remote)
 

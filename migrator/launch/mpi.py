@@ -111,11 +111,11 @@ def plan_line(
     that cannot be split into words.
     """
     if len(text) > _LONGEST:
-        raise MpiLineError("the line has more than {longest} characters", longest=_LONGEST)
+        raise MpiLineError("the line is longer than {longest} characters", longest=_LONGEST)
     try:
         shell = split_line(text, is_launcher) or split_line(text, lambda word: True) or ShellLine()
     except ShellLineError as error:
-        raise MpiLineError("the line cannot be split into words: {error}", error=error) from None
+        raise MpiLineError("cannot split the line into words: {error}", error=error) from None
     try:
         found = _plan(shell, read_text, starter or SCRIPT)
     except (MpiLineError, RankTableError) as error:
@@ -158,12 +158,12 @@ def _read(words: Sequence[str], read_text: Callable[[str], str], starter: Starte
         name, sign, inline = words[at].partition("=")
         option = _options().get(name)
         if option is None:
-            raise MpiLineError("word {at}: the option {words} is not known", at=at + 1, words=words[at])
+            raise MpiLineError("word {at}: unknown option {words}", at=at + 1, words=words[at])
         count = option["values"]
         inside = sign and count == 1
         values = [inline] if inside else list(words[at + 1 : at + 1 + count])
         if len(values) < count:
-            raise MpiLineError("word {at}: {name} lacks its value", at=at + 1, name=name)
+            raise MpiLineError("word {at}: {name} needs a value", at=at + 1, name=name)
         _take(line, name, values, at + 1)
         at += 1 if inside else 1 + count
     if at == len(words):
@@ -195,7 +195,7 @@ def _take(line: MpiLine, name: str, values: list[str], place: int) -> None:
     elif means == "variable":
         found = [*ASSIGNED.finditer(values[0])]
         if ",".join(each[0] for each in found) != values[0]:  # a shell would read it as a command
-            raise MpiLineError("{name!r} is not a name of a variable", name=values[0].partition("=")[0])
+            raise MpiLineError("{name!r} is not a variable name", name=values[0].partition("=")[0])
         line.variables.update((each[1], each[2]) for each in found)
     elif means == "variable_pair":
         line.variables[values[0]] = values[1]
@@ -210,16 +210,18 @@ def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
     of_shell = _ONE_SIGN.match(words[at]) and len(words) > at + 1  # ${PYTHON:-python}
     if PYTHON.match(words[at]) or of_shell:
         if of_shell:
-            said = N_("assumed: {program} is a Python; the launcher takes $PYTHON, or the one in PATH")
+            said = N_(
+                "assumed: {program} is a Python interpreter; the launcher uses $PYTHON, or python from PATH"
+            )
             line.note(said, program=words[at])
         at += 1
         while at < len(words) and words[at] in PYTHON_FLAGS:
             at += 1
         if at < len(words) and words[at].startswith("-"):
-            _stop_at(at, _("python {program}: only a script can be launched", program=words[at]))
+            _stop_at(at, _("python {program}: only scripts can be launched", program=words[at]))
     program = words[at] if at < len(words) else "python"
     if not program.endswith(".py"):
-        _stop_at(at, _("{program!r} is no Python script", program=program))
+        _stop_at(at, _("{program!r} is not a Python script", program=program))
     line.entry, line.arguments = program, list(words[at + 1 :])
 
 
@@ -231,20 +233,20 @@ def _stop_at(at: int, text: str) -> NoReturn:
 def _share(line: MpiLine) -> list[tuple[str, int]]:
     """The ranks of each host, filled host by host as OpenMPI does."""
     if line.ranks_of_shell and line.hosts:
-        said = N_("-n {ranks_of_shell}: with hosts it has to be a number")
+        said = N_("-n {ranks_of_shell}: must be a number if hosts are given")
         raise MpiLineError(said, ranks_of_shell=line.ranks_of_shell)
     if not line.hosts:
         ranks = 0 if line.ranks_of_shell else line.ranks or line.per_node
         if ranks is None:
-            raise MpiLineError("neither a number of processes (-n) nor hosts (-H) are given")
-        line.note("assumed: all ranks on this machine, as no host is named")
+            raise MpiLineError("neither a number of processes (-n) nor hosts (-H) given")
+        line.note("assumed: all ranks run on this machine, as no host is given")
         return [("localhost", ranks)]
     slots = [(name, line.per_node or count) for name, count in line.hosts]
     if line.ranks is None:
         return slots
     total, before = sum(count for _name, count in slots), 0
     if line.ranks > total:
-        said = N_("-n {ranks} is more than the {total} slots of the hosts")
+        said = N_("-n {ranks} exceeds the {total} slots of the hosts")
         raise MpiLineError(said, ranks=line.ranks, total=total)
     result = []
     for name, count in slots:
@@ -306,7 +308,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
     words = []
     for name, value in line.variables.items():
         if not _VARIABLE.match(name):  # a shell would read it as a command
-            raise MpiLineError("{name!r} is not a name of a variable", name=name)
+            raise MpiLineError("{name!r} is not a variable name", name=name)
         known = look_up(name)
         new = known.npu if known else name
         if known is not None and new != name:
@@ -322,7 +324,7 @@ def _settings(line: MpiLine, shell: ShellLine) -> list[str]:
                 continue
             line.note("{name} became {new}", name=name, new=new)
         if value is None:  # what sets it says the new name by now, too
-            line.note("assumed: {name} is set on each host already", name=new)
+            line.note("assumed: {name} is already set on each host", name=new)
         else:
             words.append(f"{new}={shell.quoted(value)}")
     return words
@@ -388,4 +390,4 @@ def instead_of(line: str, starter: Starter | None = None) -> tuple[str, str]:
 
 
 def _unread(name: str) -> str:
-    raise MpiLineError('{name} is not read here: npumigrate launch mpi "mpirun …"', name=name)
+    raise MpiLineError('{name} is not read here: use npumigrate launch mpi "mpirun …"', name=name)

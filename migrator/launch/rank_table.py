@@ -100,7 +100,7 @@ def form_of(content: Any) -> str:
     for key, form in (("server_list", CURRENT), ("group_list", OLDER)):
         if isinstance(content, dict) and key in content:
             return form
-    raise RankTableError("is no rank table: it has neither server_list nor group_list")
+    raise RankTableError("not a rank table: neither server_list nor group_list")
 
 
 def parse(text: str) -> Any:
@@ -113,7 +113,7 @@ def parse(text: str) -> Any:
     except ValueError as error:  # a number of more digits than Python reads
         raise RankTableError("is not JSON: {place}{reason}", place="", reason=error) from error
     except RecursionError:
-        raise RankTableError("is no rank table: its brackets are nested too deeply") from None
+        raise RankTableError("not a rank table: brackets nested too deeply") from None
 
 
 def read(content: Any) -> tuple[Server, ...]:
@@ -143,7 +143,7 @@ def problems(content: Any) -> Iterator[str]:
     """
     form = form_of(content)
     if content.get("status") != "completed":
-        yield _("status is {value!r}: a table that can be used says 'completed'", value=content.get("status"))
+        yield _("status is {value!r}; a usable table has 'completed'", value=content.get("status"))
     yield from _current_problems(content) if form == CURRENT else _older_problems(content)
 
 
@@ -168,7 +168,7 @@ def _current_problems(content: Mapping[str, Any]) -> Iterator[str]:
             devices.append((here, name, device))
             rank = _number(device, "rank_id")
             if rank is None:
-                yield _("{here} has no rank_id, or one that is no whole number", here=here)
+                yield _("{here}: rank_id is missing or not an integer", here=here)
             else:
                 yield from _same(ranks, rank, here, f"rank_id {rank}")
     yield from _device_problems(devices)
@@ -197,7 +197,7 @@ def _older_problems(content: Mapping[str, Any]) -> Iterator[str]:
                 count += len(devices) if isinstance(devices, list) else 0
         stated = group.get("device_count", group.get("device_num"))
         if stated is not None and str(stated) != str(count):
-            said = N_("{place}: device_count says {stated}, and there are {count}")
+            said = N_("{place}: device_count is {stated}, but there are {count} devices")
             yield _(said, place=place, stated=stated, count=count)
     yield from _device_problems(list(_older_devices(content)))
 
@@ -232,9 +232,9 @@ def _items(value: Any) -> list[dict[str, Any]]:
 
 def _list_problems(value: Any, place: str, count: Any = None, counter: str = "") -> Iterator[str]:
     if not isinstance(value, list) or not value:
-        yield _("{place} is not a list, or an empty one", place=place)
+        yield _("{place} is not a list, or is empty", place=place)
     elif counter and count is not None and str(count) != str(len(value)):
-        said = N_("{counter} says {count}, and {place} has {value}")
+        said = N_("{counter} is {count}, but {place} has {value}")
         yield _(said, counter=counter, count=count, place=place, value=len(value))
     elif counter and count is None:
         yield _("{counter} is missing", counter=counter)
@@ -247,7 +247,7 @@ def _same(seen: dict[Key, str], key: Key, place: str, what: str) -> Iterator[str
     """A line where another place has the same; notes the first place of each."""
     first = seen.setdefault(key, place)
     if first != place:
-        yield _("{place}: {what} is that of {first} too", place=place, what=what, first=first)
+        yield _("{place}: {what} is already used by {first}", place=place, what=what, first=first)
 
 
 def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
@@ -257,7 +257,7 @@ def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
     for place, server, device in devices:
         number = _number(device, "device_id")
         if number is None:
-            yield _("{place} has no device_id, or one that is no whole number", place=place)
+            yield _("{place}: device_id is missing or not an integer", place=place)
             continue
         what = _("device_id {number} of {server}", number=number, server=server)
         yield from _same(numbers, (server, number), place, what)
@@ -271,7 +271,7 @@ def _device_problems(devices: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
             yield _("{place}: device_ip {address!r} is not an IP address", place=place, address=address)
         yield from _same(addresses, str(address), place, f"device_ip {address}")
     if without and (len({server for _, server, _ in devices}) > 1 or addresses):
-        yield _("{without}: no device_ip, which several servers need", without=_few(without))
+        yield _("{without}: device_ip is missing; several servers need it", without=_few(without))
 
 
 def _number(value: Any, key: str) -> int | None:
@@ -325,7 +325,7 @@ def parse_hostfile(text: str, file: str) -> list[tuple[str, int]]:
         name, count = _host(words[0], slots, place)
         found[name] = found.get(name, 0) + count
     if not found:
-        raise RankTableError("{file}: no host in it", file=file)
+        raise RankTableError("{file}: no hosts", file=file)
     return list(found.items())
 
 
@@ -363,14 +363,16 @@ def with_addresses(
     """
     for name in addresses:
         if name not in dict(hosts):
-            raise RankTableError("--hccn {name}=…: there is no host {name}", name=name)
+            raise RankTableError("--hccn {name}=…: no such host: {name}", name=name)
     result = []
     for name, slots in hosts:
         numbers = tuple(devices) or tuple(range(slots))
         known = addresses.get(name, {})
         missing = [number for number in numbers if known and number not in known]
         if missing:
-            raise RankTableError("--hccn of {name} has no address_{missing}", name=name, missing=missing[0])
+            raise RankTableError(
+                "--hccn of {name}: address_{missing} is missing", name=name, missing=missing[0]
+            )
         result.append(Host(name, numbers, known))
     return result
 

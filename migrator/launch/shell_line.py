@@ -65,7 +65,7 @@ def split_line(text: str, wanted: Callable[[str], bool]) -> ShellLine | None:
     data = text.encode("utf-8")
     root = parsed(data)
     if root.has_error or _SIGNS.search(text):
-        raise ShellLineError("it is not a line of shell")
+        raise ShellLineError("not a shell command line")
     commands = (node for node in nodes_in(root, {}) if node.type == "command")
     lines = (_line(node, data) for node in commands)
     return next((line for line in lines if line.words and wanted(line.words[0])), None)

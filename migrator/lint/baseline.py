@@ -69,7 +69,7 @@ def read(file: Path) -> Known:
                     for line, count in lines.items()
                 }
             )
-        what = _("a baseline of format {content}, which cannot be read here", content=content["format"])
+        what = _("unsupported baseline format {content}", content=content["format"])
     except Unreadable as error:
         raise ConfigError(f"{shown(file)}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):

@@ -127,8 +127,8 @@ def _git(arguments: list[str], folder: Path, revision: str = "", inner: bool = F
     if code:
         words = error.decode("utf-8", "replace").strip().splitlines()
         if revision:
-            raise ConfigError("--diff-base {revision}: git knows no such revision", revision=revision)
-        raise ConfigError("--diff-base: git says: {words}", words=words[0] if words else f"exit code {code}")
+            raise ConfigError("--diff-base {revision}: unknown revision", revision=revision)
+        raise ConfigError("--diff-base: git: {words}", words=words[0] if words else f"exit code {code}")
     return output
 
 

@@ -89,10 +89,10 @@ def _check_inside(file: Path, values: Mapping[str, Any]) -> None:
         real = os.path.normpath if key == "cache-dir" else os.path.realpath  # the cache follows no link
         for place in [values[key]] if isinstance(values[key], str) else values[key]:
             if not Path(real(place)).is_relative_to(real(tree)):
-                said = N_("{file}: {key}: {place} lies outside of {tree}")
+                said = N_("{file}: {key}: {place} is outside {tree}")
                 what = _(said, file=shown(file), key=key, place=shown(place), tree=shown(tree))
                 raise ConfigError(
-                    "{what}: name it on the command line, or this file with --config", what=what
+                    "{what}: name it on the command line, or name this file with --config", what=what
                 )
 
 
@@ -128,7 +128,7 @@ def _layers(file: Path) -> dict[Path, dict[str, Any]]:
     place: Optional[Path] = file
     while place is not None:
         if place in found:
-            raise ConfigError("{file}: extend leads back to {place}", file=shown(file), place=shown(place))
+            raise ConfigError("{file}: circular extend: {place}", file=shown(file), place=shown(place))
         try:
             found[place] = read_file(place)
         except ConfigError as error:
@@ -158,7 +158,8 @@ def read_file(file: Path) -> dict[str, Any]:
                 raise ConfigError("{where}: must be a table", where=where)
     elif "tool" in data:
         raise ConfigError(
-            "{where}: [tool.npumigrate] is for pyproject.toml: here its keys stand at the top", where=where
+            "{where}: [tool.npumigrate] belongs in pyproject.toml: put its keys at the top level here",
+            where=where,
         )
     return checked_table(data, where, file.absolute().parent)
 
@@ -170,7 +171,7 @@ def inline_values(texts: Sequence[str]) -> dict[str, Any]:
         where = _("--config {text!r}", text=text)
         values.update(checked_table(_parsed(text, where), where, Path.cwd()))
         if "extend" in values:
-            raise ConfigError("{where}: extend is for configuration files", where=where)
+            raise ConfigError("{where}: extend belongs in configuration files", where=where)
     return values
 
 
@@ -184,9 +185,7 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError("{where}: not TOML: {error}", where=where, error=error) from None
     except RecursionError:
-        raise ConfigError(
-            "{where}: not readable TOML: its brackets are nested too deeply", where=where
-        ) from None
+        raise ConfigError("{where}: not TOML: brackets nested too deeply", where=where) from None
 
 
 def asked_folders(paths: Sequence[str]) -> tuple[Path, ...]:

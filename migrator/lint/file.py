@@ -72,7 +72,7 @@ def _checked(target: Target, rules: Rules, item: Document, project: Project) -> 
     for cell in item.notebook.cells if item.notebook and SYNTAX in enabled else ():
         if cell.error:
             line, reason = cell.error
-            message = _("this cell is not valid Python ({reason}): it is skipped", reason=reason)
+            message = _("cell skipped: not valid Python ({reason})", reason=reason)
             found.append(_unparsed(SyntaxTrouble(line + cell.first - 1, message)))
     if not comments.skip_file:
         result = check(item, rules, project, write=False)

@@ -141,7 +141,7 @@ def _below(
             options = configuration.options_for(Path(folder))
             entries = listing(folder)
         except ConfigError as error:
-            trouble(_("{error}: what is below {folder} is not linted", error=error, folder=shown(folder)))
+            trouble(_("{error}: files below {folder} are not linted", error=error, folder=shown(folder)))
             return [], []
         except OSError as error:
             trouble(f"{shown(shown_folder or folder)}: {unreadable(error)}")

@@ -156,7 +156,7 @@ def _write(outcome: Outcome, target: Target, item: Document, text: str) -> bool:
         return False
     if not outcome.line.diff and target.data is None:
         if read_bytes(target.place) != item.data:
-            raise Unreadable("it was changed in the meantime")
+            raise Unreadable("changed in the meantime")
         replace_file(target.place, data, target.top or target.options.root)
     outcome.changed[target.path] = (item.data, data)
     return True

@@ -87,13 +87,13 @@ def _version_note(outcome: Outcome) -> list[str]:
         return []
     if len(outcome.versions) > 1:
         return [
-            _("For torch {versions}: -v VERSION names one.", versions=", ".join(sorted(outcome.versions)))
+            _("Targets: torch {versions}. Override with -v", versions=", ".join(sorted(outcome.versions)))
         ]
     version, why = next(iter(outcome.versions.items()), (torch_version(options), options.version_why))
     if not why and options.version:
-        return [_("For torch {version}, as configured: -v VERSION names another.", version=version)]
+        return [_("Target: torch {version} (configured). Override with -v", version=version)]
     newest = _("the newest known version")
-    return [_("For torch {version}, {why}: -v VERSION names another.", version=version, why=why or newest)]
+    return [_("Target: torch {version} ({why}). Override with -v", version=version, why=why or newest)]
 
 
 def _print_diff(outcome: Outcome) -> None:
@@ -110,7 +110,7 @@ def _print_diff(outcome: Outcome) -> None:
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
         would = ngettext("Would fix {n} finding.", "Would fix {n} findings.", count)
-        print(would if count else _("No fixes to make."), file=sys.stderr)
+        print(would if count else _("Nothing to fix."), file=sys.stderr)
 
 
 def print_bytes(data: bytes) -> None:

@@ -141,7 +141,7 @@ def _leave_out(
     outcome.found = new
     if matched:
         outcome.notes.append(
-            _("{matched} known from {name} left out.", matched=_findings(matched), name=name)
+            _("{matched} left out (listed in {name}).", matched=_findings(matched), name=name)
         )
     if not whole or not left:
         return
@@ -168,8 +168,8 @@ def _leave_out(
     if gone:
         outcome.notes.append(
             ngettext(
-                "{n} finding of {name} is gone: write it again with --write-baseline.",
-                "{n} findings of {name} are gone: write it again with --write-baseline.",
+                "{n} finding in {name} no longer occurs: update it with --write-baseline.",
+                "{n} findings in {name} no longer occur: update it with --write-baseline.",
                 gone,
                 name=name,
             )
@@ -194,7 +194,7 @@ def configuration_of(line: CommandLine) -> Configuration:
     if len(files) > 1:
         raise ConfigError("--config names more than one file")
     if files and line.isolated:
-        raise ConfigError("--config FILE and --isolated exclude each other")
+        raise ConfigError("--config FILE and --isolated cannot be used together")
     values = inline_values(inline)
     for key, value in line.given.items():
         values[key] = checked(key, value, f"--{key}", Path.cwd())
@@ -260,7 +260,7 @@ def lint_and_watch(line: CommandLine, progress: Progress) -> int:
     told, and the next change looked at.
     """
     if "-" in line.paths:
-        raise ConfigError("--watch needs files, not the standard input")
+        raise ConfigError("--watch needs files, not standard input")
     lint_once(line, progress)
     state = _state(line)
     while True:
@@ -300,20 +300,22 @@ def _state(line: CommandLine) -> Stamp:
 def _check_combinations(line: CommandLine, options: Options) -> None:
     if line.statistics and options.output_format not in (*FOR_PEOPLE, "json"):
         raise ConfigError(
-            "--statistics prints text or json, not {output_format}", output_format=options.output_format
+            "--statistics supports text and json, not {output_format}", output_format=options.output_format
         )
     if line.stdin_filename and line.paths != ("-",):
-        raise ConfigError("--stdin-filename needs the standard input: give - and no other path")
+        raise ConfigError("--stdin-filename needs standard input: give - as the only path")
     if line.add_noqa and "-" in line.paths:
-        raise ConfigError("--add-noqa needs files, not the standard input")
+        raise ConfigError("--add-noqa needs files, not standard input")
     writing = ("--add-noqa", line.add_noqa), ("--write-baseline", bool(line.write_baseline))
     asked = ((f"--{key}", bool(line.given.get(key))) for key in ("fix", "fix-only"))
     fixing = ("--diff", line.diff), *asked
     chosen = [option for option, wanted in (*writing, *fixing) if wanted]
     if len(chosen) > 1 and any(wanted for _, wanted in writing):
-        raise ConfigError("{chosen} and {chosen2} exclude each other", chosen=chosen[0], chosen2=chosen[1])
+        raise ConfigError(
+            "{chosen} and {chosen2} cannot be used together", chosen=chosen[0], chosen2=chosen[1]
+        )
     if "-" in line.paths and len(line.paths) > 1:
-        raise ConfigError("- stands for the standard input, and cannot be one of several paths")
+        raise ConfigError("- is standard input and cannot be combined with other paths")
 
 
 def _told(troubles: Iterable[str]) -> int:

@@ -97,7 +97,7 @@ class Suppressions:
                 continue
             kept = [code for code in comment.codes if code not in idle]
             what = ", ".join(idle)
-            message = _("this comment suppresses nothing: {what} has no finding here", what=what)
+            message = _("unused suppression: {what} has no finding here", what=what)
             fix = Fix((self._without(comment, kept, lines),), "safe", message=_("Remove {what}", what=what))
             start, end = (lines.offset(comment.row, column + 1) for column in (comment.start, comment.end))
             place = lines.ends((start, end))

@@ -181,7 +181,7 @@ def found_in_text(context: TextContext, rule: Rule, span: Span, **said: Unpack[S
     edits = said.get("edits", ())
     if edits and (said.get("safety") or rule.fix) != "safe" and is_of_ci(context.index.name):
         written = " ".join(edit.text.strip() for edit in edits).strip() or "nothing"
-        advice = _("Write {written} here, where the job's machine has NPUs.", written=written)
+        advice = _("If the job's machine has NPUs, write {written} here.", written=written)
         said = {**said, "edits": (), "advice": said.get("advice") or rule.advice or advice}
     return Match(_finding(rule, context.index.lines, span, **said), _NOWHERE, needs_npu=False)
 

@@ -114,13 +114,13 @@ def check_expression(name: str, text: str) -> None:
     try:
         ways = _ways(import_module(_PARSER).parse(text))
     except (re.error, OverflowError, RecursionError) as error:
-        said = _("{name!r}: {text!r} is no regular expression: {error}", name=name, text=text, error=error)
+        said = _("{name!r}: {text!r} is not a regular expression: {error}", name=name, text=text, error=error)
         raise OptionError(name, said) from None
     if ways > _MOST_WAYS:
         about = {
             "name": name,
             "text": text,
-            "advice": _("repeat only single characters and sets of them, at most two in a row"),
+            "advice": _("repeat only single characters and character sets, at most two in a row"),
         }
         said = _("{name!r}: the regular expression {text!r} may take too long: {advice}", **about)
         raise OptionError(name, said)

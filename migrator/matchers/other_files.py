@@ -111,7 +111,7 @@ def examine(
     what = _what_of_cuda(data, findings)
     if suffix in _SCRIPTS and _MENTION.search(data):
         findings = (*findings, *find_lines(text))
-    lock = N_("lock file: generate it again for the migrated requirements")
+    lock = N_("lock file: regenerate it for the migrated requirements")
     before = _(lock if suffix == ".lock" else _LEFT)
     return Result(name, findings=findings, left=f"{before}; {what}") if what else None
 
@@ -167,7 +167,7 @@ def beside_python(notebook: Notebook, known: Collection[int]) -> Result | None:
     ]
     if not found:
         return None
-    said = N_("parts that are not Python are left unchanged; mentions {listed} (first in cell {found})")
+    said = N_("parts in other languages are left unchanged; mentions {listed} (first in cell {found})")
     words = sorted({word.decode("ascii") for _, word in found})
     left = _(said, listed=", ".join(words[:4]), found=min(found)[0])
     return Result(shown(notebook.name), left=left)
@@ -178,7 +178,7 @@ def _use(use: Use) -> Finding:
     about = {"name": use.name, "times": _(" ({count} times)", count=use.count) if use.count > 1 else ""}
     if use.route:
         return _at("NPU656", use.name, use.line, _("{name} is used{times}", **about), use.route, "info")
-    advice = _("It is needed only by its kernel: write an Ascend C kernel, or use torch's operators.")
+    advice = _("Only its kernel needs it: write an Ascend C kernel, or use torch operators.")
     return _at("NPU657", use.name, use.line, _("kernel {name} is started{times}", **about), advice, "info")
 
 
@@ -188,7 +188,7 @@ def _finding(operator: Operator) -> Finding:
         message = _("operator {name} for Python: {reason}", name=operator.name, reason=operator.reason)
     advice = _("Use PyTorch or torch_npu operators instead, or write an Ascend C operator.")
     if operator.npu:
-        advice = _("An implementation for NPUs is among the sources: build the extension with it.")
+        advice = _("The sources include an implementation for NPUs: build the extension with it.")
     return _at("NPU652", operator.name, operator.line, message, advice, "info" if operator.npu else "error")
 
 
@@ -207,7 +207,7 @@ def find_lines(text: str) -> Iterator[Finding]:
             name, colon, index = value.partition(":")
             new = _FORMS[name.lower()] + colon + index
             what = "device" if name.lower() == "cuda" else "backend"
-            message = _("the {what} {value} is {new} on NPUs", what=_(what), value=value, new=new)
+            message = _("on NPUs the {what} {value} is {new}", what=_(what), value=value, new=new)
             advice = _("Write {new}.", new=new)
             yield _at(DEVICE, value, number, message, advice, "warning", found.start("value"))
 

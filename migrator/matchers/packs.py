@@ -403,9 +403,9 @@ def _wrong_example(example: dict[Any, Any]) -> Iterator[str]:
             fields = ", ".join(_EXAMPLE_FIELDS)
             yield _("unknown field {key!r}; the fields are {example_fields}", key=key, example_fields=fields)
         if not isinstance(value, str):
-            yield _("{key!r} is a string; write a number in quotes", key=key)
+            yield _("{key!r} is a string: put numbers in quotes", key=key)
     if {"before", "after", "unchanged", "reported"} & set(example) not in _EXAMPLE_KINDS:
-        yield _("it has both before and after, or only unchanged, or only reported")
+        yield _("it must have before and after, or unchanged, or reported")
 
 
 def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -433,7 +433,7 @@ def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
     if not rule.handler:
         of = _("a rule with 'on'") if rule.on else _("the kind {kind!r}", kind=rule.kind)
     for key in (key for key, is_idle in idle.items() if is_idle):
-        yield key, _("{of} does not look at the field {key!r}", of=of, key=key)
+        yield key, _("{of} does not use the field {key!r}", of=of, key=key)
 
 
 def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:

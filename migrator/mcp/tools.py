@@ -154,7 +154,7 @@ class Tools:
         text: Text = None,
         filename: FileName = "snippet.py",
         version: Version = None,
-        safe_only: Annotated[bool, Field(description="Make the safe changes only.")] = False,
+        safe_only: Annotated[bool, Field(description="Apply safe changes only.")] = False,
         limit: Limit = 100,
     ) -> Annotated[CallToolResult, results.Preview]:
         """Show what a migration to Ascend NPUs would change in a file, a folder or a text, as a unified diff.
@@ -200,7 +200,7 @@ class Tools:
         self,
         path: Annotated[str, Field(max_length=4096, description="Folder of the migrated project.")],
         command: Annotated[Optional[list[str]], Field(max_length=200, description=_COMMAND)] = None,
-        devices: Annotated[int, Field(ge=1, le=32, description="Emulated NPUs.")] = 8,
+        devices: Annotated[int, Field(ge=1, le=32, description="Number of emulated NPUs.")] = 8,
         steps: Annotated[Optional[int], Field(ge=1, description=_STEPS)] = None,
     ) -> Annotated[CallToolResult, results.Verified]:
         """Run a migrated project on emulated NPUs and say what that proves. Runs the project's own program.

@@ -109,7 +109,7 @@ def _options(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> Ite
             continue
         program = after.content.program_of(setting)
         file = trees.after.started(after.name, after.content, program) if program is not None else ""
-        file = file or _("what is started")
+        file = file or _("started programs")
         now, then = _meant(parsers, after.content, setting), _meant(old, after.content, setting)
         line = after.lines.line_of(setting.name_span[0])
         given = given_before.get((line, _label(after, setting)), frozenset())

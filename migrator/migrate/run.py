@@ -280,12 +280,12 @@ def _convert(
         return None
     if not plan.main and not candidates:
         raise SourceError(
-            "{source} has no training script that could be found: give it with -m FILE",
+            "no training script found in {source}: give it with -m FILE",
             source=shown(plan.source),
         )
     entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
     if text_of(entry) is None:
-        raise SourceError("{entry} is not a Python file that could be converted", entry=shown(entry))
+        raise SourceError("{entry} is not a Python file that can be converted", entry=shown(entry))
     from migrator.convert.distributed.convert import convert
 
     root = plan.source if plan.source.is_dir() else plan.source.parent
@@ -345,7 +345,7 @@ def _without_docs(done: Done) -> Done:
     if changing:
         number = len({each.line for each in changing})
         message = _("commands in this document are for CUDA (lines: {number})", number=number)
-        advice = _("--docs migrates the commands in documents.")
+        advice = _("--docs migrates commands in documents.")
         first = changing[0]._replace(fix=None, message=message, advice=advice, severity="info", api="")
         findings.insert(0, first)
     return Done(result._replace(findings=tuple(findings)))
@@ -375,7 +375,7 @@ def _mismatches(
             wanted = tuple(finding for finding in result.findings if finding.code in rules.enabled)
             yield result._replace(findings=wanted)
     except Exception:
-        _LOG.warning(_("internal error, scripts are not compared with programs"), exc_info=True)
+        _LOG.warning(_("internal error: scripts were not compared with programs"), exc_info=True)
 
 
 def _put(tree: OutputTree, entry: Entry, done: Done) -> Result:
@@ -393,7 +393,7 @@ def _make_report_folder(tree: OutputTree) -> Path:
     """The folder for the reports. Those of an input that is itself a result give way, nothing else does."""
     there = tree.source / REPORTS
     if os.path.lexists(there) and not _is_result(tree.source):
-        raise CannotWrite("{there} is where the reports go: rename it", there=shown(there))
+        raise CannotWrite("{there} is the folder for reports: rename it", there=shown(there))
     reports = tree.building / REPORTS
     reports.mkdir()
     return reports

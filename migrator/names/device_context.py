@@ -57,7 +57,7 @@ _COMPARISONS = frozenset(
 REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
-_OF_LIBRARY = N_("{where}, which is a library's word here")
+_OF_LIBRARY = N_("{where}, a term of that library")
 # What takes a value, and where: what that says of it by itself.
 _ENDS: dict[tuple[str, type], tuple[str, str]] = {
     ("unused", ast.Module): (NO, N_("message text")),
@@ -92,7 +92,7 @@ def device_context(
     NPUs before, and knows its CUDA branch from its NPU branch.
     """
     if is_value_for_parser(index, node):
-        return DeviceContext(NO, _("the value of an option, which its parser decides about"), by=SETTLED)
+        return DeviceContext(NO, _("the value of an option, which its parser interprets"), by=SETTLED)
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.by == _CALL
     chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)
@@ -347,7 +347,7 @@ class _Climb:
         if function is not None:
             returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
             found = self._among(function, (node.value for node in returns if node.value))
-        return self._hinted(name, _("what {name}() returns", name=name), found)
+        return self._hinted(name, _("the return value of {name}()", name=name), found)
 
     def _called_api(self, function: ast.expr) -> str:
         """The full name of what is called; of several that it may be, one that takes a device."""
@@ -370,7 +370,7 @@ class _Climb:
             called = qualified.rpartition(".")[2]
         owners = {qualified.partition(".")[0], *([qualified] if by_name else ())}
         if not owners.isdisjoint(vocabulary.foreign) and name.lower() not in vocabulary.keys:
-            foreign = N_("an argument of {qualified}(), which is not torch's")
+            foreign = N_("an argument of {qualified}(), which is not a torch function")
             return DeviceContext(UNCLEAR, _(foreign, qualified=qualified))
         takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
         shown = called or _("a call")

@@ -164,7 +164,7 @@ def _judged(
     places += sorted({place for each in _elsewhere(index, found) for place in each[1:]})
     if places:
         listed = ", ".join(places)
-        reason = _("{reason}; it changes with {places}, or none does", reason=reason, places=listed)
+        reason = _("{reason}; it changes only together with {places}", reason=reason, places=listed)
     if deciding is None:
         return DeviceContext(UNCLEAR, reason), first
     about = {"reason": reason, "files": files, "device": deciding.reason}
@@ -178,7 +178,7 @@ def _context_of(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) ->
     context, text = device_context(index, vocabulary, node), written(index, node)
     has_index = _INDEXED.match(text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
     if context.verdict == UNCLEAR and has_index:
-        return DeviceContext(LIKELY, _("beginning of a device name"))
+        return DeviceContext(LIKELY, _("start of a device name"))
     return context
 
 

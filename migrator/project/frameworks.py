@@ -125,5 +125,5 @@ def names_of(frameworks: Iterable[str]) -> str:
 
 def why_not_started(file: str, framework: str) -> str:
     """Why there is no launcher for a script of another framework."""
-    said = N_("{file} is a program of {framework}, which torchrun does not start")
+    said = N_("{file} is a {framework} program, which torchrun does not start")
     return _(said, file=file, framework=NAMES[framework])

@@ -107,7 +107,7 @@ def chosen_version(source: Path) -> Choice:
     A pinned one, or the next newer one that is known; else the newest that fits; else the newest.
     """
     wanted = wanted_version(source if source.is_dir() else source.parent)
-    return wanted or Choice(known()[-1].text, _("the newest known version, as no requirements name one"))
+    return wanted or Choice(known()[-1].text, _("newest known version, as no requirements name one"))
 
 
 def wanted_version(folder: Path) -> Optional[Choice]:
@@ -121,13 +121,13 @@ def wanted_version(folder: Path) -> Optional[Choice]:
             version = next((one for one in known() if list(one.tuple[:2]) >= [*pin, 0][:2]), known()[-1])
             why = f"{place} has {words}"
             if version.tuple[:2] != pin[:2]:
-                why += _(", for which no torch_npu is known; this is the nearest version")
+                why += _(", which has no torch_npu; this is the nearest version")
             return Choice(version.text, why)
         # != excludes one micro release.
         orders = [limit for limit in limits if limit[0] != "!="]
         fitting = [each.text for each in known() if all(meets(each.tuple, *limit) for limit in orders)]
         if limits and newest is None and fitting:
-            why = _("the newest that fits {words} in {place}", words=words, place=place)
+            why = _("newest that fits {words} in {place}", words=words, place=place)
             newest = Choice(fitting[-1], why)
     return newest
 

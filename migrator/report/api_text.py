@@ -21,9 +21,9 @@ _COLORS = {
 }
 _REGISTERED = {
     "kernel": N_("torch_npu has a kernel"),
-    "composite": N_("torch builds it from other operators"),
-    "fallback": N_("no kernel: it runs on the CPU"),
-    "none": N_("no kernel, and none on the CPU either: it raises"),
+    "composite": N_("torch composes it from other operators"),
+    "fallback": N_("no kernel: it falls back to the CPU"),
+    "none": N_("no kernel, not even on the CPU: it raises"),
 }
 _UNCHANGED = {
     "works": N_("the CUDA name works unchanged"),
@@ -33,10 +33,10 @@ _UNCHANGED = {
 _BASIS = {
     "documents": N_("the torch_npu documents"),
     "operators": N_("the operator of that name"),
-    "executed": N_("its operators, seen on an emulated NPU"),
+    "executed": N_("its operators, recorded on an emulated NPU"),
     "source": N_("its Python source"),
     "core": N_("the compiled part of torch, without operators"),
-    "value": N_("what it is"),
+    "value": N_("its kind"),
     "area": N_("the purpose of that part of torch"),
     "names": N_("the NPU equivalents of CUDA names"),
 }
@@ -54,23 +54,25 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     if answer.alias_of:
         lines.append(_("another spelling of {alias_of}", alias_of=answer.alias_of))
     if answer.member_of:
-        near = _("; is it {nearest}?", nearest=" or ".join(answer.nearest[:3])) if answer.nearest else ""
-        said = N_("not known by itself; what follows holds of all in {member_of}{near}")
+        near = (
+            _("; did you mean {nearest}?", nearest=" or ".join(answer.nearest[:3])) if answer.nearest else ""
+        )
+        said = N_("no data of its own; the following holds for all of {member_of}{near}")
         lines += _wrapped(_(said, member_of=answer.member_of, near=near))
     here = at_version(answer, version or newest())
     lines += [*_wrapped(here["sentence"]), "", *(_at(here) if version else _history(answer))]
     perhaps = [_("{name} (its name suggests it)", name=name) for name in answer.perhaps]
-    lines += _entry(_("Stands for"), ", ".join(answer.stands_for))
-    lines += _entry(_("Suits NPUs"), ", ".join([*answer.affine, *perhaps]))
+    lines += _entry(_("Alias for"), ", ".join(answer.stands_for))
+    lines += _entry(_("NPU-friendly"), ", ".join([*answer.affine, *perhaps]))
     if cuda := answer.environment:
-        values = _("its values can stay") if cuda.same_values else _("its values need a look")
+        values = _("values stay the same") if cuda.same_values else _("check the values")
         notes = [values if cuda.npu else "", cuda.advice]
         lines += _entry(_("On NPUs"), cuda.npu or _("no NPU equivalent"), notes)
     if npu := answer.variable:
         default = _(" (default {default})", default=npu.default) if npu.default else ""
         lines += _entry(_("Meaning"), npu.meaning)
         lines += _entry(_("Values"), npu.values + default)
-        lines += _entry(_("Read on"), " ".join(npu.hardware), [npu.note])
+        lines += _entry(_("Read by"), " ".join(npu.hardware), [npu.note])
     return lines + _entry(_("Sources"), "; ".join(_sources(answer)))
 
 
@@ -122,7 +124,7 @@ def _history(answer: Answer) -> Iterator[str]:
     for held in answer.registered:
         meaning = _(_REGISTERED[held.kind])
         if held.last and as_tuple(held.last) < _KERNELS_ONLY:
-            meaning = _("torch_npu lists it, as a kernel or a composite")
+            meaning = _("registered in torch_npu, as a kernel or a composite")
         notes = [f"{meaning} ({', '.join(held.overloads) or answer.operator})"]
         blocks[_("Registered")].append((held, held.kind, "", notes))
     for label, rows in blocks.items():
@@ -144,7 +146,7 @@ def _at(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _entry(_("Verdict"), _colored(found["verdict"]) + (f": {absence}" if absence else ""))
     if absence:
         return
-    likely = "" if found["certain"] or not basis else _(" (likely: it was read, not run)")
+    likely = "" if found["certain"] or not basis else _(" (likely: read from the source, not run)")
     lacking = [
         _("no kernel{when}: {operators}", when=when, operators=", ".join(found[key]))
         for key, when in (
@@ -202,11 +204,11 @@ def _dtype_words(group: str) -> str:
 def _about(own: Own) -> list[str]:
     said = []
     if own.replaces:
-        named = _("the names suggest") if own.replaces_source == "name" else _("the documents say")
+        named = _("its name suggests it") if own.replaces_source == "name" else _("documented")
         split = " or ".join(own.replaces.split())
-        said.append(_("it does the work of {split} ({named})", split=split, named=named))
+        said.append(_("replaces {split} ({named})", split=split, named=named))
     if own.use_instead == "none":
-        said.append(_("deprecated, without a successor"))
+        said.append(_("deprecated, no successor"))
     elif own.use_instead:
         said.append(_("deprecated: use {use_instead}", use_instead=own.use_instead))
     return said

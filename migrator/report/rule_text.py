@@ -21,7 +21,7 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
     if rule.framework != (TORCH,):
         versions += _(", for {frameworks}", frameworks=names_of(rule.framework))
     fix = _(reports_yaml("rules.yaml")["fixes"][rule.fix])
-    asked = _(" It is off by default: `--extend-select`.") if rule.opt_in else ""
+    asked = _(" Off by default: `--extend-select`.") if rule.opt_in else ""
     summary, severity = rule.summary.rstrip("."), _(rule.severity.capitalize())
     about = N_("{summary}. {severity}, {fix}{versions}.")
     parts = [

@@ -64,7 +64,7 @@ def show_summary(
         lines = [f"{_('Result')}   {result}"] if result else []
         lines += [f"{_('Reports')}  {reports}", *(f"         {file}" for file in files)]
         lines += [f"{_('Launch')}   {launcher}"] if launcher else []
-        what = N_("Not copied: {n} of caches, environments, pipes (see {file})")
+        what = N_("Not copied: {n} caches, environments or pipes (see {file})")
         lines += [_(what, n=not_copied, file=LOG_NAME)] if not_copied else []
         show_block(console, map(Text, lines))
 
@@ -119,9 +119,7 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
 def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
     groups = tally.open_groups()
     blockers = sum(group.count for group in groups if group.severity == "blocker")
-    surely = ngettext(
-        ": {n} blocker surely stops the program", ": {n} blockers surely stop the program", blockers
-    )
+    surely = ngettext(": {n} blocker will stop the program", ": {n} blockers will stop the program", blockers)
     if groups:
         yield Text(_("Manual review") + (surely if blockers else ""), style="bold")
     for group in groups[:_GROUPS_SHOWN]:

@@ -109,7 +109,7 @@ def verify(
         if program is None:
             raise NoProgram
         if own != [*command]:
-            say(_("the migrated program takes other values: {command}", command=shlex.join(own)))
+            say(_("the migrated program accepts other values: {command}", command=shlex.join(own)))
         if original is not None:
             say(_("running the migrated project on emulated NPUs"))
         keep = original is not None

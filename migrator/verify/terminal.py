@@ -47,14 +47,14 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     for head, lines in (
         (_("Processes"), _process_lines(verdict, width)),
         (_("Collectives"), map(Text, collectives)),
-        (_("Without a kernel in torch_npu (NPUs leave them to the CPU)"), kernels),
-        (_("New shapes in later steps (an NPU may prepare each anew)"), _shape_lines(verdict, width)),
-        (_("CUDA and NCCL in the project that this run reached"), _reached_lines(verdict, width)),
+        (_("No kernel in torch_npu (falls back to the CPU on NPUs)"), kernels),
+        (_("New shapes in later steps (an NPU may recompile for each)"), _shape_lines(verdict, width)),
+        (_("CUDA and NCCL names that this run reached"), _reached_lines(verdict, width)),
         (_("Compared with the original on the CPU"), original),
     ):
         show_block(console, lines, head)
     console.print()
-    console.print(Text(_("Emulated NPUs: numbers and speed are the CPU's."), style="dim"))
+    console.print(Text(_("Emulated NPUs: numbers and speed are those of the CPU."), style="dim"))
 
 
 def _facts(verdict: Verdict) -> Iterator[Text]:
@@ -71,7 +71,7 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
     for line in verdict.set_to:
         yield Text(_("Set      {what}", what=line))
     if verdict.other_torch:
-        said = _("Torch    {its.torch}, and the project was migrated for {its.migrated_for}:", its=verdict)
+        said = _("Torch    {its.torch}, but the project was migrated for {its.migrated_for}:", its=verdict)
         yield Text(said, "yellow")
         yield Text(_("         differences between the two were not tested"), "yellow")
     if ended.left:
@@ -82,7 +82,7 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
     both = {_("forward"): shares.forward, _("backward"): shares.backward}
     parts = ", ".join(f"{share:.1%} {what}" for what, share in both.items() if share is not None)
     if parts:
-        said = _("         the NPUs' part of the {measure}: {parts}", measure=shares.measure, parts=parts)
+        said = _("         NPU share of {measure}: {parts}", measure=shares.measure, parts=parts)
         yield Text(said)
 
 
@@ -120,7 +120,7 @@ def _shape_lines(verdict: Verdict, width: int) -> Iterator[Text]:
 def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     shown = verdict.reached[:_PLACES_SHOWN]
     if shown and verdict.transfer:
-        yield Text(_("transfer_to_npu makes them mean the NPU."))
+        yield Text(_("transfer_to_npu redirects them to the NPU."))
     for reached in shown:
         place = reached.place
         line = Text(f"{place.file}:{place.line}  ", style="yellow")
@@ -140,7 +140,7 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     times = sum(process.cuda_on_cpu for process in original.processes)
     if times:
         often = ngettext("{n:,} time", "{n:,} times", times)
-        yield Text(_("         the CPU stood in for CUDA, and Gloo for NCCL: {times}", times=often))
+        yield Text(_("         CUDA calls redirected to the CPU (NCCL to Gloo): {times}", times=often))
     comparison = original.comparison
     if comparison is None:
         return
@@ -165,13 +165,15 @@ def _original_lines(original: Original, width: int) -> Iterator[Text]:
     for what, only in both.items():
         if only:
             lines_only = ngettext("{n:,} line", "{n:,} lines", len(only))
-            yield Text(_("Only the {what} printed {only} of numbers, such as", what=what, only=lines_only))
+            yield Text(
+                _("Numbers were printed only by the {what} ({only}), such as", what=what, only=lines_only)
+            )
             yield _cut(f"    {only[0]}", width)
 
 
 def _rest(items: Sequence[object], shown: int) -> Iterator[Text]:
     if len(items) > shown:
-        yield Text(_("and {items} more (--json has all)", items=len(items) - shown))
+        yield Text(_("and {items} more (--json lists all)", items=len(items) - shown))
 
 
 def _cut(text: str, width: int, style: str = "") -> Text:

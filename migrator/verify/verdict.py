@@ -25,7 +25,7 @@ TIMED_OUT = N_("timed out")
 NOT_ON_NPU = N_("not on the NPU")
 DIFFERENT = N_("numbers differ")
 NOT_COMPARED = N_("not compared")
-WAITS = N_("lacks something")
+WAITS = N_("blocked by the environment")
 INTERRUPTED = N_("interrupted")
 EXIT_CODES = {
     PASSED: 0,
@@ -214,7 +214,7 @@ def _outcome(
     if cpu.code or comparison is None:
         return NOT_COMPARED, [_("the original on the CPU: {code}", code=_how_it_failed(cpu.code))]
     if not comparison.compared:
-        return NOT_COMPARED, [_("the two runs printed no line with a number that could be compared")]
+        return NOT_COMPARED, [_("the two runs printed no comparable numbers")]
     if not comparison.wrong:
         return PASSED, []
     wrong, compared = len(comparison.wrong), len(comparison.compared)
@@ -240,7 +240,7 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
     if not any(process.torch_npu for process in processes):
         return [_("torch_npu was never imported: everything ran on the CPU")]
     if shares.place == "nowhere":
-        return [_("nothing was computed, neither on an NPU nor on the CPU")]
+        return [_("nothing was computed, on the NPU or the CPU")]
     reasons = []
     whole = {_("the training (its backward pass)"): shares.backward, _("the work"): shares.forward}
     for what, share in whole.items():

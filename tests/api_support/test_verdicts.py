@@ -271,13 +271,13 @@ KERNEL = "though torch_npu has a kernel"
     [
         ("torch.linalg.svd", "2.13", "Works."),
         ("torch.nn.Conv2d", "2.6", "Works. float64 and complex do not."),
-        ("torch.linalg.inv", "2.6", f"Runs on the CPU: no kernel for {INV} in torch_npu 2.6 (slow)."),
+        ("torch.linalg.inv", "2.6", f"Falls back to the CPU: no kernel for {INV} in torch_npu 2.6 (slow)."),
         ("torch.cuda.Event", "2.6", "Use torch.npu.Event."),
         ("torch.cuda.nvtx.range_push", "2.6", "Raises: it has no NPU equivalent."),
         ("torch.compile", "1.11", "Not in torch 1.11: first in torch 2.0."),
         ("torch.fx", "2.6", "A module."),
         ("torch.sparse.mm", "2.13", f"It raises for a sparse tensor of an NPU: {NONE}."),
-        ("torch.nn.AvgPool3d", "2.6", f"Unsupported according to the documents, {KERNEL}: try it."),
+        ("torch.nn.AvgPool3d", "2.6", f"Documented as unsupported, {KERNEL}: test it."),
     ],
 )  # fmt: skip
 def test_sentences(name: str, version: str, said: str) -> None:
@@ -286,7 +286,7 @@ def test_sentences(name: str, version: str, said: str) -> None:
 
 def test_an_answer_from_a_source_says_so() -> None:
     assert sentence("torch.distributions.Normal", resolve("2.13")).startswith("Should work: ")
-    assert sentence("torchvision.ops.nms", resolve("2.13")).startswith("Runs on the CPU: ")
+    assert sentence("torchvision.ops.nms", resolve("2.13")).startswith("Falls back to the CPU: ")
     assert sentence("torch.no_such_name", resolve("2.13")).startswith("Unknown: ")
 
 

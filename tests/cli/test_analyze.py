@@ -128,7 +128,7 @@ def test_an_interrupt_in_the_tree_leaves_the_tables_of_the_other_modes(
     monkeypatch.setattr(tables, "Judge", stopping)
     code, reports = analyze(project, "-m", "torch_apis,third_party", "-q")
     assert code == 130
-    assert "interrupted: no tables of third_party" in capsys.readouterr().err
+    assert "interrupted: tables without third_party" in capsys.readouterr().err
     assert [row["OP"] for row in rows(reports, "unsupported_api")] == ["torch.cdist"]
     summary = json.loads((reports / "summary.json").read_text())
     assert (summary["exit_code"], "cuda_op.csv" in summary["reports"]) == (130, False)
@@ -169,13 +169,16 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("-m", "affinity_apis", "--api-files", "x.csv"), "--api-files needs the mode torch_apis"),
-        (("-m", "third_party", "--deep"), "--deep has no effect in the mode third_party"),
+        (
+            ("-m", "affinity_apis", "--api-files", "x.csv"),
+            "--api-files works only with -m affinity_apis,torch_apis",
+        ),
+        (("-m", "third_party", "--deep"), "--deep has no effect with -m third_party"),
         (("--env-path", "."), "--env-path needs --deep"),
-        (("--deep", "--env-path", "no/such"), "no/such: there is no such folder"),
-        (("-m", ""), "choose one of torch_apis, third_party"),
-        (("-m", "everything"), "there is no mode everything"),
-        (("-q", "--verbose"), "exclude each other"),
+        (("--deep", "--env-path", "no/such"), "no/such: no such folder"),
+        (("-m", ""), "choose from torch_apis, third_party"),
+        (("-m", "everything"), "no such mode: everything"),
+        (("-q", "--verbose"), "cannot be used together"),
         (("--exclude", "*.py"), "holds no Python file or notebook that is not excluded"),
     ],
 )

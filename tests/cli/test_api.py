@@ -83,7 +83,7 @@ def test_an_unknown_name_of_a_module_without_npu_form_may_be_a_slip(npumigrate) 
     answer = npumigrate("api", "torch.cuda.nvtx.rangepush")
     said = " ".join(answer.out.split())
     assert answer.code == 0
-    assert "holds of all in torch.cuda.nvtx; is it torch.cuda.nvtx.range_push?" in said
+    assert "the following holds for all of torch.cuda.nvtx; did you mean torch.cuda.nvtx.range_push?" in said
     assert "not known" not in npumigrate("api", "torch.cuda.Event.query").out
 
 

@@ -77,7 +77,7 @@ def test_a_value_that_the_result_refuses_is_an_error(migrated, tmp_path: Path) -
         ("scripts/run.sh", "NPU940", "error", "tools/train.py accepts npu, cpu for --where, not cuda"),
         (
             *("scripts/run.sh", "NPU940", "warning"),
-            "tools/train.py takes --on as an NPU device or backend, and cuda:0 is for CUDA",
+            "tools/train.py uses --on as an NPU device or backend, but cuda:0 is for CUDA",
         ),
     ]
 
@@ -116,11 +116,11 @@ def test_an_option_that_a_conversion_removes_is_an_error(migrated, tmp_path: Pat
     [
         (
             "NPU410",
-            "CUDA_LAUNCH_BLOCKING is set here, and tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING",
+            "CUDA_LAUNCH_BLOCKING is set here, but tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING",
         ),
         (
             "NPU401",
-            "ASCEND_LAUNCH_BLOCKING is set here, and tools/train.py:11 still reads CUDA_LAUNCH_BLOCKING",
+            "ASCEND_LAUNCH_BLOCKING is set here, but tools/train.py:11 still reads CUDA_LAUNCH_BLOCKING",
         ),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_key_that_python_compares_with_cuda_alone_is_found(migrated, tmp_path:
     (source / "a.yaml").write_text("device: cuda\n")
     _, rows = migrated(source, "--ignore", "NPU121,NPU122")
     assert [(row["File"], row["Rule"], row["Message"]) for row in rows] == [
-        ("a.yaml", "NPU945", "device is npu here, and tools/train.py:4 compares it with CUDA names only")
+        ("a.yaml", "NPU945", "device is npu here, but tools/train.py:4 compares it with CUDA names only")
     ]
     assert migrated(source, "--overwrite")[1] == []
 

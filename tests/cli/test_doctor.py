@@ -51,7 +51,7 @@ def test_one_line_and_json(npumigrate, bare: Path) -> None:
     [
         (["--root", "nowhere"], "--root: no such folder: nowhere"),
         (["--python", "nowhere"], "--python: nowhere is no Python environment"),
-        (["--json", "--brief"], "--json and --brief exclude each other"),
+        (["--json", "--brief"], "--json and --brief cannot be used together"),
         (["--fix"], "No such option"),
     ],
 )

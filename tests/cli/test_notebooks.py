@@ -160,8 +160,8 @@ def test_a_broken_cell_is_told_and_the_others_are_migrated(migrate, source) -> N
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"cuda"', "is not a notebook: "),
-        ('{"worksheets": [], "nbformat": 3, "about": "cuda"}', "is not a notebook of format 4"),
+        ('{"cuda"', "not a notebook: "),
+        ('{"worksheets": [], "nbformat": 3, "about": "cuda"}', "not a notebook of format 4"),
     ],
 )
 def test_what_is_no_notebook_stays(migrate, source, text, reason) -> None:
@@ -259,7 +259,7 @@ def test_lines_in_a_message_are_those_of_the_cell(npumigrate, source, tmp_path) 
 def test_ranks_are_not_started_from_a_notebook(migrate, source) -> None:
     answer, result = migrate(source, "-m", "n.ipynb")
     assert answer.code == 2
-    assert answer.err == "npumigrate: n.ipynb (-m/--main) is a notebook: ranks are started from a script\n"
+    assert answer.err == "npumigrate: n.ipynb (-m/--main) is a notebook: ranks start from a script\n"
     assert not result.exists()
 
 

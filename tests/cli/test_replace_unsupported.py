@@ -61,4 +61,4 @@ def test_without_the_option_nothing_is_written(migrate, npumigrate, tmp_path: Pa
     assert linted.out.count("NPU550 warning:") == 2
     refused, _ = migrate(source, REPLACE, "--safe-only", out="more")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "--replace-unsupported and --safe-only exclude each other" in refused.err
+    assert "--replace-unsupported and --safe-only cannot be used together" in refused.err

@@ -39,8 +39,8 @@ def test_an_error_of_no_file_is_one_line(npumigrate, project, tmp_path, monkeypa
     answer = npumigrate("-i", project, "-o", tmp_path / "out", "-v", "2.6", "--jobs", "1")
     assert answer.code == 2
     if isinstance(error, MemoryError):
-        advice = "take fewer processes (--jobs 1), or raise the limit"
-        assert answer.err == f"npumigrate: not enough memory: {advice}\n"
+        advice = "use fewer processes (--jobs 1) or raise the limit"
+        assert answer.err == f"npumigrate: out of memory: {advice}\n"
     else:
         match = re.fullmatch(r".+details: (.+)\n", answer.err)
         assert match
@@ -186,7 +186,7 @@ def test_what_cannot_be_printed(project, tmp_path, arguments, code, what) -> Non
         silent = subprocess.run(
             [*command, "--overwrite"] if "-o" in words else command, stdout=full, stderr=full
         )
-    assert done.stderr == f"npumigrate: the {what} cannot be written: no space left on device\n"
+    assert done.stderr == f"npumigrate: cannot write the {what}: no space left on device\n"
     assert (done.returncode, silent.returncode) == (code, code)
 
 

@@ -90,8 +90,8 @@ def test_python_m_migrator() -> None:
         (["-i", "p", "-o", "q", "-v", "2.6", "--jobs", "many"], ["--jobs"]),
         (["-i", "p", "-o", "q", "-v", "2.6", "--quiet", "--verbose"], ["--quiet", "--verbose"]),
         (["-i", "p", "-o", "q", "-v", "0.1"], ["0.1", "2.6"]),
-        (["-i", "p", "-o", "q", "-v", "2.7.1", "--hw", "910"], ["'910': choose one of A1, A2, A3, 950DT"]),
-        (["analyze", "p", "-o", "q", "--hw", "910"], ["'910': choose one of A1, A2, A3, 950DT"]),
+        (["-i", "p", "-o", "q", "-v", "2.7.1", "--hw", "910"], ["'910' (choose from A1, A2, A3, 950DT)"]),
+        (["analyze", "p", "-o", "q", "--hw", "910"], ["'910' (choose from A1, A2, A3, 950DT)"]),
         (["conjure"], ["conjure"]),
         (["-i", "p", "stray", "-o", "q", "-v", "2.6"], ["stray"]),
     ],
@@ -161,7 +161,7 @@ def test_bash_completes(tmp_path: Path) -> None:
 def test_without_a_version_the_requirements_say_it(npumigrate, project, tmp_path: Path, command: str) -> None:
     (project / "requirements.txt").write_text("torch==2.1.2\n")
     answer = npumigrate(command, "-i", project, "-o", tmp_path / "out")
-    line = "npumigrate: torch 2.1.0: requirements.txt:1 has torch==2.1.2 (-v VERSION names another)"
+    line = "npumigrate: torch 2.1.0: requirements.txt:1 has torch==2.1.2. Override with -v"
     assert (answer.code, answer.err) == (0, line + "\n")
     assert "for torch 2.1.0" in answer.out
     (summary,) = (tmp_path / "out").rglob("summary.json")

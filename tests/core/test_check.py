@@ -26,7 +26,7 @@ RUNNING = ".".join(map(str, sys.version_info[:2]))
 
 def test_what_is_nested_too_deeply_is_left() -> None:
     result = migrate("import torch\nx = torch.cuda" + ".a" * 100_000 + "\n")
-    reason = "an expression is nested too deeply to be parsed"
+    reason = "an expression is nested too deeply to parse"
     assert (result.text, result.findings, result.skipped) == (None, (), reason)
     assert result.syntax == (SyntaxTrouble(0, reason),)
 
@@ -70,8 +70,8 @@ def test_a_fix_that_waits_for_a_later_pass_has_its_edits_about_the_input() -> No
 @pytest.mark.parametrize(
     ("name", "text", "left"),
     [
-        ("c.yaml", "device: cuda\nx: [\n", "line 3: not read as yaml (did not find expected node content)"),
-        ("c.json", '{"device": "cuda",\n "x": }\n', "line 2: not read as json ('}' is not expected here)"),
+        ("c.yaml", "device: cuda\nx: [\n", "line 3: not parsed as yaml (did not find expected node content)"),
+        ("c.json", '{"device": "cuda",\n "x": }\n', "line 2: not parsed as json ('}' is not expected here)"),
     ],
 )
 def test_another_file_that_is_not_of_its_type_is_left_with_the_reason(
@@ -165,7 +165,7 @@ def test_rules_that_do_not_settle_leave_the_file(monkeypatch: pytest.MonkeyPatch
     text = "import torch\ntorch.cuda.nvtx.range_push(torch.cuda.get_sync_debug_mode())\n"
     assert migrate(text).text == "import torch\nimport torch_npu\n"
     monkeypatch.setattr("migrator.core.check._MAX_PASSES", 1)
-    reason = "internal error, file left unchanged: the rules do not settle"
+    reason = "internal error, file left unchanged: the rules do not reach a fixed point"
     assert migrate(text) == Result("example.py", skipped=reason)
 
 
@@ -196,7 +196,7 @@ def test_a_file_of_a_type_that_has_no_reader_is_only_marked() -> None:
 
 def test_where_no_line_is_known_none_is_told() -> None:
     result = check(document("Dockerfile", "pytorch/pytorch:2.1.0\n"), engine("2.6"), Project())
-    assert result.left == "not read as dockerfile (no instruction): left unchanged"
+    assert result.left == "not parsed as dockerfile (no instruction): left unchanged"
 
 
 def test_another_file_may_stand_for_torch() -> None:

@@ -36,7 +36,7 @@ def test_what_a_cuda_library_takes_is_left(text: str, packages: tuple[str, ...],
     assert (here in (result.text or text)) == bool(taker)
     told = [item.message for item in result.findings if "left unchanged" in item.message]
     advice = "use torch.npu.current_stream instead of torch.cuda.current_stream"
-    reason = f"it is passed to {taker}, which is for CUDA"
+    reason = f"it is passed to {taker}, which supports CUDA only"
     assert told == [f"{advice}; left unchanged: {reason}"] * bool(taker)
 
 

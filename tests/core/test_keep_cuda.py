@@ -109,7 +109,7 @@ def test_a_line_that_npus_do_without_is_left_out_of_their_copy():
     result = shared(files, "requirements.txt")
     [finding] = result.findings
     assert result.text is None
-    assert finding.advice.startswith("Keep a copy of the file for machines with NPUs, without this.")
+    assert finding.advice.startswith("Keep a second copy of the file for NPU machines, without this.")
 
 
 def test_settings_that_no_file_imports_stay():
@@ -117,7 +117,7 @@ def test_settings_that_no_file_imports_stay():
     result = shared(files, "configs/run.py")
     assert result.text is None
     assert [finding.advice for finding in result.findings] == [
-        "Keep a copy of the file for machines with NPUs, with hccl here."
+        "Keep a second copy of the file for NPU machines, with hccl here."
     ]
 
 

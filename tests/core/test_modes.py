@@ -183,5 +183,5 @@ def test_what_it_leaves_says_so_and_what_to_do(line: str, count: int, advice: st
     before = {item.code: item.message for item in migrate(f"import torch\n{line}\n").findings}
     assert len(found) == count
     for item in found:
-        assert item.message == f"{before[item.code]}; transfer_to_npu does not do that"
+        assert item.message == f"{before[item.code]}; transfer_to_npu does not cover this"
         assert item.advice.startswith(advice)

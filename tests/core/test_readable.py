@@ -79,7 +79,7 @@ def test_names_in_other_letters(line: str) -> None:
     assert result.text is None
     odd = next(name for name in re.findall(r"\w+", line) if not name.isascii())
     meant = normalize("NFKC", odd)
-    assert result.skipped == f"line 3: {odd} is {meant} to Python: write it in plain letters"
+    assert result.skipped == f"line 3: {odd} is {meant} to Python: spell it in plain letters"
 
 
 def test_other_letters_elsewhere() -> None:

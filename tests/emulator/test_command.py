@@ -30,7 +30,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
     [
         (("--memory", "lots"), "--memory: 'lots' is not a size of at least 1MiB, such as 64GiB"),
         (("--memory", "12KiB"), "--memory: '12KiB' is not a size of at least 1MiB, such as 64GiB"),
-        (("--soc", "H100"), "--soc: 'H100' is not the name of an Ascend chip, such as Ascend910B2"),
+        (("--soc", "H100"), "--soc: 'H100' is not an Ascend chip name, such as Ascend910B2"),
         (
             ("--devices", "33"),
             "Invalid value for '--devices': Input should be less than or equal to 32"

@@ -192,7 +192,7 @@ def test_a_rank_with_less_work_waits(insight):
     (row,) = rows_of(rows, "communication", "warning")
     line = next(i for i, each in enumerate(RANKS.splitlines(), 1) if "loss.backward" in each)
     assert (row["File"], row["Start Line"]) == ("train.py", str(line))
-    assert row["Message"] == "rank 0 waits here: rank 1 has 2.0 times its multiply-adds in a step"
+    assert row["Message"] == "rank 0 waits here: rank 1 does 2.0 times its multiply-adds in a step"
     # And the facts: the gradients are reduced once a step, by both.
     assert {row["Kind"] for row in rows} == {"communication"}
     reduced = [fact for fact in data["communication"] if fact["kind"] == "HcclAllReduce" and fact["per_step"]]

@@ -50,7 +50,9 @@ def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path, there) -> 
     for link in (folder / "link", folder / "sub" / "two"):
         link.symlink_to("../file" if link.name == "link" else "../link")
         for within in (None, folder):
-            with pytest.raises(CannotWrite, match=f"{link.name} is a link to .*file: name that file$"):
+            with pytest.raises(
+                CannotWrite, match=f"{link.name} is a symbolic link to .*file: name that file$"
+            ):
                 replace_file(link, b"new", within)
     assert (target.exists() and target.read_bytes()) == (there and b"old")
     (folder / "plain").write_bytes(b"old")

@@ -123,7 +123,7 @@ def test_a_folder_name_that_leaves_no_room_for_the_suffix(tmp_path: Path) -> Non
             assert (out / f"{root.name}_msft" / "a.py").exists()
             remove(tmp_path / "new")
         else:
-            with pytest.raises(CannotWrite, match=r"has 256 bytes where 255 are the most: rename the input$"):
+            with pytest.raises(CannotWrite, match=r"has 256 bytes; the limit is 255: rename the input$"):
                 migrate(root, out)
             assert not (tmp_path / "new").exists()
 
@@ -156,8 +156,8 @@ def test_links(project: Path, tmp_path: Path) -> None:
     outside = tmp_path / "in" / "shared"
     outside.mkdir()
     (outside / "util.py").write_bytes(b"")
-    inside, outer = "{} now leads to its migrated copy", "{}, outside the input: its target is not migrated"
-    gone = "{}, which cannot be reached"
+    inside, outer = "{} now points to the migrated copy", "{} outside the input: its target is not migrated"
+    gone = "{}, which is broken"
     # The text of each, what it becomes, and what is said of it.
     links: list[tuple[str, str, str, str]] = [
         ("abs.py", f"{project}/train.py", "train.py", inside),
@@ -330,7 +330,7 @@ def test_places_that_do_not_go_together(
     for source, out, error, line in [
         (project, project, CannotWrite, "proj is the input: choose another output folder with -o"),
         (project, tmp_path / "same", CannotWrite, "same is the input: choose another output folder with -o"),
-        (inner, tmp_path / "in", CannotWrite, "^the input is inside .*proj_msft, where the result goes"),
+        (inner, tmp_path / "in", CannotWrite, "^the input is inside .*proj_msft, the output folder"),
         (Path("/"), tmp_path, CannotWrite, "^/ has no name for a result"),
         (tmp_path / "gone", tmp_path, Unreadable, "gone cannot be read: no such file or directory$"),
         (Path(os.devnull), tmp_path, Unreadable, "null is neither a folder nor a file$"),
@@ -357,7 +357,8 @@ def test_a_file_of_ours_where_the_input_has_one(project: Path, tmp_path: Path) -
             add(tree, "README.md", b"ours")
         add(tree, "README.md", b"ours", replace=True)
         with pytest.raises(
-            CannotWrite, match=r"^report is a link in the input, where report/a/b.json belongs"
+            CannotWrite,
+            match=r"^report is a symbolic link in the input, and report/a/b.json has to be written",
         ):
             add(tree, "report/a/b.json", b"")
         with pytest.raises(CannotWrite, match=r"train.py/a.json cannot be written: "):

@@ -89,7 +89,7 @@ def test_new_shapes_have_an_origin(tmp_path, changed, origin):
     (row,) = rows_of(tmp_path, "dynamic_shape")
     assert (row.place.line, row.more["origin"]) == (2, origin)
     assert "new shapes in 2 of 3 later steps (3 in all, 8x4>8x4, then 7x4>7x4)" in row.message
-    assert row.message.endswith("operators behind it that met them as well: 1")
+    assert row.message.endswith("later operators that met the same shapes: 1")
 
 
 def test_a_smaller_last_batch_is_no_row(tmp_path):

@@ -204,23 +204,23 @@ def test_a_parameter_file_for_dlc(k8s, problems, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("worker_cout=2", "2: there is no key 'worker_cout'; did you mean 'worker_count'?"),
-        ("frobnicate=2", "2: there is no key 'frobnicate'; known are kind, name,"),
-        ("worker_count", "2: 'worker_count' is no key=value"),
+        ("worker_cout=2", "2: unknown key 'worker_cout'; did you mean 'worker_count'?"),
+        ("frobnicate=2", "2: unknown key 'frobnicate'; known are kind, name,"),
+        ("worker_count", "2: 'worker_count' is not key=value"),
         ("worker_count=two", "2: worker_count: 'two' is not a number from 1 to 4096"),
         ("worker_count=0", "2: worker_count: '0' is not a number"),
         ("worker_gpu=1e3", "2: worker_gpu: '1e3' is not a number"),
-        ("name=Bert", "2: name: 'Bert' is not a name"),
-        ("name=" + "x" * 51, "is not a name: at most 50"),
+        ("name=Bert", "2: name: 'Bert' is not a valid name"),
+        ("name=" + "x" * 51, "is not a valid name: use at most 50"),
         (
             "kind=PytorchJobs",
             "2: kind: 'PytorchJobs' is not one of PyTorchJob, VolcanoJob; did you mean PyTorchJob?",
         ),
         ("worker_memory=12GB", "2: worker_memory: '12GB' is not a quantity such as 256Gi"),
         ("volume=data:/data", "2: volume: 'data:/data' is not one of /on/the/node:/in/the/pod"),
-        ("env=1A=2", "2: env: '1A=2' is no NAME=VALUE"),
-        ("command=python 'x", "2: command: it cannot be split into words"),
-        ("kind=VolcanoJob\nkind=PyTorchJob", "3: kind is given twice, first on line 2"),
+        ("env=1A=2", "2: env: '1A=2' is not NAME=VALUE"),
+        ("command=python 'x", "2: command: cannot be split into words"),
+        ("kind=VolcanoJob\nkind=PyTorchJob", "3: kind is given twice (first in line 2)"),
         ("worker_npu=8\nworker_gpu=8", "3: worker_gpu is given twice"),
     ],
 )
@@ -243,26 +243,35 @@ def test_a_wrong_line_of_a_job_file(k8s, tmp_path, line, message):
         ("--name j --image i --npus 3 --hw A1 -- python t.py", "a pod on A1 can have 1, 2, 4, 8 NPUs, not 3"),
         (
             "--name j --image i --hw B1 -- python t.py",
-            "'B1' is no hardware of mindcluster: A1, A2, A3, 950DT",
+            "'B1' is not a product line of mindcluster: A1, A2, A3, 950DT",
         ),
-        ("--name j --image i --hw A1 --platform cce -- python t.py", "'A1' is no hardware of cce: A2, A3"),
-        ("--name j --image i --platform x -- python t.py", "the platform 'x' is not one of mindcluster, cce"),
-        ("--name j --image i --accelerator-type module -- python t.py", "'module' is not one of A2"),
+        (
+            "--name j --image i --hw A1 --platform cce -- python t.py",
+            "'A1' is not a product line of cce: A2, A3",
+        ),
+        (
+            "--name j --image i --platform x -- python t.py",
+            "no such platform: 'x' (choose from mindcluster, cce)",
+        ),
+        ("--name j --image i --accelerator-type module -- python t.py", "'module' is not available on A2"),
         ("--workers 0 --name j", "--workers: '0' is not a number"),
         ("--volume /a:/x --volume /b:/x/ --name j", "--volume: two volumes are mounted at /x"),
-        ("--env A=1 --env A=2", "--env: the variable A is set twice"),
+        ("--env A=1 --env A=2", "--env: duplicate variable A"),
         ("--name j --image i --queue q -- python t.py", "has a queue only with --scheduler volcano"),
         ("--name j --image i -- python -c pass", "python -c: only a script or a module"),
-        ("--name j --image i -- bash run_distributed_npu.sh --nproc 4", "gets --nproc from the job"),
+        (
+            "--name j --image i -- bash run_distributed_npu.sh --nproc 4",
+            "the job sets --nproc of run_distributed_npu.sh: leave it out",
+        ),
         (
             "--resource NPU --name j",
             "--resource: 'NPU' is not a name of a resource such as huawei.com/Ascend910",
         ),
         ("--from m.yaml --image ~", "--image: '~' is not a name of an image"),
-        ("--from m.yaml --workers 2", "--from and --workers exclude each other"),
-        ("--from m.yaml --job j", "--from and --job exclude each other"),
-        ("--from missing.yaml", "missing.yaml cannot be read: No such file"),
-        ("--job missing.txt", "missing.txt cannot be read: No such file"),
+        ("--from m.yaml --workers 2", "--from and --workers cannot be used together"),
+        ("--from m.yaml --job j", "--from and --job cannot be used together"),
+        ("--from missing.yaml", "cannot read missing.yaml: No such file"),
+        ("--job missing.txt", "cannot read missing.txt: No such file"),
     ],
 )
 def test_wrong_use(k8s, arguments, message):
@@ -295,7 +304,7 @@ def test_a_file_is_written_whole_or_not_at_all(k8s, tmp_path):
     assert yaml.safe_load(file.read_text())["kind"] == "PyTorchJob"
     code, _, err = k8s(*PYTORCH, "-o", tmp_path / "no" / "job.yaml", "--", "python", "t.py")
     assert code == 2
-    assert "cannot be written" in err.splitlines()[-1]
+    assert "cannot write" in err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_the_script_that_was_named(project: Path) -> None:
 
 def test_a_name_that_is_no_file_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert migrate(project, "--main", "no.py")[0] == 2
-    assert capsys.readouterr().err == f"npumigrate: no.py (-m/--main) is not a file of {project}\n"
+    assert capsys.readouterr().err == f"npumigrate: no.py (-m/--main) is not a file in {project}\n"
     assert not (project.parent / "out").exists()
 
 
@@ -89,7 +89,7 @@ def test_a_file_beside_the_one_that_is_migrated_is_refused(
 ) -> None:
     (project / "other.py").write_text("import torch\n")
     assert migrate(project / "train.py", "--main", "other.py")[0] == 2
-    expected = f"npumigrate: other.py (-m/--main) is not a file of {project / 'train.py'}\n"
+    expected = f"npumigrate: other.py (-m/--main) is not a file in {project / 'train.py'}\n"
     assert capsys.readouterr().err == expected
 
 
@@ -109,7 +109,7 @@ def test_a_program_for_one_card_gets_one_rank(project: Path, capsys: pytest.Capt
     (project / "train.py").write_text("for x in y:\n    x.cuda().backward()\n")
     script = migrate(project)[1] / "run_distributed_npu.sh"
     assert told(script).endswith("train.py) ranks_by=none ;;")
-    assert "with one rank: it shows no use of ranks" in capsys.readouterr().out
+    assert "with one rank: no use of ranks was found" in capsys.readouterr().out
 
 
 def test_a_program_that_starts_its_ranks_gets_its_options(project: Path, capsys) -> None:
@@ -125,7 +125,7 @@ def test_a_program_that_starts_its_ranks_gets_its_options(project: Path, capsys)
 def test_the_projects_own_file_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "run_distributed_npu.sh").write_text("mine\n")
     assert (migrate(project)[1] / "run_distributed_npu.sh").read_text() == "mine\n"
-    assert "is the project's own" in capsys.readouterr().out
+    assert "belongs to the project" in capsys.readouterr().out
 
 
 def test_a_library_gets_none(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

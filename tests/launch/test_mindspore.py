@@ -134,4 +134,4 @@ def test_what_was_assumed_is_wrapped_on_a_terminal(
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert run(["launch", "mindspore", "-o", str(tmp_path)]) == 0
-    assert capsys.readouterr().err.startswith("assumed: train.py is the\n")
+    assert capsys.readouterr().err.startswith("assumed: training script:\n")

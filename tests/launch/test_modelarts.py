@@ -63,7 +63,7 @@ def test_the_files_and_what_was_assumed(launch, project):
         "--output", "/cache/out=s3://bucket/out/{node}",
     )  # fmt: skip
     assert (code, out.splitlines()) == (0, [str(project / name) for name in FILES])
-    assert err == "assumed: tools/train net.py is the training script\n"
+    assert err == "assumed: training script: tools/train net.py\n"
     assert config_of(project) == {
         "input": {"/cache/data": "obs://bucket/data", "data": "file:///a/b"},
         "output": {"/cache/out": "s3://bucket/out/{node}"},
@@ -75,7 +75,7 @@ def test_the_files_and_what_was_assumed(launch, project):
 def test_without_paths_there_is_the_boot_file_alone(launch, project):
     code, out, err = launch("-o", project, "-m", "tools/train net.py")
     assert (code, out) == (0, f"{project / FILES[0]}\n")
-    assert err == "assumed: without --map and --output nothing is copied\n"
+    assert err == "assumed: nothing is copied without --map and --output\n"
     assert not (project / "ascend_modelarts_function").exists()
 
 
@@ -86,12 +86,12 @@ def test_what_the_user_should_know(launch, project):
     (project / "main.py").write_text(TRAIN.replace(".distributed", ".cuda"))
     _, _, err = launch("-o", project)
     lines = err.splitlines()
-    assert lines[0].endswith("1 more are possible (-m FILE)")
-    assert "nothing shows that it is distributed" in lines[1]
+    assert lines[0].endswith("1 other candidates (-m FILE)")
+    assert "the training does not look distributed" in lines[1]
     _, _, err = launch("-o", project, "-m", project / "tools" / "train net.py", "--overwrite")
-    assert "tools/train net.py can do without --init_method" in err
+    assert "tools/train net.py does not need --init_method" in err
     again = launch("-o", project, "--overwrite")  # the boot file is no sign of a distributed program
-    assert "nothing shows that it is distributed" in again[2]
+    assert "the training does not look distributed" in again[2]
 
 
 def test_the_options_from_which_the_script_takes_its_rank(launch, project):
@@ -173,7 +173,7 @@ def test_nothing_is_replaced_unasked(launch, project):
     (project / FILES[1]).write_text("mine")
     code, out, err = launch("-o", project, "--map", "obs://b/d=/d")
     assert (code, out) == (2, "")
-    assert err == f"npumigrate: {project / FILES[1]} exists: replace it with --overwrite\n"
+    assert err == f"npumigrate: {project / FILES[1]} exists: use --overwrite to replace it\n"
     assert (project / FILES[1]).read_text() == "mine"
     assert not (project / FILES[0]).exists()
     assert launch("-o", project, "--overwrite")[0] == 0
@@ -185,15 +185,15 @@ def test_nothing_is_replaced_unasked(launch, project):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--map", "/cache=obs://b/d"], "--map /cache=obs://b/d: obs://b/d is where the local path belongs"),
+        (["--map", "/cache=obs://b/d"], "--map /cache=obs://b/d: obs://b/d should be the local path"),
         (["--map", "obs://b/d"], "--map obs://b/d: it should be obs://bucket/path=LOCAL"),
-        (["--map", "obs:///d=/d"], "--map obs:///d=/d: obs:///d is neither obs://bucket/path"),
-        (["--map", "data=/d"], "--map data=/d: data is neither obs://bucket/path"),
-        (["--output", "/o=hdfs://x/y"], "--output /o=hdfs://x/y: hdfs://x/y is neither obs://bucket/path"),
+        (["--map", "obs:///d=/d"], "--map obs:///d=/d: obs:///d is not obs://bucket/path"),
+        (["--map", "data=/d"], "--map data=/d: data is not obs://bucket/path"),
+        (["--output", "/o=hdfs://x/y"], "--output /o=hdfs://x/y: hdfs://x/y is not obs://bucket/path"),
         (["--output", "=obs://b/o"], "--output =obs://b/o: it should be LOCAL=obs://bucket/path"),
-        (["--output", "/o=obs://b/a=1"], "--output /o=obs://b/a=1: with several = it is not clear"),
+        (["--output", "/o=obs://b/a=1"], "--output /o=obs://b/a=1: ambiguous because of several ="),
         (["--map", "obs://b/d=/d", "--map", "obs://c/d=/d"], "--map: /d is given twice"),
-        (["-m", "nope.py"], "nope.py (-m/--main) is not a file of "),
+        (["-m", "nope.py"], "nope.py (-m/--main) is not a file in "),
     ],
 )
 def test_wrong_input_is_refused(launch, project, arguments, line):
@@ -204,7 +204,7 @@ def test_wrong_input_is_refused(launch, project, arguments, line):
 
 
 def test_no_folder_and_no_script(launch, tmp_path):
-    assert "is not a folder: give" in launch("-o", tmp_path / "nope")[2]
+    assert "not a folder: " in launch("-o", tmp_path / "nope")[2]
     (tmp_path / "model.py").write_text("import torch\n")
     code, _, err = launch("-o", tmp_path)
     assert (code, err) == (
@@ -250,7 +250,7 @@ def test_nothing_is_written_through_links(launch, project, tmp_path, link, there
     before = sorted(project.rglob("*"))
     code, out, err = launch("-o", project, "--overwrite", "--map", "obs://b/d=/d")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"{project / link} is a link " in err
+    assert f"{project / link} is a symbolic link" in err
     assert sorted(project.rglob("*")) == before
     assert (outside.exists() and outside.is_file() and outside.read_text()) == (
         "mine" if there and link in FILES else False

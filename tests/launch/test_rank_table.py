@@ -28,7 +28,7 @@ def test_two_servers_with_addresses(launch, tmp_path):
     a, b = hccn(tmp_path, "192.168.0."), hccn(tmp_path, "192.168.1.")
     code, out, err = launch("--hosts", "a:2,b:2", "--hccn", f"a={a}", "--hccn", f"b={b}")
     assert (code, json.loads(out)) == (0, table())
-    assert err == "assumed: ranks 0 to 3, numbered through the hosts in their order\n"
+    assert err == "assumed: ranks 0 to 3, numbered in the order of the hosts\n"
 
 
 def test_the_older_form(launch, tmp_path):
@@ -49,7 +49,7 @@ def test_an_mpi_host_file(launch, tmp_path):
     code, out, err = launch("--hostfile", tmp_path / "hosts")
     servers = {s["server_id"]: [d["rank_id"] for d in s["device"]] for s in json.loads(out)["server_list"]}
     assert (code, servers) == (0, {"node-1": ["0", "1", "2"], "node-2": ["3"]})
-    assert "no addresses of the NPUs of node-1, node-2" in err
+    assert "no NPU addresses for node-1, node-2" in err
 
 
 def test_this_machine_by_its_hccn_conf(launch, tmp_path):
@@ -140,38 +140,44 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     [
         (changed("status", "initializing"), "status is 'initializing'"),
         (changed("version", "2.0"), "version is '2.0', not '1.0'"),
-        (changed("server_count", "3"), "server_count says 3, and server_list has 2"),
+        (changed("server_count", "3"), "server_count is 3, but server_list has 2"),
         (changed("server_count", None), "server_count is missing"),
-        (changed("server_list", []), "server_list is not a list, or an empty one"),
+        (changed("server_list", []), "server_list is not a list, or is empty"),
         (
             changed("server_list.1.server_id", "a"),
-            "server_list[1]: server_id 'a' is that of server_list[0] too",
+            "server_list[1]: server_id 'a' is already used by server_list[0]",
         ),
         (changed("server_list.1.server_id", None), "server_list[1] has no server_id"),
-        (changed("server_list.1.device", []), "server_list[1].device is not a list, or an empty one"),
+        (changed("server_list.1.device", []), "server_list[1].device is not a list, or is empty"),
         (changed("server_list.1.device.0", []), "server_list[1].device[0] is not an object"),
         (
             changed("server_list.1.device.0.rank_id", "1"),
-            "server_list[1].device[0]: rank_id 1 is that of server_list[0].device[1] too",
+            "server_list[1].device[0]: rank_id 1 is already used by server_list[0].device[1]",
         ),
-        (changed("server_list.1.device.0.rank_id", "x"), "server_list[1].device[0] has no rank_id"),
+        (
+            changed("server_list.1.device.0.rank_id", "x"),
+            "server_list[1].device[0]: rank_id is missing or not an integer",
+        ),
         (changed("server_list.1.device.0.rank_id", "9"), "ranks are not 0 to 3: 2 missing"),
         (
             changed("server_list.0.device.1.device_id", "0"),
-            "server_list[0].device[1]: device_id 0 of a is that of server_list[0].device[0] too",
+            "server_list[0].device[1]: device_id 0 of a is already used by server_list[0].device[0]",
         ),
-        (changed("server_list.0.device.1.device_id", -1), "server_list[0].device[1] has no device_id"),
+        (
+            changed("server_list.0.device.1.device_id", -1),
+            "server_list[0].device[1]: device_id is missing or not an integer",
+        ),
         (
             changed("server_list.1.device.0.device_ip", "192.168.0.1"),
-            "server_list[1].device[0]: device_ip 192.168.0.1 is that of server_list[0].device[0] too",
+            "server_list[1].device[0]: device_ip 192.168.0.1 is already used by server_list[0].device[0]",
         ),
         (
             changed("server_list.1.device.0.device_ip", "1.2.3"),
             "server_list[1].device[0]: device_ip '1.2.3' is not an IP address",
         ),
-        (changed("server_list.1.device.0.device_ip", None), "server_list[1].device[0]: no device_ip"),
-        (older(device_count="8"), "group_list[0]: device_count says 8, and there are 2"),
-        (older(instance_count="2"), "instance_count says 2, and group_list[0].instance_list has 1"),
+        (changed("server_list.1.device.0.device_ip", None), "server_list[1].device[0]: device_ip is missing"),
+        (older(device_count="8"), "group_list[0]: device_count is 8, but there are 2 devices"),
+        (older(instance_count="2"), "instance_count is 2, but group_list[0].instance_list has 1"),
         (older(instance_list=[{"devices": []}]), "group_list[0].instance_list[0] has no server_id"),
     ],
 )
@@ -202,11 +208,11 @@ def test_no_table_never_is_a_traceback(launch, tmp_path, text):
         (["--hosts", "a:8,:4"], "--hosts, part 2 (':4'): '' is not a host name or address"),
         (["--hosts", "a:0"], "--hosts, part 1 ('a:0'): '0' is not a number of NPUs (1 to 4096)"),
         (["--hosts", "a,a"], "--hosts: a is given twice"),
-        (["--hosts", "a", "--hostfile", "b"], "--hosts and --hostfile exclude each other"),
-        (["--hosts", "a", "--devices", "3-1"], "--devices: '3-1' is not like 0 or 4-7"),
-        (["--hosts", "a", "--devices", "1,1"], "--devices: 1,1 names a device twice"),
+        (["--hosts", "a", "--hostfile", "b"], "--hosts and --hostfile cannot be used together"),
+        (["--hosts", "a", "--devices", "3-1"], "--devices: '3-1' is not a device or a range (0 or 4-7)"),
+        (["--hosts", "a", "--devices", "1,1"], "--devices: 1,1 lists a device twice"),
         ([], "no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf"),
-        (["--hostfile", "no"], "no cannot be read: No such file or directory"),
+        (["--hostfile", "no"], "cannot read no: No such file or directory"),
     ],
 )
 def test_wrong_use_is_one_line(launch, arguments, line):
@@ -222,11 +228,11 @@ def test_wrong_files_are_named_with_the_line(launch, tmp_path):
     for arguments, line in (
         (("--hostfile", hosts), f"{hosts}:2: 'slot=8' is neither slots=N nor max_slots=N"),
         (("--hccn", conf), f"{conf}:2: '1.2.3.400' is not an IP address"),
-        (("--hosts", "a:2", "--hccn", one), "--hccn of a has no address_1"),
-        (("--hosts", "a:1", "--hccn", f"b={one}"), "--hccn b=…: there is no host b"),
+        (("--hosts", "a:2", "--hccn", one), "--hccn of a: address_1 is missing"),
+        (("--hosts", "a:1", "--hccn", f"b={one}"), "--hccn b=…: no such host: b"),
         (
             ("--hosts", "a:1,b:1", "--hccn", one),
-            "--hccn FILE is for one host; for several use --hccn HOST=FILE",
+            "--hccn FILE describes one host; for several use --hccn HOST=FILE",
         ),
     ):
         assert launch(*arguments)[2] == f"npumigrate: {line}\n"

@@ -75,8 +75,8 @@ def test_a_file_may_build_on_another(lint, tmp_path) -> None:
     (tmp_path / "a" / "b" / "shared.toml").write_text('extend = "npumigrate.toml"\n')
     answer = lint("--output-format=json", "a/b")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "extend leads back to" in answer.err
-    assert "extend is for configuration files" in lint("--config=extend='a/npumigrate.toml'").err
+    assert "circular extend: " in answer.err
+    assert "extend belongs in configuration files" in lint("--config=extend='a/npumigrate.toml'").err
 
 
 def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
@@ -107,7 +107,7 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         ("[[overrides]]\nselect = ['NPU1']", "overrides.paths"),
         (
             "[tool.npumigrate]\nfix = true",
-            "[tool.npumigrate] is for pyproject.toml: here its keys stand at the top",
+            "[tool.npumigrate] belongs in pyproject.toml: put its keys at the top level here",
         ),
         ("extend = 'absent.toml'", "absent.toml: cannot be read: no such file or directory"),
         ("extend = ['../a.toml']", "extend is ['../a.toml'] and must be a path"),
@@ -117,7 +117,7 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
         ("select = ['npu10']", "unknown rule 'npu10'; did you mean NPU10?"),
         ("select = ['all']", "unknown rule 'all'; did you mean ALL?"),
         ("ignore = ['cuda-module']", "unknown rule 'cuda-module'; did you mean NPU101?"),
-        ("version = '9.9'", "torch '9.9' is not known"),
+        ("version = '9.9'", "unknown torch version '9.9'"),
         ("per-file-ignores = {'a.py' = ['NPU7777']}", "unknown rule 'NPU7777'"),
         ("per-file-ignores = {'![z-a]' = ['NPU1']}", "per-file-ignores: [z-a]: bad character range z-a"),
         ("exclude = ['[z-a]']", "exclude: [z-a]: bad character range z-a: correct the pattern"),
@@ -139,9 +139,9 @@ def test_the_file_is_blamed_only_for_what_it_says(lint, tmp_path) -> None:
     (tmp_path / "npumigrate.toml").write_text("select = ['NPU7777']\n")
     assert "npumigrate.toml: unknown rule 'NPU7777'" in lint().err
     assert lint("--select=NPU8888").err.startswith("npumigrate: unknown rule 'NPU8888'")
-    assert lint(version="9.9").err.startswith("npumigrate: torch '9.9' is not known")
+    assert lint(version="9.9").err.startswith("npumigrate: unknown torch version '9.9'")
     (tmp_path / "npumigrate.toml").write_text("version = '9.9'\n")
-    assert "npumigrate.toml: torch '9.9' is not known" in lint("--select=NPU1", version="").err
+    assert "npumigrate.toml: unknown torch version '9.9'" in lint("--select=NPU1", version="").err
 
 
 def test_which_files(lint, tmp_path) -> None:
@@ -236,7 +236,7 @@ def test_a_configuration_of_the_tree_leads_nowhere_else(lint, tmp_path, key, pla
     answer = lint("tree")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert f"npumigrate.toml: {key}: " in answer.err
-    assert "tree: name it on the command line, or this file with --config" in answer.err
+    assert "tree: name it on the command line, or name this file with --config" in answer.err
     assert not (tmp_path / "out").exists()
 
 

@@ -122,14 +122,14 @@ def test_on_a_terminal_words_are_wrapped_and_names_stay_whole() -> None:
 
 
 def test_a_version_that_nobody_named_is_told(lint, train) -> None:
-    line = f"For torch {newest().text}, the newest known version: -v VERSION names another."
+    line = f"Target: torch {newest().text} (the newest known version). Override with -v"
     assert lint(version="").out.splitlines()[-1] == line
     assert "For torch" not in lint().out
 
 
 def test_the_version_is_that_of_the_requirements(lint, train, tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy\ntorch==2.1.0\n")
-    line = "For torch 2.1.0, requirements.txt:2 has torch==2.1.0: -v VERSION names another."
+    line = "Target: torch 2.1.0 (requirements.txt:2 has torch==2.1.0). Override with -v"
     assert lint(version="").out.splitlines()[-1] == line
     assert lint("train.py", version="").out.splitlines()[-1] == line
     assert lint("-", version="", stdin="x = 1\n").out.splitlines()[-1] == line
@@ -137,20 +137,22 @@ def test_the_version_is_that_of_the_requirements(lint, train, tmp_path: Path) ->
     (tmp_path / "npumigrate.toml").write_text("severity = 'info'\n")
     assert lint(version="").out.splitlines()[-1] == line
     (tmp_path / "npumigrate.toml").write_text("version = '2.6'\n")
-    line = "For torch 2.6.0, as configured: -v VERSION names another."
+    line = "Target: torch 2.6.0 (configured). Override with -v"
     assert lint(version="").out.splitlines()[-1] == line
 
 
 def test_the_requirements_are_those_around_the_path_that_is_named(lint, tmp_path: Path) -> None:
     files = {"requirements.txt": "torch==2.1.0\n", "project/requirements.txt": "torch==2.4.0\n"}
     write(tmp_path, {**files, "project/package/net.py": "x.cuda()\n"})
-    assert "For torch 2.4.0" in lint("project", version="").out
-    assert "For torch 2.1.0" in lint("project/package", version="").out  # no repository: the current folder's
+    assert "Target: torch 2.4.0" in lint("project", version="").out
+    assert (
+        "Target: torch 2.1.0" in lint("project/package", version="").out
+    )  # no repository: the current folder's
     (tmp_path / "project" / ".git").mkdir()
-    assert "For torch 2.4.0" in lint("project/package/net.py", version="").out
+    assert "Target: torch 2.4.0" in lint("project/package/net.py", version="").out
     write(tmp_path, {"project/package/npumigrate.toml": "version = '2.6'\n"})
-    assert "For torch 2.4.0, 2.6.0: -v VERSION names one." in lint("project", version="").out
-    assert "For torch 2.6.0, as configured" in lint("project/package", version="").out
+    assert "Targets: torch 2.4.0, 2.6.0. Override with -v" in lint("project", version="").out
+    assert "Target: torch 2.6.0 (configured)" in lint("project/package", version="").out
 
 
 def test_check_is_another_name_of_lint(lint, train, capsysbinary) -> None:
@@ -267,14 +269,14 @@ def test_wrong_use_is_told_even_where_there_is_nothing_to_lint(lint, tmp_path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--select=,"], "--select names no rule"),
+        (["--select=,"], "--select: no such rule"),
         (["--select="], "--select is empty"),
         (["--fix", ""], "a path is empty"),
         (["--write-baseline", ""], "--write-baseline is empty"),
         (["--stdin-filename", ""], "--stdin-filename is empty"),
-        (["--statistics", "--output-format=sarif"], "--statistics prints text or json, not sarif"),
-        (["--fix", "--add-noqa"], "--add-noqa and --fix exclude each other"),
-        (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff exclude each other"),
+        (["--statistics", "--output-format=sarif"], "--statistics supports text and json, not sarif"),
+        (["--fix", "--add-noqa"], "--add-noqa and --fix cannot be used together"),
+        (["--diff", "--write-baseline=b.json"], "--write-baseline and --diff cannot be used together"),
         (["--per-file-ignores=tests/*"], "must be GLOB:RULES"),
         (["--output-format=xml"], "full | concise | grouped | json"),
         (["--hw", "910"], "--hw is '910' and must be A1 | A2 | A3 | 950DT"),
@@ -388,7 +390,7 @@ def test_a_name_for_stdin_means_stdin(lint, train) -> None:
     assert lint(*named, stdin="import torch\ntorch.cuda.init()\n").out.startswith("a.py:2:1: NPU101 ")
     answer = lint(*named, train, stdin="")
     assert (answer.code, answer.out) == (2, "")
-    assert "give - and no other path" in answer.err
+    assert "give - as the only path" in answer.err
 
 
 def test_texts_that_name_devices_are_told_in_words(lint, tmp_path) -> None:

@@ -106,7 +106,7 @@ def test_fix_only_show_fixes_and_exit_codes(lint, train, tmp_path) -> None:
     assert "- train.py:\n      1 × NPU101 (cuda-module)\n" in answer.out
     assert "NPU122" not in answer.out
     assert "remaining" not in answer.out  # nobody counted them
-    assert lint("--fix-only").out == "No fixes to make.\n"
+    assert lint("--fix-only").out == "Nothing to fix.\n"
     train.write_text(TRAIN)
     assert lint("--fix-only", "--exit-non-zero-on-fix").code == 1
     train.write_text(TRAIN)
@@ -152,7 +152,7 @@ def test_nothing_is_written_through_a_link_out_of_the_project(lint, tmp_path, mo
     assert (project / "real.py").read_text() != TRAIN
     assert answer.code == 2
     assert [line for line in answer.err.splitlines() if "link.py" in line] == [
-        f"npumigrate: {project / 'link.py'} is a link to {outside}: name that file"
+        f"npumigrate: {project / 'link.py'} is a symbolic link to {outside}: name that file"
     ]
 
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_written_is_told_and_the_rest_is_fixed(lint, train, tmp_p
     monkeypatch.setattr(os, "replace", refuse)
     answer = lint("--fix", "--show-fixes")
     assert answer.code == 2
-    assert answer.err == f"npumigrate: {train} cannot be written: permission denied\n"
+    assert answer.err == f"npumigrate: cannot write {train}: permission denied\n"
     assert "- a.py:" in answer.out
     assert "Found 9 findings (6 fixed, 3 remaining)." in answer.out
     for name in ("a.py", "z.py"):
@@ -204,7 +204,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone(lint, train, monkeypatch) -
 
     monkeypatch.setattr(fixing, "fix_document", slowly)
     answer = lint("--fix")
-    trouble = "npumigrate: train.py: not changed: it was changed in the meantime\n"
+    trouble = "npumigrate: train.py: not changed: changed in the meantime\n"
     assert (answer.code, answer.err) == (2, trouble)
     assert train.read_text() == "typed_meanwhile = 1\n"
 

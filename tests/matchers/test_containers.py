@@ -64,7 +64,7 @@ def test_a_job_is_converted_where_the_hardware_is_named() -> None:
     assert "# BERT on two nodes" in result.text
     assert migrate_text(rules, "k8s/job.yaml", result.text, Project()).text is None
     (found,) = [item for item in result.findings if item.code == "NPU946"]
-    assert "for another cluster: npumigrate launch k8s" in found.advice
+    assert "For another cluster: npumigrate launch k8s" in found.advice
 
 
 def test_a_job_that_is_not_understood_is_reported_with_the_reason() -> None:

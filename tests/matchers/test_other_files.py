@@ -49,7 +49,7 @@ def test_packages_that_need_cuda_are_mentions(name: str, line: str, mention: str
 def test_lock_files_are_to_be_made_again() -> None:
     result = examine("poetry.lock", b'[[package]]\nname = "nvidia-cublas-cu12"\n')
     assert result is not None
-    assert result.left.startswith("lock file: generate it again for the migrated requirements; ")
+    assert result.left.startswith("lock file: regenerate it for the migrated requirements; ")
     assert result.left.endswith("mentions nvidia-cublas-cu12 (first in line 2)")
 
 
@@ -106,7 +106,7 @@ HOSTS = "--nproc 4 --nnodes 2 --node-rank {} --master-addr a --master-port 29500
         (
             "run.sh",
             "horovodrun -np 2 -hostfile hosts python train.py",
-            f'{NONE} hosts is not read here: npumigrate launch mpi "mpirun …"',
+            f'{NONE} hosts is not read here: use npumigrate launch mpi "mpirun …"',
         ),
         (
             "run.sh",

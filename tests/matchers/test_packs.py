@@ -41,9 +41,9 @@ def refused(tmp_path: Path, more: str) -> str:
     ("example", "message"),
     [
         ("{before: x, afterwards: y}", "unknown field 'afterwards'; the fields are before, after,"),
-        ("{before: x, after: y, version: 2.6}", "'version' is a string; write a number in quotes"),
-        ("{before: x}", "it has both before and after, or only unchanged, or only reported"),
-        ("{before: x, after: y, unchanged: z}", "it has both before and after, or only unchanged, or only"),
+        ("{before: x, after: y, version: 2.6}", "'version' is a string: put numbers in quotes"),
+        ("{before: x}", "it must have before and after, or unchanged, or reported"),
+        ("{before: x, after: y, unchanged: z}", "it must have before and after, or unchanged, or"),
     ],
 )
 def test_examples(tmp_path, example, message):
@@ -97,17 +97,17 @@ def test_examples(tmp_path, example, message):
         ("  kind: name", 1, "the field 'match' is missing or empty"),
         ("  kind: name\n  match: []", 5, "the field 'match' is missing or empty"),
         ("  kind: name\n  words: [a]\n  match: [a.b, '']", 6, "the field 'match' is missing or empty"),
-        ("  kind: env\n  match: environ", 5, "the kind 'env' does not look at the field 'match'"),
+        ("  kind: env\n  match: environ", 5, "the kind 'env' does not use the field 'match'"),
         (
             "  kind: import\n  match: a\n  replace: b",
             6,
-            "the kind 'import' does not look at the field 'replace'",
+            "the kind 'import' does not use the field 'replace'",
         ),
         ("  kind: method\n  match: .a", 1, "the field 'replace' is missing"),
         (
             OF_CODE + "  words: [torch]\n  options: {handler: api-verdicts}",
             5,
-            "the handler 'api-verdicts' does not look at the field 'words'",
+            "the handler 'api-verdicts' does not use the field 'words'",
         ),
         (
             HINT.format(r"(\w+)+!"),
@@ -121,8 +121,16 @@ def test_examples(tmp_path, example, message):
         ),
         (HINT.format("(ab|ab){20}!"), 6, "'hints': the regular expression '(ab|ab){20}!' may take too long:"),
         (HINT.format("(ab|ab|c)" * 40), 6, "'hints': the regular expression '(ab|ab|c)"),
-        (HINT.format("(device"), 6, "'hints': '(device' is no regular expression: missing ), unterminated"),
-        (HINT.format("device{9999999999}"), 6, "'hints': 'device{9999999999}' is no regular expression: the"),
+        (
+            HINT.format("(device"),
+            6,
+            "'hints': '(device' is not a regular expression: missing ), unterminated",
+        ),
+        (
+            HINT.format("device{9999999999}"),
+            6,
+            "'hints': 'device{9999999999}' is not a regular expression: the",
+        ),
         (
             "  on: string\n  match: CUDA\n  where: \"goes_on('(a*)*b')\"\n",
             6,

@@ -227,16 +227,16 @@ def problem(tmp_path: Path, body: str) -> tuple[int, str]:
     [
         ("where: givn('x') and off('y')", 7, "unknown condition 'givn'; did you mean 'given'?"),
         ("where: given('z')", 7, "'args' does not declare 'z'"),
-        ("where: given(1)", 7, "given: 1 is no Argument"),
+        ("where: given(1)", 7, "given: 1 is not of type Argument"),
         ("where: given('x', 'y')", 7, "given takes 1 arguments, not 2"),
-        ("where: longer('x', '1')", 7, "longer: '1' is no int"),
+        ("where: longer('x', '1')", 7, "longer: '1' is not of type int"),
         ("where: value()", 7, "value takes 2 arguments, not 0"),
         ("where: called_like('x', '(a+)+', 'b') and off('y')", 7, "'called_like': the regular expression"),
         ("where: given('x') and", 7, "column 15: invalid syntax"),
-        ("where: x == 1", 7, "column 1: 'x == 1' is no call of a condition or an action"),
-        ("where: given('x') and y", 7, "column 16: 'y' is no call"),
-        ("where: given(x)", 7, "column 7: 'x' is no call"),
-        ("where: given(name='x')", 7, "column 1: \"given(name='x')\" is no call"),
+        ("where: x == 1", 7, "column 1: 'x == 1' is not a condition or an action"),
+        ("where: given('x') and y", 7, "column 16: 'y' is not a condition"),
+        ("where: given(x)", 7, "column 7: 'x' is not a condition"),
+        ("where: given(name='x')", 7, "column 1: \"given(name='x')\" is not a condition"),
         ("where: __import__('os')", 7, "unknown condition '__import__'"),
         ("where: '(lambda: 1)()'", 7, "column 1: "),
         ("where: given('x')", 6, "the argument 'y' is not used"),
@@ -244,19 +244,27 @@ def problem(tmp_path: Path, body: str) -> tuple[int, str]:
         ("where: off('y')\ndo: put('x', '1')", 8, "'do' needs a fix that is safe or unsafe"),
         ("where: off('y')\nfix: safe", 8, "no case has 'do', so there is no fix"),
         ("do: [1]\nfix: safe", 7, "'do' is a string, not 1"),
-        ("do: put('x', '1') + 2\nfix: safe", 7, "column 17: '2' is no call"),
-        ("cases:\n  - {}\n  - where: off('y')", 8, "no case behind this one is reached: it has no 'where'"),
-        ("cases:\n  - where: off('y')\n    skip: true", 8, "to skip in the last case does nothing"),
-        ("cases:\n  - where: off('y')\n    skip: true\n    message: m\n  - {}", 10, "'message' does nothing"),
+        ("do: put('x', '1') + 2\nfix: safe", 7, "column 17: '2' is not a condition"),
+        (
+            "cases:\n  - {}\n  - where: off('y')",
+            8,
+            "cases after this one are never reached: it has no 'where'",
+        ),
+        ("cases:\n  - where: off('y')\n    skip: true", 8, "'skip' in the last case has no effect"),
+        (
+            "cases:\n  - where: off('y')\n    skip: true\n    message: m\n  - {}",
+            10,
+            "'message' has no effect",
+        ),
         ("cases:\n  - wher: off('y')", 8, "unknown option 'wher'; did you mean 'where'?"),
         ("cases:\n  - severity: 1", 8, "'severity' is one of "),
         ("cases:\n  - at: z", 8, "'args' does not declare 'z'"),
         ("cases:\n  - where: off('y')\n    do: ''", 9, "column 1: "),
-        ("fix: safe\ndo: put('y', '1')\ncases: [{}]", 8, "'do' stands in each of the cases"),
+        ("fix: safe\ndo: put('y', '1')\ncases: [{}]", 8, "each case has its own 'do'"),
         ("where: written('y', 'a b')", 7, "'a b' is not an expression: invalid syntax"),
         ("where: given('x') and value('X', 1)", 7, "'args' does not declare 'X'"),
         ("once: always", 7, "'once' is one of '', 'function', 'file', not 'always'"),
-        ("where: off('y')\nreplace: acme.g", 8, "a rule with 'on' does not look at the field 'replace'"),
+        ("where: off('y')\nreplace: acme.g", 8, "a rule with 'on' does not use the field 'replace'"),
         ("kind: name", 4, "a rule has either 'on' or 'kind'"),
     ],
 )
@@ -273,12 +281,12 @@ FIELDS = ["args: [x]", "where: off('x')", "do: rename('x')", "cases: [{}]", "onc
 def test_a_kind_does_not_look_at_what_queries_have(tmp_path, field):
     name = field.partition(":")[0]
     at, text = problem(tmp_path, f"kind: import\nmatch: acme\n{field}")
-    assert (at, text) == (6, f"the kind 'import' does not look at the field {name!r}")
+    assert (at, text) == (6, f"the kind 'import' does not use the field {name!r}")
 
 
 def test_a_condition_on_arguments_needs_a_call(tmp_path):
     at, text = problem(tmp_path, "on: [call, name]\nmatch: acme.f\nargs: [x]\nwhere: off('x')")
-    assert (at, text) == (7, "off asks for a call, and the rule is on call, name")
+    assert (at, text) == (7, "off needs a call, and the rule is on call, name")
 
 
 def test_every_rule_of_ours_can_be_used():

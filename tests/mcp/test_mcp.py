@@ -126,9 +126,9 @@ def test_what_is_refused_is_said_in_a_line(agent: Agent, tmp_path: Path) -> None
     assert all("lies outside" in reasons[number] for number in (1, 2, 5))
     assert reasons[3] == "large.py has more than 1,000,000 bytes"
     assert reasons[4] == "no such file or folder in the workspace: pipe.py"
-    assert reasons[6].startswith("torch '9.9' is not known")
+    assert reasons[6].startswith("unknown torch version '9.9'")
     assert reasons[7] == "unknown rule 'NPU000'"
-    assert reasons[8] == "there is no rule 'NPU000'"
+    assert reasons[8] == "no such rule: 'NPU000'"
     assert reasons[9] == "run.sh holds no Python file or notebook: there is nothing to do"
     assert "1000000" in replies[10].text
     # A link out of the workspace is no way out of it.

@@ -249,6 +249,6 @@ def test_after_five_minutes_without_progress_it_ends_with_what_it_learnt(tmp_pat
     run = partial(ended, tmp_path, asked=("train", "other", "another"))
     done = repair(tmp_path, run, print, lambda: next(times))
     assert [each.kept for each in done.rounds] == [False]
-    assert done.left[-1] == "ended:  five minutes without progress"
+    assert done.left[-1] == "ended:  no progress for five minutes"
     assert lines(done)[0].startswith("taken back: NPU1131 another.py:2 ")
     assert (tmp_path / "another.py").read_text() == asks

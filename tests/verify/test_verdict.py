@@ -180,7 +180,7 @@ def test_another_torch_is_told(ran: str, migrated_for: str, said: bool) -> None:
         judge(Ended(0, 1.0), [process(None, "0")], [], [], None), torch=ran, migrated_for=migrated_for
     )
     text = shown(verdict)
-    assert (f"Torch    {ran}, and the project was migrated for {migrated_for}:" in text) is said
+    assert (f"Torch    {ran}, but the project was migrated for {migrated_for}:" in text) is said
     assert verdict.other_torch is said
     assert all(len(line) <= 80 for line in text.splitlines())
 
@@ -198,15 +198,15 @@ def test_it_fits_80_columns_and_says_what_counts():
         "1 of 1 lines differ by more than 0.001",
         "1 process kept running",
         "100.0% forward, 100.0% backward",
-        "and 4 more (--json has all)",
+        "and 4 more (--json lists all)",
         "HcclAllReduce                  40 calls     40.0 GiB",
         "aten::rare",
         "pkg/train.py:7  3× torch.cuda.is_available",
         "not reached: 1",
         "  original  loss 1.5",
         "  migrated  loss 1.75",
-        "Only the original printed 1 line of numbers, such as",
-        "numbers and speed are the CPU's",
+        "Numbers were printed only by the original (1 line), such as",
+        "numbers and speed are those of the CPU",
     ):
         assert part in text
 

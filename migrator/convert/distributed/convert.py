@@ -102,15 +102,15 @@ class Conversion:
     def line(self) -> str:
         """What the user reads of it."""
         if self.already:
-            return _("{entry} is distributed already: it is only migrated", entry=self.entry)
+            return _("{entry} is already distributed: only migrated", entry=self.entry)
         if self.reason:
-            more = _("manual_review.csv has the lines to write")
+            more = _("manual_review.csv lists the lines to write")
             if any(one.failed for one in self.files.values()):
-                more = _("npumigrate.log has the details")
-            stays = N_("{entry} stays a program for one device: {reason} ({more})")
+                more = _("see npumigrate.log for details")
+            stays = N_("{entry} still trains on one device: {reason} ({more})")
             return _(stays, entry=self.entry, reason=self.reason, more=more)
         changed = sum(bool(one.edits) for one in self.files.values())
-        return _("{entry} trains on many NPUs; files changed for that: {n}", entry=self.entry, n=changed)
+        return _("{entry} trains on many NPUs; {n} files changed for that", entry=self.entry, n=changed)
 
 
 # -- the plan -----------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _set_epoch(draft: Draft, training: Training) -> None:
         return
     line = _where_distributed(draft, epochs.loop, line)
     if line not in draft.of(epochs.loop).first.get(epochs.loop, ()):
-        draft.insert("first", epochs.loop, [line], _("each epoch has an order of its own"))
+        draft.insert("first", epochs.loop, [line], _("a new order in each epoch"))
 
 
 def _rank_zero(draft: Draft) -> None:
@@ -210,7 +210,7 @@ def _rank_zero(draft: Draft) -> None:
         if not program.own_line(node) or any("id='open'" in item for item in items):
             draft.report("written_by_every_rank", node, test=test)
             continue
-        draft.indent(node, node, f"if {test}:", _("one rank writes for all"))
+        draft.indent(node, node, f"if {test}:", _("only one rank writes"))
 
 
 def _show_bars_once(draft: Draft) -> None:
@@ -224,7 +224,7 @@ def _show_bars_once(draft: Draft) -> None:
         if program.scope_of(call) is program.file(call).tree or program.file(call) is not program.entry:
             disable = "disable=dist.is_initialized() and dist.get_rank() != 0"
         draft.change_arguments(call, [], [disable])
-        draft.changed(call, _("one rank shows the bar"))
+        draft.changed(call, _("only one rank shows the progress bar"))
 
 
 def _set_up(draft: Draft, models: Sequence[Wrapped]) -> None:
@@ -250,7 +250,7 @@ def _set_up(draft: Draft, models: Sequence[Wrapped]) -> None:
         changes.header = "\n".join(begin) + "\n"
         if not _leaves(tree.body[-1]):
             changes.end.extend(end)
-    message = _("the ranks find each other, and part at the end")
+    message = _("process group set-up and shutdown")
     draft.changed(guard or tree.body[0], message, "INSERT", begin[0])
 
 

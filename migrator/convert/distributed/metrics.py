@@ -29,7 +29,7 @@ from migrator.convert.program import (
 from migrator.language import N_, _
 from migrator.names.tree import FUNCTIONS, argument_of, holder_of
 
-_SUMMED = N_("the sum is of all ranks")
+_SUMMED = N_("summed over all ranks")
 _WORLD = "dist.get_world_size()"
 _SAME = {"item", "double", "float", "cpu", "detach", "numpy", "tolist", "long", "int", "round", "max"}
 _SAME_BY_CALL = ("float", "int", "round", "max")

@@ -28,7 +28,7 @@ from migrator.names.tree import argument_of, arguments_of, string_value
 
 _NUMBERED = re.compile(r"cuda:(\d+)$")
 _LOCAL_RANK = 'int(os.environ.get("LOCAL_RANK", 0))'
-_OWN_DEVICE = N_("the device is the rank's own")
+_OWN_DEVICE = N_("one device for each rank")
 
 
 # -- one device for each rank: places that name a device's number mean the rank's own device instead -------
@@ -143,7 +143,7 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
         draft.report("exchanged_every_step", training.backward, advice=advice)
         return
     head = f"with contextlib.nullcontext() if {' '.join(test.split())} else {home.text}.no_sync():"
-    draft.indent(between[0], body[end], head, _("gradients are exchanged in the step that uses them"))
+    draft.indent(between[0], body[end], head, _("gradients are exchanged in the step that applies them"))
 
 
 def _has_long_string(statement: ast.stmt) -> bool:
@@ -191,7 +191,7 @@ def _agree(draft: Draft, tests: list[ast.expr], before: str = "") -> None:
             continue
         changes.edits += put_around(file, test, head, tail)
         draft.use(test, "on_any_rank()")
-        draft.changed(test, _("the ranks take the same way"))
+        draft.changed(test, _("all ranks take the same branch"))
 
 
 def _tests(program: Program, loop: Loop) -> list[ast.expr]:
@@ -266,7 +266,7 @@ def _may_exist(draft: Draft, call: ast.Call) -> bool:
     if call.func.attr == "mkdir":
         draft.replace(call.func, f"{draft.program.segment(call.func.value)}.makedirs")
     draft.change_arguments(call, [], ["exist_ok=True"])
-    draft.changed(call, _("another rank may have made the folder"))
+    draft.changed(call, _("another rank may have created the folder"))
     return True
 
 

@@ -82,7 +82,7 @@ def _share(draft: Draft, loader: Loader, found: list[Training]) -> None:
             before = before if dotted(value) or not before else f"({before})"
             add.append(f"shuffle={before}{' and ' if before else ''}{_otherwise(conditions)}")
     draft.change_arguments(call, drop, add)
-    draft.changed(call, _("every rank trains on its share of the data"))
+    draft.changed(call, _("each rank trains on its share of the data"))
 
 
 def _otherwise(conditions: list[str]) -> str:
@@ -160,7 +160,7 @@ def _asked_for(draft: Draft, loader: Loader, call: ast.Call, found: list[Trainin
     draft.of(call).edits.append(added_parameter(program.file(call), function, f"{_PARAMETER}=False"))
     for site, way in zip(training, ways):
         draft.change_arguments(site, [], [f"{_PARAMETER}={way or True}"])
-        draft.changed(site, _("the training loader is asked for"))
+        draft.changed(site, _("queries the training loader"))
     return _PARAMETER
 
 
@@ -228,7 +228,7 @@ def share_drawn(draft: Draft, found: list[Training]) -> None:
 
 def _take(draft: Draft, node: ast.expr, helper: str, before: str = "") -> None:
     code = f"{helper}({before}{draft.program.segment(node)})"
-    draft.replace(node, code, _("every rank trains on its share of the batches"))
+    draft.replace(node, code, _("each rank trains on its share of the batches"))
 
 
 def _seed_alike(draft: Draft) -> None:

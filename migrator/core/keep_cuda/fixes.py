@@ -43,7 +43,7 @@ _MOST_LINES = 4  # what is longer is not written twice
 # Where a conditional expression needs no parentheses.
 _OPEN = (ast.keyword, ast.Assign, ast.AnnAssign, ast.Return, ast.List, ast.Set, ast.Dict)
 _DEFINITIONS = "cuda-definition"  # callers keep the name, so definitions do
-_CANNOT = N_("it cannot be written for all devices there")
+_CANNOT = N_("cannot be written for all devices there")
 _NPU_WORD = re.compile(r"npu|hccl|ascend|cann|privateuse1|hf32", re.IGNORECASE)
 _NPU_MODULE = re.compile(r"\b(?:torch_npu|torch|th)\.npu\.(?=\w)")
 # What the module has for a name decides by what stands before it.
@@ -67,7 +67,7 @@ def shared(
 ) -> list[Match]:
     """The matches, with fixes that serve every device; ``knows_npus`` is what ``guarded`` takes."""
     if not place_of(context).statement(NAME):
-        reason = _("a file of settings that no file imports takes no import of {name}", name=NAME)
+        reason = _("cannot import {name} into a settings file that no file imports", name=NAME)
         return [_left(item, reason) for item in matches]
     result = []
     for item in matches:
@@ -85,7 +85,7 @@ def shared(
 
 def left_in_text(matches: list[Match]) -> list[Match]:
     """The matches of a file that is no Python: it stays, and what an NPU needs there is told."""
-    reason = _("--keep-cuda changes Python only; on NPUs it has to be changed")
+    reason = _("--keep-cuda changes Python only; on NPUs this has to change")
     return [_left(item, reason) for item in matches]
 
 
@@ -97,9 +97,9 @@ def _left(item: Match, reason: str) -> Match:
     written = next(filter(None, (edit.text.strip() for edit in item.edits)), "")
     if written:
         new = written.splitlines()[0]
-        what = _("Keep a copy of the file for machines with NPUs, with {new} here.", new=new)
+        what = _("Keep a second copy of the file for NPU machines, with {new} here.", new=new)
     else:
-        what = _("Keep a copy of the file for machines with NPUs, without this.")
+        what = _("Keep a second copy of the file for NPU machines, without this.")
     advice = " ".join(filter(None, (what, left.finding.advice)))
     return left._replace(finding=left.finding._replace(advice=advice))
 
@@ -129,7 +129,7 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     fix = item.finding.fix
     if found is None or fix is None:
         return without_fix(item, _(_CANNOT), "warning")
-    message = _("{message}; written for all devices", message=item.finding.message)
+    message = _("{message}; works on all devices", message=item.finding.message)
     finding = item.finding._replace(message=message, fix=fix._replace(edits=tuple(sorted(found))))
     return item._replace(finding=finding, needs_npu=needs_module)
 

@@ -70,15 +70,15 @@ def cluster(
     platform, hardware = platform or DEFAULT_PLATFORM, hardware or DEFAULT_HARDWARE
     known = tables()["platforms"]
     if platform not in known:
-        said = N_("the platform {platform!r} is not one of {known}")
+        said = N_("no such platform: {platform!r} (choose from {known})")
         raise ManifestError(said, platform=platform, known=", ".join(known))
     entry = known[platform]
     if hardware not in entry["hw"]:
-        said = N_("{hardware!r} is no hardware of {platform}: {entry}")
+        said = N_("{hardware!r} is not a product line of {platform}: {entry}")
         raise ManifestError(said, hardware=hardware, platform=platform, entry=", ".join(entry["hw"]))
     types = tables()["accelerator_types"][hardware]
     if accelerator_type and accelerator_type not in types:
-        said = N_("the accelerator type {accelerator_type!r} is not one of {hardware}: {types}")
+        said = N_("the accelerator type {accelerator_type!r} is not available on {hardware}: {types}")
         values = {"accelerator_type": accelerator_type, "hardware": hardware, "types": ", ".join(types)}
         raise ManifestError(said, **values)
     names = entry["hw"][hardware]

@@ -43,7 +43,7 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
         try:
             double = _double(node)
             if double:
-                said = _("the key {value} is given twice", value=double.value)
+                said = _("duplicate key {value}", value=double.value)
                 raise ManifestError(f"{file}:{double.start_mark.line + 1}: {said}")
             drafts.append(change(document, cluster, image))
         except PlaceError as error:
@@ -52,14 +52,14 @@ def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
             said = _("this document contains itself")
             raise ManifestError(f"{file}:{line_of(node, ())}: {said}") from None
     if not any(map(job_kind, documents)):
-        raise ManifestError("{file}: it holds neither a PyTorchJob nor a Volcano Job", file=file)
+        raise ManifestError("{file}: neither a PyTorchJob nor a Volcano Job", file=file)
     new, anew = changed_text(text, drafts)
     notes = []
     for number, (node, draft) in enumerate(zip(nodes, drafts)):
         lines = sorted(((line_of(node, path), note) for path, note in draft.notes), key=lambda one: one[0])
         notes += [f"{file}:{line}: {note}" for line, note in dict.fromkeys(lines)]
         if number in anew:
-            said = _("this document is rewritten without its comments")
+            said = _("this document loses its comments")
             notes.append(f"{file}:{line_of(node, ())}: {said}")
     return Launch({file: new}, tuple(notes))
 
@@ -113,7 +113,7 @@ def _change_job(draft: Draft, kind: str, cluster: Cluster, image: str) -> None:
         said = N_("assumed: {about}, {hardware}: NPUs {shares}, world size {total}")
         draft.remark((), said, about=cluster.about, hardware=cluster.hardware, shares=shares, total=total)
     else:
-        draft.remark((), "left unchanged: no container of this job asks for GPUs")
+        draft.remark((), "left unchanged: no container of this job requests GPUs")
     if of_kubeflow:
         _ranks_per_pod(draft, spec, [pod for _count, pod in pods])
         return
@@ -149,7 +149,7 @@ def _ranks_per_pod(draft: Draft, spec: dict[str, Any], pods: Sequence[Pod]) -> N
 def _replicas(holder: dict[str, Any], path: Path) -> int:
     count = holder.get("replicas", 1)
     if "$" in str(count):
-        said = N_("replicas: {count} must be filled in first (envsubst)")
+        said = N_("replicas: {count} is a template variable: fill it in first (envsubst)")
         raise PlaceError((*path, "replicas"), said, count=count)
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise PlaceError((*path, "replicas"), "replicas: {count!r} is not a number of pods", count=count)
@@ -161,7 +161,7 @@ def _refuse_gpus(document: Any) -> None:
     for path, text in _texts(document, ()):
         if path[-1:] == (text,) and is_gpu(text):
             kind = document.get("kind") if isinstance(document, dict) else ""
-            said = N_("this {kind} asks for GPUs: only a PyTorchJob or a Volcano Job is converted")
+            said = N_("this {kind} requests GPUs: only PyTorchJobs and Volcano Jobs can be converted")
             raise PlaceError(path, said, kind=kind or "document")
 
 

@@ -56,7 +56,7 @@ def _kind(value: str) -> str:
 def _label(value: str) -> str:
     if not _LABEL.match(value) or len(value) > _LONGEST_NAME:
         said = N_(
-            "{value!r} is not a name: at most {longest_name} of a-z, 0-9 and '-', which is not at an end"
+            "{value!r} is not a valid name: use at most {longest_name} of a-z, 0-9 and '-', not at an end"
         )
         raise ManifestError(said, value=value, longest_name=_LONGEST_NAME)
     return value
@@ -83,9 +83,9 @@ def _variables(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for text in values:
         name, sign, value = text.partition("=")
         if not sign or not _VARIABLE.match(name):
-            raise ManifestError("{text!r} is no NAME=VALUE", text=text)
+            raise ManifestError("{text!r} is not NAME=VALUE", text=text)
         if name in result:
-            raise ManifestError("the variable {name} is set twice", name=name)
+            raise ManifestError("duplicate variable {name}", name=name)
         result[name] = value
     return tuple(result.items())
 
@@ -110,7 +110,7 @@ def _volume(text: str) -> Volume:
         source = {"nfs": {"server": parts[1], "path": parts[2]}}
     else:
         forms = _("/on/the/node:/in/the/pod, pvc:CLAIM:/in/the/pod or nfs:SERVER:/exported:/in/the/pod")
-        said = N_("{text!r} is not one of {forms}, each with :ro behind it or not")
+        said = N_("{text!r} is not one of {forms}, each optionally followed by :ro")
         raise ManifestError(said, text=text, forms=forms)
     return Volume(source, parts[-1].rstrip("/") or "/", read_only)
 
@@ -121,7 +121,7 @@ def _command(value: str | Sequence[str]) -> tuple[str, ...]:
     try:
         words = shlex.split(value)
     except ValueError as error:
-        raise ManifestError("it cannot be split into words: {error}", error=error) from None
+        raise ManifestError("cannot be split into words: {error}", error=error) from None
     # What only a shell understands is left to one.
     return ("bash", "-c", value) if re.search(r"[;&|<>`$]", value) else tuple(words)
 
@@ -207,7 +207,7 @@ def read_job(text: str, file: str) -> Description:
         key, sign, value = (part.strip() for part in line.partition("="))
         place = f"{file}:{number}"
         if not sign:
-            raise ManifestError("{place}: {line!r} is no key=value", place=place, line=line)
+            raise ManifestError("{place}: {line!r} is not key=value", place=place, line=line)
         if why := _of_dlc(key, value):
             notes.append(_("{place}: left out: {line} ({why})", place=place, line=line, why=why))
             continue
@@ -215,7 +215,7 @@ def read_job(text: str, file: str) -> Description:
         key = "env" if several else key
         if key not in _FIELD_OF:
             hint = did_you_mean(key, _FIELD_OF) or _("; known are {known}", known=", ".join(_FIELD_OF))
-            raise ManifestError("{place}: there is no key {key!r}{key2}", place=place, key=key, key2=hint)
+            raise ManifestError("{place}: unknown key {key!r}{key2}", place=place, key=key, key2=hint)
         name = _FIELD_OF[key]
         if name == "memory" and value.isdigit():
             value = f"{value}Gi"
@@ -224,7 +224,7 @@ def read_job(text: str, file: str) -> Description:
             parts = re.split(r",(?=[A-Za-z_][\w.-]*=)", value) if several else [value]
             options[name] = [*options.get(name, []), *parts]
         elif name in options:
-            said = N_("{place}: {key} is given twice, first on line {lines}")
+            said = N_("{place}: {key} is given twice (first in line {lines})")
             raise ManifestError(said, place=place, key=key, lines=lines[name])
         else:
             options[name] = value
@@ -240,7 +240,7 @@ def _of_dlc(key: str, value: str) -> str:
     """Why a line of a parameter file for DLC is left out; empty for the others."""
     if key in ("worker_gpu", "worker_cpu", "worker_memory") and value == "0":
         assumed = _("; assumed: {npus} NPUs (worker_npu, --npus)", npus=Description.npus)
-        return _("0 leaves it to the kind of machine") + (assumed if key == "worker_gpu" else "")
+        return _("0 means: the machine's own number") + (assumed if key == "worker_gpu" else "")
     return next((one["why"] for one in reports_yaml("launcher/dlc_keys.yaml") if key in one["keys"]), "")
 
 
@@ -339,7 +339,7 @@ def _container_command(job: Description, notes: list[str]) -> list[str]:
             _("assumed: the command starts the ranks of a pod itself; RANK is the number of the pod")
         )
         return list(job.command)
-    notes.append(_("assumed: torchrun is in the image (torch 1.10 or newer)"))
+    notes.append(_("assumed: the image contains torchrun (torch 1.10 or newer)"))
     pods = "--standalone" if job.workers == 1 else f"--nnodes={job.workers}"
     starter = ["torchrun", pods, f"--nproc_per_node={job.npus}"]
     if job.workers > 1:
@@ -355,7 +355,7 @@ def _own_launcher(job: Description, words: list[str]) -> list[str]:
     options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
     twice = [option for option in options[::2] if option in words[:at]]
     if twice:
-        raise ManifestError("{name} gets {twice} from the job: leave it out", name=NAME, twice=twice[0])
+        raise ManifestError("the job sets {twice} of {name}: leave it out", name=NAME, twice=twice[0])
     return words[:at] + options + words[at:]
 
 

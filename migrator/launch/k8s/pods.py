@@ -106,7 +106,7 @@ def _resources(draft: Draft, place: Path, cluster: Cluster) -> int:
     found = {section: _section(draft, (*path, section), held[section], cluster) for section in held}
     counts = {section: count for section, count in found.items() if count is not None}
     if len(set(counts.values())) > 1:
-        said = N_("devices cannot have different limits and requests: {numbers}")
+        said = N_("limits and requests of devices must be equal: {numbers}")
         numbers = " and ".join(f"{section} {count}" for section, count in counts.items())
         raise PlaceError(path, said, numbers=numbers)
     npus = next(iter(counts.values()), 0)
@@ -129,7 +129,9 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
             said = N_("left unchanged: {name} (HCCL uses the NPU's own network ports)")
             draft.note((*path, name), said, name=name)
     if gpus and npus:
-        raise PlaceError((*path, gpus[0]), "{gpus} and {npus} in one container", gpus=gpus[0], npus=npus[0])
+        raise PlaceError(
+            (*path, gpus[0]), "one container requests {gpus} and {npus}", gpus=gpus[0], npus=npus[0]
+        )
     if not gpus and not npus:
         return None
     numbers = [_number(held[name], (*path, name)) for name in gpus or npus]
@@ -150,7 +152,12 @@ def _section(draft: Draft, path: Path, held: Mapping[str, Any], cluster: Cluster
 def _number(value: Any, path: Path) -> int:
     text = str(value)
     if "$" in text:
-        raise PlaceError(path, "{path}: {text} must be filled in first (envsubst)", path=path[-1], text=text)
+        raise PlaceError(
+            path,
+            "{path}: {text} is a template variable: fill it in first (envsubst)",
+            path=path[-1],
+            text=text,
+        )
     if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
         raise PlaceError(path, "{path}: {value!r} is not a number of devices", path=path[-1], value=value)
     return int(text)
@@ -187,7 +194,7 @@ def _environment(draft: Draft, place: Path, additions: Mapping[str, Any]) -> Non
                 said = N_("left unchanged: {name}, which is {npu} ({known})")
                 draft.note(here, said, name=name, npu=known.npu, known=advice)
         elif known is None and _CUDA_SIDE.match(name):
-            draft.note(here, "left unchanged: {name}, which is not known", name=name)
+            draft.note(here, "left unchanged: {name} (unknown)", name=name)
     added = [value for name, value in additions.items() if name not in names]
     if added:
         draft.remark(place, f"added: {', '.join(one['name'] for one in added)}")
@@ -318,7 +325,9 @@ def _image(draft: Draft, path: Path, image: str) -> None:
     elif image and present is None:
         draft.put(path[:-1], "image", image)
     elif not image and not _NPU_IMAGE.search(str(present)):
-        said = N_("left unchanged: the image {present}. It has to hold CANN and torch_npu (--image sets one)")
+        said = N_(
+            "left unchanged: the image {present}; it must contain CANN and torch_npu (--image sets one)"
+        )
         draft.note(path, said, present=present)
 
 

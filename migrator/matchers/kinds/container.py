@@ -23,9 +23,9 @@ from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Setting
 
 _EVERY = N_(
-    "All GPUs were replaced with the NPU /dev/davinci0: add a line for each other NPU of the machine."
+    "All GPUs were replaced with the NPU /dev/davinci0: add one line for each further NPU of the machine."
 )
-_LINES = N_("Give it the NPU device files and the driver folders: ")
+_LINES = N_("Add the NPU device files and the driver folders: ")
 _RUN_ARGUMENT = re.compile(r"(?:\A|\.)runArgs\.\d+\Z")
 _FOREIGN = re.compile(r"nvidia|gpu", re.IGNORECASE)
 _RESOURCES = re.compile(r"\bresources\.(?:limits|requests)\.")
@@ -87,7 +87,7 @@ def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
         for one, gap in zip(asked, gaps):
             if one is not main:
                 if data[slice(*gap)].strip(b", \t\r\n"):
-                    raise ContainerError("a comment stands among the arguments")
+                    raise ContainerError("there is a comment among the arguments")
                 edits.append(Edit(min(one[0], gap[0]), max(one[1], gap[1]), ""))
         about["edits"], about["advice"] = sorted(edits), "" if numbers else _(_EVERY)
     except ContainerError as error:
@@ -143,13 +143,13 @@ def _converted(context: TextContext) -> tuple[list[Edit], str]:
             problem = f"{error}. "
     command = f"npumigrate launch k8s --from {index.name} --hw {hardware or 'HW'}"
     if edits:
-        said = N_("It is converted for {about}; for another cluster: {command} --platform PLATFORM.")
+        said = N_("Converted for {about}. For another cluster: {command} --platform PLATFORM.")
         return edits, _(said, about=cluster(hardware=hardware).about, command=command)
     if by_hardware and not problem:
         return [], _("Left unchanged: decide whether the job needs it.")
     said = N_(
-        "{problem}Convert it: {command} --platform PLATFORM (docs/launch.md), which knows the "
-        "names of resources, labels and nodes."
+        "{problem}Convert it: {command} --platform PLATFORM (docs/launch.md) translates resource "
+        "names, labels and node selectors."
     )
     return [], _(said, command=command, problem=problem)
 
@@ -161,7 +161,9 @@ def _for_cluster(context: TextContext) -> str:
         for name, entry in tables()["platforms"].items()
         if hardware in entry["hw"]
     )
-    said = N_("Name the cluster's NPU resource, such as {names} on {hardware}, and nodes that have it.")
+    said = N_(
+        "Name the cluster's NPU resource, such as {names} on {hardware}, and select nodes that have it."
+    )
     return _(said, names=names, hardware=hardware)
 
 

@@ -73,18 +73,18 @@ def _named(
     if bad:
         rule = by_verdict.get("report", rule)
         message = variable.refuses(bad)
-        advice = advice or _("Set {npu} with options that torch_npu knows.", npu=variable.npu)
+        advice = advice or _("Set {npu} with options that torch_npu accepts.", npu=variable.npu)
     elif rename:
         edits = replace_text(index, node, name, variable.npu)
         message = variable.on_npus("" if variable.same_values else _("; the values differ"))
         advice = advice if variable.values or not variable.same_values else ""
         safety = _safety(variable, value) if is_set else ""
     elif place == "report":
-        message = _("{name} is named outside an environment", name=name)
+        message = _("{name} appears outside an environment", name=name)
     elif beside:
-        message = variable.on_npus(_(", which is set beside it"))
+        message = variable.on_npus(_(", which is also set here"))
     elif variable.npu:
-        message = _("{name} is {npu}, with other values on NPUs", name=name, npu=variable.npu)
+        message = _("on NPUs {name} is {npu}, with other values", name=name, npu=variable.npu)
     else:
         message = variable.on_npus()
     yield found(context, rule, node, api=name, edits=edits, message=message, advice=advice, safety=safety)
@@ -110,7 +110,7 @@ def _keywords(context: FileContext, by_verdict: dict[str, Rule], call: ast.Call)
         start, name = context.index.start(keyword), variable.name
         edits = [Edit(start, start + len(name), variable.npu)] if rename else []
         where = "" if given else _(", where it enters the environment")
-        where = _(", which is set beside it") if twice else where
+        where = _(", which is also set here") if twice else where
         message = variable.refuses(bad) if bad else variable.on_npus(where)
         about: Said = {"api": name, "edits": edits, "advice": variable.advice, "message": message}
         about["safety"] = _safety(variable, keyword.value) if rename else ""
@@ -211,7 +211,7 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
         if variable is not None and variable.npu != name:
             other = _("write {npu}.", npu=variable.npu) if variable.npu else variable.advice
             message = _("{name} is set inside a string, which is left unchanged", name=name)
-            advice = _("If this is a command that runs: {other}", other=other)
+            advice = _("If this command runs: {other}", other=other)
             yield found(context, rule, node, api=name, message=message, advice=advice)
             return
 
@@ -258,11 +258,11 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
         if rename or not known.npu:
             message = known.on_npus()
         elif is_beside:
-            message = known.on_npus(_(", which is set beside it"))
+            message = known.on_npus(_(", which is also set here"))
         elif bad := env_vars.refused(known, setting.value or setting.begins, version):
             message = known.refuses(bad)
         else:
-            message = _("{name} is {npu} on NPUs, with other values", name=known.name, npu=known.npu)
+            message = _("on NPUs {name} is {npu}, with other values", name=known.name, npu=known.npu)
         severity = "" if known.npu and not is_beside else "info"
         about: Said = {"api": known.name, "message": message, "severity": severity}
         about["edits"] = [Edit(*setting.name_span, known.npu)] if rename else []

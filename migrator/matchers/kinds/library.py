@@ -115,10 +115,10 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
         pass
     elif is_for_types(index, node):
         severity = "info"
-        message += _("; only type checkers read this import")
+        message += _("; only type checkers evaluate this import")
     elif guard is not None and (needing := list(_unguarded(index, node, guard))):
         lines = ", ".join(map(str, sorted({use.lineno for use in needing})[:3]))
-        said = N_("; the import may fail, but the imported name is still used in line {lines}")
+        said = N_("; the import is optional, but line {lines} still uses the imported name")
         message += _(said, lines=lines)
         sure = next((use for use in needing if surely_runs(index, use)), node)
         severity = less if sure is node else ""
@@ -127,7 +127,7 @@ def _found(context: FileContext, rule: Rule, node: ast.AST, names: list[str], se
         message += _("; the program continues if the import fails")
     elif is_asked_first(index, node, library):
         severity = less
-        message += _("; the program first checks whether it is installed")
+        message += _("; the program checks first whether it is installed")
     match = found(context, rule, node, api=", ".join(names), message=message, severity=severity)
     return match._replace(node=sure)
 

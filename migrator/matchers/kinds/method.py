@@ -84,7 +84,7 @@ def find_methods(context: FileContext, rules: list[Rule[MethodOptions]]) -> Iter
         if fits:
             yield from _judged(context, rule, node)
         elif not call and _handed_on(context, node):
-            why = _("it is unknown whether this is the method of a tensor or a module")
+            why = _("unknown whether this is a method of a tensor or a module")
             yield _left(context, rule, node, why)
 
 
@@ -112,7 +112,7 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
             for ref in index.refs
             for each in attributes(ref)
         ):  # the file itself stores nothing under the name
-            yield _left(context, rule, node, _("it is unknown whether it belongs to torch"))
+            yield _left(context, rule, node, _("unknown whether it belongs to torch"))
 
 
 def _is_method_of_ours(context: FileContext, node: ast.Attribute) -> bool:
@@ -253,7 +253,7 @@ def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> s
     """Why a member may be the project's own, or a library's; empty where nothing speaks for that."""
     project = context.project
     if value.kind == FOREIGN and not project.owns(value.name, context.name):
-        return _("it is unknown what {name} is", name=value.name)
+        return _("{name} is unknown", name=value.name)
     if called_name(node.value) == "super" or _inside_moved_method(context, node):
         return ""  # definitions move together with what they call
     other = project.unrelated_method(node.attr, context.index.text, context.name)
@@ -303,7 +303,7 @@ def _moved_with_to(
     elif _has_own_method(context, options, node.value, value):
         message = _("the class overrides cuda() and to(), but not npu()")
     elif device is not None and _ignores_device(context, call, device, node.value, value):
-        message = _("a module's .npu() ignores the device, or takes only a whole number; .to() takes it")
+        message = _("a module's .npu() ignores the device or accepts an integer only; .to() accepts it")
     else:
         return None
     if device is None or is_none(device):
@@ -446,7 +446,7 @@ def _packages(context: FileContext, options: MethodOptions) -> frozenset[str]:
         imported = {each for each in own if imports_package(context.index, each)}
         return frozenset(imported | ({"torch"} if of_torch else set()))
 
-    return context.index.once((_("packages with a cuda() of their own"),), find)
+    return context.index.once((_("packages with their own cuda()"),), find)
 
 
 def _class_name(context: FileContext, holder: ast.expr, value: Value, depth: int = 0) -> str:

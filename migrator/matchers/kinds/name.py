@@ -115,7 +115,7 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         call, options = index.call_of(ref), rule.options
         others = options.without_arguments and call is not None and (call.args or call.keywords)
         if others or (call is None and options.only_called):
-            message = _("{name} is {target} on NPUs, with other arguments", name=name, target=target)
+            message = _("on NPUs {name} is {target}, with other arguments", name=name, target=target)
             yield found(context, rule, node, api=name, message=message)
             return
         message = rule.message.replace("{npu}", target)
@@ -152,7 +152,7 @@ def _kept_module(
     if not named and (not is_called or is_others or identifiers(index.text) & _WITH_CUDA):
         return
     message = _("{name} accessed through {called} is left unchanged", name=name, called=called)
-    advice = _("If that is the module torch, write {npu}.", npu=known.npu)
+    advice = _("If it is the torch module, write {npu}.", npu=known.npu)
     severity = "" if named else "warning"
     yield found(context, rule, written[-1], api=name, message=message, advice=advice, severity=severity)
 
@@ -177,7 +177,7 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         status, harmless = "absent", known.unchanged in ("works", "no_effect")
         # Torch has the name: the call fails.
         severity = "info" if harmless else "blocker" if called else "error"
-        left = _("; left unchanged it does not raise") if harmless else ""
+        left = _("; left unchanged, because it does not raise") if harmless else ""
         about = {"name": name, "text": context.version.text, "left": left}
         message = _("{name} has no NPU equivalent in torch_npu for torch {text}{left}", **about)
     return found(
@@ -192,7 +192,7 @@ def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> 
     if not isinstance(statement, ast.Expr) or name not in rule.options.removes:
         return None
     message = "" if "{npu}" in rule.message else rule.message  # of a rule that has NPU names for others
-    message = message or _("{name} has no NPU equivalent, and nothing is computed with it", name=name)
+    message = message or _("{name} has no NPU equivalent; its value is not used", name=name)
     about: Said = {"api": name, "message": message, "safety": "unsafe"}
     about["edits"] = [without_statement(context.index, statement)]
     return found(context, rule, statement, status="absent", needs_npu=False, **about)

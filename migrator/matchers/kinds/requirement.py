@@ -123,7 +123,7 @@ def _package(
         message = _("{name} needs CUDA; use {value}", name=item.name, value=value)
         value = "" if edits else _("Write {value}.", value=value)
     elif action == "older":
-        value = _("Install {name} {value} or a newer one.", name=item.name, value=value)
+        value = _("Install {name} {value} or newer.", name=item.name, value=value)
     return found_in_text(context, rule, item.span, api=item.name, edits=edits, message=message, advice=value)
 
 
@@ -169,9 +169,9 @@ def _versions(
         message, severity = _why(item, version), "warning"
     elif not fits and not pinned:
         message = (
-            _("{name} {specifier} excludes torch {torch}, the version of this migration", **about)
+            _("{name} {specifier} excludes torch {torch}, the target of this migration", **about)
             if name in _TORCH
-            else _("{name} {specifier} excludes {version}, which is for torch {torch}", **about)
+            else _("{name} {specifier} excludes {version}, the release for torch {torch}", **about)
         )
         advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
     else:
@@ -184,15 +184,16 @@ def _versions(
             start = item.span[0] + (context.index.text_of(item.span)[:1] in "\"'")
             edits.insert(0, Edit(start, start + len(name), "torch"))
         about["torch_npu"] = release.torch_npu
-        message = _("torch_npu, which the migrated program imports, is missing beside {name}", **about)
+        message = _(
+            "add torch_npu: requirements list {name} but not torch_npu, which the migrated program imports",
+            **about,
+        )
         if name == _TORCH_NPU:
             message = _("torch_npu {version} is the release for torch {torch}", **about)
         elif not fits:
             message = _("torch_npu {torch_npu} is built for {name} {version}, not for {specifier}", **about)
         elif edits:
-            message = _(
-                "no version of {name} is pinned, and torch_npu {torch_npu} is built for {version}", **about
-            )
+            message = _("{name} is not pinned; torch_npu {torch_npu} is built for {version}", **about)
         if name == "torch" or other:
             edits += _torch_npu(context, item, every, release.torch_npu)
         if not edits:

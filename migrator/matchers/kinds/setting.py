@@ -138,7 +138,7 @@ def _said(
     fixed = span if new is not None and rule.fix != "none" and is_known else None
     about: Said = {"message": rule.message, "advice": "", "api": value if new else name}
     if new is not None:
-        changed = _("{name}: {value} is {new} on NPUs", name=name, value=value, new=new)
+        changed = _("on NPUs {name}: {value} is {new}", name=name, value=value, new=new)
         about["message"] = rule.message or changed
         about["advice"] = "" if fixed else _("Write {new}.", new=new)
     about["edits"] = [Edit(*fixed, new)] if fixed and new else []
@@ -304,7 +304,7 @@ def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Ma
         if not new:
             message = _("{name}: {name2} {value} is not supported on NPUs", **about)
         elif version.autoloads_backends or not option.needs_autoload:
-            message = _("{name} takes {new} for {name2} on NPUs", **about)
+            message = _("on NPUs {name} takes {new} for {name2}", **about)
             advice = "" if span else _("Write {new}.", new=new)
             edits = [Edit(*span, new)] if span else []
         else:

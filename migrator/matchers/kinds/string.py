@@ -176,7 +176,7 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
         return True  # another shape judges it
     where = context_of_device(index, vocabulary, node)
     if where.verdict == UNCLEAR and _names_own_method(context, node):
-        where = DeviceContext(LIKELY, _("the name of the method that is renamed"))
+        where = DeviceContext(LIKELY, _("the name of the renamed method"))
     return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
 
 
@@ -278,16 +278,16 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     new, says = value, partial(found, context, rules[0], node, api=value)
     for name, form in known.items():
         if form is None or not form.npu:
-            message = _("{value} has no NPU equivalent, and its name stands in a string here", value=name)
+            message = _("{value} has no NPU equivalent, and this string holds its name", value=name)
             return _without_form(context, rules[0], node, message, "absent" if form else "unknown")
         new = new.replace(name, form.npu)
         if match and not match[1]:  # behind a module's own name the attribute is patched
             new = import_form(form.npu)
     if not is_looked_up:
-        message = _("the name {value} stands in a string that may be looked up", value=value)
-        advice = _("Where it is looked up, write {new}.", new=new)
+        message = _("a string holds the name {value}, and the program may look it up", value=value)
+        advice = _("If it is looked up, write {new}.", new=new)
         return says(message=message, advice=advice, severity="warning")
-    message = _("the name {value} in a string is {new} on NPUs", value=value, new=new)
+    message = _("on NPUs the name {value} in a string is {new}", value=value, new=new)
     edits = replace_text(index, node, value, new)
     return says(edits=edits, message=message, needs_npu=None if annotates else False)
 
@@ -345,7 +345,7 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     edits, message = list[Edit](), _("torch.{value} has no NPU equivalent", value=value)
     if new:
         edits = replace_text(index, node, value, new, 1)
-        message = _("attribute name in a string: {new!r} on NPUs", new=new)
+        message = _("on NPUs the attribute name in this string is {new!r}", new=new)
     return found(context, rule, node, api=value, edits=edits, message=message)
 
 
@@ -356,7 +356,7 @@ def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: s
     rule = _with_verdict(rules, LIKELY)
     if known is None or not known.npu or rule is None:
         return None
-    message = _("torch.{value} in a string that is split is left unchanged", value=value)
+    message = _("torch.{value} in a split string is left unchanged", value=value)
     advice = _("Write {npu}.", npu=known.npu[len("torch.") :])
     return found(context, rule, node, api=value, message=message, advice=advice)
 

@@ -78,11 +78,11 @@ class Plan(NamedTuple):
 def plan_of(rule: Rule) -> Plan:
     """The parsed condition and cases of a rule. Raises QueryError for what cannot be used."""
     if rule.cases and rule.do:
-        raise QueryError(_("'do' stands in each of the cases"), "do")
+        raise QueryError(_("each case has its own 'do'"), "do")
     reader = _Reader(rule)
     if "expression" in rule.on:
         if not rule.words:
-            said = _("the field 'words' is missing: an expression has no name to start from")
+            said = _("the field 'words' is missing: the expression has no name to start from")
             raise QueryError(said, "match")
         for text in rule.match:
             reader.letters(text)
@@ -93,9 +93,9 @@ def plan_of(rule: Rule) -> Plan:
     ]
     for number, case in enumerate(cases):
         if not case.says.where and number + 1 < len(cases):
-            raise QueryError(_("no case behind this one is reached: it has no 'where'"), "cases", number)
+            raise QueryError(_("cases after this one are never reached: it has no 'where'"), "cases", number)
     if cases[-1].says.skip:
-        raise QueryError(_("to skip in the last case does nothing"), "cases", len(cases) - 1)
+        raise QueryError(_("'skip' in the last case has no effect"), "cases", len(cases) - 1)
     acting = [case.says.fix or rule.fix for case in cases if case.do]
     if "none" in acting:
         raise QueryError(_("'do' needs a fix that is safe or unsafe"), "do")
@@ -124,7 +124,7 @@ class _Reader:
             raise QueryError(str(error), *place, error.name) from None
         for name in case if says.skip else ():
             if name not in ("where", "skip"):
-                raise QueryError(_("{name!r} does nothing beside 'skip'", name=name), *place, name)
+                raise QueryError(_("{name!r} has no effect beside 'skip'", name=name), *place, name)
         where = self.condition(says.where, *place, "where")
         self._place = (*place, "do")
         calls = [call for text in says.do for call in self._summands(self._parsed(text))]
@@ -182,7 +182,7 @@ class _Reader:
         signature = known[name]
         if signature.of_calls and not _OF_CALLS.issuperset(self._rule.on):
             on = ", ".join(self._rule.on)
-            raise self._wrong(_("{name} asks for a call, and the rule is on {on}", name=name, on=on))
+            raise self._wrong(_("{name} needs a call, and the rule is on {on}", name=name, on=on))
         given = [self._literal(each) for each in node.args]
         least = len(signature.types) + bool(signature.rest)
         if len(given) < least or (len(given) > least and not signature.rest):
@@ -205,11 +205,13 @@ class _Reader:
 
     def _unfit(self, node: ast.expr) -> QueryError:
         about = {"column": node.col_offset + 1, "code": ast.unparse(node)}
-        return self._wrong(_("column {column}: {code!r} is no call of a condition or an action", **about))
+        return self._wrong(_("column {column}: {code!r} is not a condition or an action", **about))
 
     def _check(self, name: str, value: Any, wanted: str) -> None:
         if type(value) not in _LITERALS[wanted]:
-            raise self._wrong(_("{name}: {value!r} is no {wanted}", name=name, value=value, wanted=wanted))
+            raise self._wrong(
+                _("{name}: {value!r} is not of type {wanted}", name=name, value=value, wanted=wanted)
+            )
         if wanted == "Argument":
             self._name(value)
         elif wanted == "Shape":

@@ -231,7 +231,7 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
         for read, edits in dropped:
             if edits:
                 drops = " and no ".join(known.drops) or "call"
-                message = _("{target} takes no {drops}", target=target, drops=drops)
+                message = _("{target} does not accept {drops}", target=target, drops=drops)
                 call = index.call_of(read) or read
                 yield found(context, rule, call, api=use.name, edits=edits, message=message)
     if gone:

@@ -184,7 +184,7 @@ def _parameters(context: FileContext) -> Iterator[Use]:
             if word in lacking and not _is_guarded(context, call, f"{name}.{word}", "TypeError"):
                 known = when(spans(name, word), context.version.tuple)
                 about = {"name": name, "word": word, "context": _release(context, name), "when": known}
-                message = _("{name} takes no {word} in {context}: {when}", **about)
+                message = _("{name} does not accept {word} in {context}: {when}", **about)
                 if name.startswith("torch.") or not context.project.owns(name, context.name):
                     yield Use(call, name, name, "parameters", message, keyword)
 
@@ -222,7 +222,7 @@ def _of_npu(context: FileContext, node: ast.expr | Import, name: str) -> Use | N
     """What may be said of a name; of those that are there a rule knows which are deprecated."""
     away = absence(name, context.version)
     if away is None:
-        message = _("torch_npu calls {name} deprecated", name=name)
+        message = _("torch_npu marks {name} as deprecated", name=name)
         return Use(node, name, name, "deprecated", message)
     if is_guarded(context.index, node, [name.rpartition(".")[2]], MISSING):
         return None
@@ -232,5 +232,5 @@ def _of_npu(context: FileContext, node: ast.expr | Import, name: str) -> Use | N
     later = away.later(context.version)
     known = _("first for torch {version}", version=short(away.first)) if later else ""
     known = known or _("last for torch {version}", version=short(away.last))
-    message = _("{release} lacks {name}: {when}", release=release, name=name, when=known)
+    message = _("{release} does not have {name}: {when}", release=release, name=name, when=known)
     return Use(node, name, name, "later" if later else "earlier", message)

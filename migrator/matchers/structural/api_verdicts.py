@@ -146,7 +146,7 @@ def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[
         yield says(context, rule, use.node, api=verdict.api, verdict=shown)
 
 
-_NO_FALLBACK = N_("Compute it with other operators: there is no kernel to fall back to.")
+_NO_FALLBACK = N_("Compute it with other operators: no kernel exists, not even on the CPU.")
 _ONCE = frozenset({"__init__", "__post_init__", "reset_parameters", "init_weights", "_init_weights"})
 
 
@@ -288,7 +288,7 @@ def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:
     if verdict.lacks(dtype):
         return _("the documents exclude {dtype} for {hardware}", dtype=dtype, hardware=context.hardware)
     allowed = ", ".join(sorted(verdict.dtypes))
-    return _("{dtype} is not among the dtypes documented for it ({allowed})", dtype=dtype, allowed=allowed)
+    return _("{dtype} is not among its documented dtypes ({allowed})", dtype=dtype, allowed=allowed)
 
 
 def _dtype_name(context: FileContext, node: ast.AST) -> str:
@@ -369,12 +369,12 @@ def _imported(context: FileContext, named: set[str]) -> Iterator[Use]:
 
 _KERNEL_WORDS = {
     "kernel": N_(", though torch_npu registers a kernel for it"),
-    "composite": N_(", though torch builds it from other operators"),
-    "none": N_(", and torch_npu registers no kernel: it runs on the CPU, or raises"),
+    "composite": N_(", though torch composes it from other operators"),
+    "none": N_(", and torch_npu registers no kernel: it falls back to the CPU, or raises"),
     "python": N_(", though it needs no operator"),
     "": "",
 }
-_PYTHON_WORDS = N_(", though it is Python code that only calls others")
+_PYTHON_WORDS = N_(", though it is Python code that only calls other functions")
 
 
 def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[str, str]:
@@ -395,30 +395,28 @@ def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[
         python = verdict.runs and not verdict.kernel and verdict.evidence is not None
         evidence = _(_PYTHON_WORDS if python else _KERNEL_WORDS[verdict.kernel])
         severity = "info" if verdict.runs else severity
-        message = _(
-            "{api} is unsupported according to the documents{where}{evidence}", **about, evidence=evidence
-        )
+        message = _("{api} is documented as unsupported{where}{evidence}", **about, evidence=evidence)
     elif status == "fallback" and verdict.kernel == "none":
         called = _("; documented as {documents}{where}", **about) if verdict.documents else ""
         severity = "info" if verdict.documents in ("supported", "partial") else severity
         message = _(
-            "torch_npu registers no kernel for {api}: it runs on the CPU, slowly{called}",
+            "torch_npu registers no kernel for {api}: it falls back to the CPU (slow){called}",
             **about,
             called=called,
         )
     elif status == "fallback":
-        message = _("{api} runs on the CPU according to the documents{where}", **about)
+        message = _("{api} falls back to the CPU according to the documents{where}", **about)
     elif status == "partial":
         note = use.note or "; ".join(limit_words(verdict.limits, ("no limit",)))
         severity = "info" if _is_plain(use) else severity
         message = _("{api} has limits on NPUs{where}: {note}", **about, note=note)
     elif verdict.documents:
         severity = "info"
-        message = _("the documents of torch {asof} disagree on {api}", **about)
+        message = _("the documents of torch {asof} contradict each other about {api}", **about)
         if verdict.documents == "unsupported":
             message = _("only the documents of torch {asof} list {api}, as unsupported", **about)
     else:
-        message = _("{api} is in no documents and no operator list", **about)
+        message = _("{api} appears in no document and no operator list", **about)
     return message, severity
 
 
@@ -471,7 +469,7 @@ def find_equivalents(context: FileContext, rule: FunctionRule) -> Iterator[Match
         yield found(context, rule, node, api=api, edits=edits, message=message, advice=advice)
     place = import_at_top(index, statement) if needing else None
     if place is not None:
-        yield insertion(context, rule, *place, EQUIVALENTS, _("the functions that are called below"))
+        yield insertion(context, rule, *place, EQUIVALENTS, _("the functions called below"))
 
 
 def function_of(rule: FunctionRule, api: str) -> str:

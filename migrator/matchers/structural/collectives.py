@@ -210,7 +210,7 @@ def find_handed_over(context: FileContext, rule: Rule[CollectiveOptions]) -> Ite
         if isinstance(source, ast.Attribute):
             yield from _of_keeper(context, rule, source, api)
         elif "." in name and name.rpartition(".")[2] in offers.names(DOUBLE):
-            message = _("{name}() returns float64, which HCCL does not reduce in {api}()", name=name, api=api)
+            message = _("{name}() returns float64, which HCCL cannot reduce in {api}()", name=name, api=api)
             advice = _("Write .float() after the call, or reduce over gloo on the CPU.")
             yield found(context, rule, source, api=name, message=message, advice=advice)
 
@@ -223,7 +223,7 @@ def _of_keeper(context: FileContext, rule: Rule, source: ast.Attribute, api: str
         named = owner in identifiers(context.index.text)
         where = "" if named else _(", if the object is one of these")
         about = {"owner": owner, "where": where, "api": api}
-        message = _("{owner} stores float64 in it{where}, which HCCL does not reduce in {api}()", **about)
+        message = _("{owner} stores float64 in it{where}, which HCCL cannot reduce in {api}()", **about)
         yield found(context, rule, source, api=api, message=message, severity="" if named else "warning")
 
 
@@ -271,11 +271,11 @@ def _of_numbers(
     elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
         end, about = index.end(held), {"name": held.id, "api": api}
         message = _(
-            "where {name} is a NumPy value the tensor is float64, which HCCL does not reduce in {api}()",
+            "if {name} is a NumPy value, the tensor is float64, which HCCL cannot reduce in {api}()",
             **about,
         )
         advice = _(
-            "Give the dtype (dtype=torch.float32), or pass float({name}) if it is one number.", **about
+            "Give the dtype (dtype=torch.float32), or pass float({name}) if it is a single number.", **about
         )
         # What has a NumPy value's method for it is given as numbers, of which torch makes float32.
         edits = [Edit(end, end, f'.tolist() if hasattr({held.id}, "tolist") else {held.id}')]

@@ -51,7 +51,7 @@ from migrator.names.what_is import options_like
 from migrator.project.module_names import absolute_name
 from migrator.project.operators import Module, Operator
 
-_IF_CUDA = N_("If it builds CUDA sources, replace the operators, or write them as Ascend C operators.")
+_IF_CUDA = N_("If it builds CUDA sources, replace the operators, or write them in Ascend C.")
 _LOADS = ("load", "import", "get_ext")
 
 
@@ -79,14 +79,17 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
         if is_cpp and not is_cuda:
             continue
         if extension is not None and not is_cuda and extension.names_no_sources:
-            message = _("{name} builds unnamed sources; no C++ file of this project uses CUDA", name=name)
+            message = _(
+                "{name} builds sources whose names are computed; no C++ file of this project uses CUDA",
+                name=name,
+            )
             advice, severity = _(_IF_CUDA), "info"
         if extension is not None and not is_cuda and extension.complete:
             if extension.name not in operators.modules:
                 continue
         if not advice and name.endswith(".load") and not (extension and extension.sources):
             severity = "warning"
-            text = N_("{name} builds operators; their sources are not found here and may be CUDA")
+            text = N_("{name} builds operators from sources outside the project, which may be CUDA")
             message = _(text, name=name)
         edits = _guarded(context, rule, call) if is_cuda and name.endswith("cpp_extension.load") else []
         says = partial(found, message=message, advice=advice, severity=severity)
@@ -137,7 +140,7 @@ def _uses(context: FileContext, rule: Rule) -> Iterator[Match]:
 
 
 def _used(context: FileContext, rule: Rule, node: ast.AST, api: str, message: str, npu: bool) -> Match:
-    advice = _("An implementation for NPUs is among the sources: build the extension with it.") if npu else ""
+    advice = _("The sources include an implementation for NPUs: build the extension with it.") if npu else ""
     severity = "info" if npu else ""
     return found(context, rule, node, api=_importable(api), message=message, advice=advice, severity=severity)
 
@@ -176,7 +179,7 @@ def _building(
     message = _("{name} compiles CUDA sources when loaded", name=module.name)
     advice, severity = "", "error" if isinstance(node, ast.ClassDef) else ""
     if module.npu:
-        advice = _("A builder for NPUs has the same name: make sure that it is the one that is loaded.")
+        advice = _("A builder for NPUs has the same name: make sure that the program loads that one.")
         severity = "info"
     about = partial(found, message=message, advice=advice, severity=severity)
     return about(context, rule, node, api=module.name, span=span)
@@ -283,7 +286,7 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
                 message = _("{name} is a {name2} kernel", name=function.name, name2=name)
                 severity = ""
                 if knows_npus(f"{context.name} {function.name}"):
-                    message = _("{message}, made for NPUs by its name or its file's", message=message)
+                    message = _("{message}; its name, or that of its file, refers to NPUs", message=message)
                     severity = "info"
                 yield found(context, rule, called, api=function.name, message=message, severity=severity)
 

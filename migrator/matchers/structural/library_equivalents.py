@@ -102,7 +102,7 @@ def find(context: FileContext, rule: EquivalentRule) -> Iterator[Match]:
         if call is None or is_caught(index, use.node, IMPORT_ERRORS):
             continue
         if isinstance(use.node, ast.Attribute) or not is_replaced(context, rule, call):
-            words = N_("Write {use} with its arguments, or skip the call without the library.")
+            words = N_("Write {use} with its arguments, or skip the call if the library is missing.")
             yield found(context, rule, call, api=use.name, advice=_(words, use=use.written))
 
 

@@ -125,7 +125,7 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
         why = _held(index, rule, call, _saved(context))
         if why:
             edits = added_argument(index, call, "weights_only", "False")
-            message = _("{api} reads tensors and plain values only, since torch 2.6; {why}", api=api, why=why)
+            message = _("since torch 2.6 {api} reads tensors and plain values only; {why}", api=api, why=why)
             yield found(context, rule, call, api=api, edits=edits, message=message)
 
 
@@ -169,7 +169,7 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     text = " ".join(index.segment(each) for each in values if each is not None)
     for package in (package for word, package in options.paths.items() if word in text):
         if package in index.text:
-            return _("datasets of {package} keep objects there", package=package)
+            return _("datasets of {package} store objects there", package=package)
     names = uses or ([] if keys else _targets(index, call))
     unpacked = (each for name in names for each in elements(name))
     are_modules = any(is_module_name(last_name(each)) for each in unpacked) and any(

@@ -144,7 +144,7 @@ def summary(report: LintReport) -> list[str]:
     if report.fix_only:
         if not lines:
             done = ngettext("Fixed {n} finding.", "Fixed {n} findings.", fixed)
-            lines.append(done if fixed else _("No fixes to make."))
+            lines.append(done if fixed else _("Nothing to fix."))
     elif remaining or fixed:
         detail = ""
         if fixed:

@@ -114,7 +114,7 @@ def _instead_of_none(site: Site, values: Texts) -> Iterator[Proposal]:
         fitting = (v for pattern, v in values.items() if any(re.search(pattern, t) for t in texts))
         for value in [*fitting][:1]:
             edit = site.code.replaced(node, f"({source} or {value})")
-            yield site.proposal(node, [edit], _("{node} was None", node=ast.unparse(node)), node)
+            yield site.proposal(node, [edit], _("{node} is None", node=ast.unparse(node)), node)
 
 
 def _other_name(site: Site, names: Texts, otherwise: str) -> Iterator[Proposal]:
@@ -319,7 +319,7 @@ def _npu_of_rank(seen: Seen) -> Iterator[Proposal]:
         joins = isinstance(node, ast.Expr) and called_name(node.value) == "init_process_group"
         if isinstance(node, ast.Expr) and joins:
             edits = [code.added(node, statement_separator(code, node) + chosen), *code.import_of_torch()]
-            yield Proposal(code, node, edits, _("no rank has chosen its NPU before the first collective"))
+            yield Proposal(code, node, edits, _("no rank has selected its NPU before the first collective"))
         if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
             edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
             said = _("set_device is given {args}", args=code.segment(node.args[0]))
@@ -339,7 +339,7 @@ def _all_ranks(seen: Seen) -> Iterator[Proposal]:
             if last.lineno == frame.line and isinstance(last, ast.Expr) and asks_rank:
                 before = code.lines.beside(code.span(node))[0].decode("utf-8")
                 edit = Edit(code.lines.starts[last.lineno - 1], code.start(last), before)
-                said = _("{who} waits in it, and the others never call it", who=who)
+                said = _("{who} waits in it, and the other ranks never call it", who=who)
                 yield Proposal(code, last, [edit], said, code.place(node))
 
 

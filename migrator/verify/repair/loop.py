@@ -111,7 +111,7 @@ def repair(
         found = next(_proposals(rules, trouble, folder, tried), None) if more else None
         if found is None:
             left = [*_left(rules, trouble, trouble.seen(folder)[0])]
-            left += [_("ended:  five minutes without progress")] if late else []
+            left += [_("ended:  no progress for five minutes")] if late else []
             return Repaired(verdict, tuple(rounds), tuple(left))
         rule, proposal, text = found
         made = _round(len(rounds) + 1, rule, proposal, text, trouble)
@@ -124,7 +124,7 @@ def repair(
         # A change that was not tried to the end does not stay either.
         stays = verdict.outcome != INTERRUPTED
         if stays and after is not None and (after.key == trouble.key or _is_of_change(after, trouble, made)):
-            say(_("round {number}: the same trouble again, the change is taken back", number=made.number))
+            say(_("round {number}: the same failure again; change reverted", number=made.number))
             stays = False
         if stays:
             progress = clock()
@@ -222,8 +222,8 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterat
         own = [(stack.who, stack.own(seen.folder)) for stack in course.stacks]
         places = [f"{who} at {Path(frame.file).name}:{frame.line}" for who, frame in own if frame is not None]
         yield f"where:  {'; '.join(places) or 'no line of the project is known'}"
-        yield _("values: none were seen")
-        yield _("from:   not known")
+        yield _("values: none recorded")
+        yield _("from:   unknown")
     else:
         yield f"where:  {site.code.place(site.statement)}"
         values = site.values(*_TOLD)

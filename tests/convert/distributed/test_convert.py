@@ -313,7 +313,7 @@ def test_a_result_is_only_migrated(tmp_path: Path, capsys: pytest.CaptureFixture
     once = tmp_path / f"{name}_msft_multi"
     assert "init_process_group" in (once / "train.py").read_text()
     assert run(["-i", str(once), "-o", str(tmp_path / "again"), *start]) == 0
-    assert "train.py is distributed already: it is only migrated" in capsys.readouterr().out
+    assert "train.py is already distributed: only migrated" in capsys.readouterr().out
     twice = tmp_path / "again" / f"{once.name}_msft_multi"
     for file in once.rglob("*.py"):
         assert (twice / file.relative_to(once)).read_text() == file.read_text()
@@ -334,9 +334,9 @@ def test_what_cannot_be_converted_is_migrated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (["distributed", "-m", "no.py"], "no.py (-m/--main) is not a file of"),
+        (["distributed", "-m", "no.py"], "no.py (-m/--main) is not a file in"),
         (["-t", "model"], "-t/--target-model needs --distributed"),
-        (["distributed", "--mode", "transfer"], "exclude each other"),
+        (["distributed", "--mode", "transfer"], "cannot be used together"),
         (["distribute"], "distribute"),
     ],
 )

@@ -64,9 +64,9 @@ def test_the_report_is_the_one_that_the_migration_built(copied) -> None:
     [
         (["nowhere"], "no such folder: nowhere"),
         (["."], "has no migration_report/summary.json"),
-        ([".", "--format", "pdf"], "there is no format pdf: choose one of html, md, xlsx, csv, json"),
-        (["diff", "."], "diff takes two results"),
-        (["a", "b"], "give one result"),
+        ([".", "--format", "pdf"], "no such format: pdf (choose from html, md, xlsx, csv, json)"),
+        (["diff", "."], "diff needs two results"),
+        (["a", "b"], "give exactly one result"),
     ],
 )
 def test_what_cannot_be_reported_is_told_in_a_line(arguments, line, tmp_path, monkeypatch, capsys) -> None:
@@ -115,10 +115,10 @@ def test_a_difference_names_what_is_gone_and_what_is_new(tmp_path, capsys) -> No
     table.write_text("\n".join(rows) + "\n", encoding="utf-8-sig")
     assert run(["report", "diff", str(before), str(after)]) == 1
     shown = capsys.readouterr().out
-    assert "1 finding is new\n+ error    NPU101  moved.py:3\n           is new\n" in shown
-    assert "1 finding is gone\n- " in shown
+    assert "1 new finding\n+ error    NPU101  moved.py:3\n           is new\n" in shown
+    assert "1 finding resolved\n- " in shown
     assert run(["report", "diff", str(before), str(before)]) == 0
-    assert "0 findings are new" in capsys.readouterr().out
+    assert "0 new findings" in capsys.readouterr().out
 
 
 def counts(safe: int, unsafe: int, levels: dict[str, int], skipped: int) -> Counts:
@@ -128,12 +128,12 @@ def counts(safe: int, unsafe: int, levels: dict[str, int], skipped: int) -> Coun
 @pytest.mark.parametrize(
     ("kind", "safe", "unsafe", "levels", "skipped", "said"),
     [
-        ("migrate", 3, 1, {"blocker": 1, "error": 2}, 0, "Not ready: 1 blocker surely stops"),
-        ("migrate", 3, 1, {"error": 2}, 0, "2 errors stop the program where they are reached"),
+        ("migrate", 3, 1, {"blocker": 1, "error": 2}, 0, "Not ready: 1 blocker will stop"),
+        ("migrate", 3, 1, {"error": 2}, 0, "Starts, but 2 code paths will fail"),
         ("migrate", 3, 0, {}, 1, "Not complete: 1 file"),
-        ("migrate", 3, 1, {"warning": 1}, 0, "Ready for review: nothing found stops the program; 2 places"),
-        ("analyze", 0, 0, {"warning": 1}, 0, "Nothing found stops the program; 1 place needs"),
-        ("migrate", 3, 0, {"info": 4}, 0, "Nothing found stops the program; 4 notes"),
+        ("migrate", 3, 1, {"warning": 1}, 0, "Ready for review: no blockers found; review 2 locations"),
+        ("analyze", 0, 0, {"warning": 1}, 0, "No blockers found; review 1 location"),
+        ("migrate", 3, 0, {"info": 4}, 0, "No blockers found; 4 notes"),
         ("migrate", 3, 0, {}, 0, "Ready to run"),
         ("migrate", 0, 0, {}, 0, "Nothing to migrate"),
         ("lint", 0, 0, {}, 0, "No findings."),
@@ -144,7 +144,7 @@ def test_the_verdict_is_by_what_is_worst(result, kind, safe, unsafe, levels, ski
     run_of = replace(read_run(result), kind=kind, verdict=None)
     assert verdict_of(run_of, numbers, Texts())[0].startswith(said)
     passed = replace(run_of, verdict={"verdict": "passed"})
-    assert verdict_of(passed, numbers, Texts())[0].endswith("It ran to its end on emulated NPUs.")
+    assert verdict_of(passed, numbers, Texts())[0].endswith("Ran to its end on emulated NPUs.")
 
 
 @pytest.mark.parametrize(
