@@ -185,7 +185,7 @@ class Scan:
         """The rank of which a line of torchrun's table speaks."""
         said = _OF_TORCHRUN.match(text)
         if said and said["root"]:
-            self._root = True
+            self._root, self._listed = True, ""
         elif said and said["rank"]:
             self._listed = said["rank"]
             if self._root:

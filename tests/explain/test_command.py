@@ -14,7 +14,7 @@ import pytest
 from migrator.cli.main import run
 from migrator.explain.logs import Log, lines, log_at, logs_of_run
 from migrator.explain.scan import Scan
-from migrator.explain.table import Entry, table
+from migrator.explain.table import Entry, table, weight
 from tests.reading import write
 
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)"
@@ -97,6 +97,12 @@ Root Cause (first observed failure):
 ============================================================
 """
     assert first(explain(found + root)) == ("npu-out-of-memory", 5, 11)
+    # The table itself names its ranks, the one that was first last.
+    assert first(explain(root.replace("Root", "  rank      : 2 (local_rank: 2)\nRoot"))) == (
+        "rank-failed",
+        5,
+        None,
+    )
     # Nothing else says whose log it is.
     assert first(explain(traceback(OOM, 10) + root)) == ("npu-out-of-memory", 5, 10)
 
@@ -202,6 +208,14 @@ def test_what_has_to_stand_beside_decides(tmp_path: Path) -> None:
     scan = Scan(table([other]))
     scan.read(Log("", ""), enumerate([*b"E9\n".ljust(60, b"\n").split(b"\n"), b"soc"], 1))
     assert scan.records == []
+
+
+def test_of_equal_entries_one_is_always_chosen() -> None:
+    """Words are looked up in sets, whose order changes from run to run."""
+    text = {"match": [r"\bE9\b"], "cause": "", "do": (), "source": (), "examples": ()}
+    some = [Entry(code=code, name="n", layer="ge", sure="likely", **text) for code in "cab"]
+    lacking = some[1]._replace(code="0", lacks=True)
+    assert min([(each, False) for each in [lacking, *some]], key=weight)[0].code == "a"
 
 
 def test_a_huge_log_is_streamed() -> None:
