@@ -66,6 +66,13 @@ def test_ranks_by_the_prefix_of_torchrun(explain) -> None:
     assert first(explain(one)) == ("EI0006", 0, 90)
 
 
+def test_torchs_logger_says_the_rank_before_the_first_line_only(explain) -> None:
+    head = "[rank2]:[W904 09:50:12.0 compiler_depend.ts:57] Warning: Inner Error!\n"
+    assert first(explain(f"{head}TraceBack (most recent call last):\n{TIMEOUT}\n"))[1] == 2
+    assert first(explain(f"{head}\n{TIMEOUT}\n"))[1] is None
+    assert first(explain(f"{head}(Worker pid=7) next\n{TIMEOUT}\n"))[1] is None
+
+
 def test_what_follows_counts_only_alone(explain) -> None:
     found = explain(TIMEOUT + "\n" + "x\n" * 50 + traceback(OOM, before="[rank3]: "))
     assert first(found) == ("npu-out-of-memory", 3, 88)
