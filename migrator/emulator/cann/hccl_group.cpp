@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "profiling.h"
 #include "settings.h"
 
 namespace emulator {
@@ -239,6 +240,13 @@ HcclResult Group::differing() const {
 }
 
 HcclResult Group::barrier() {
+  const uint64_t begun = profile_time();
+  const HcclResult result = meet();
+  if (begun != 0) profile_task(("hcom_" + std::string(shared_->members[rank_].call) + "@" + name_).c_str(), "", "", begun);
+  return result;
+}
+
+HcclResult Group::meet() {
   note_call();
   const uint32_t generation = shared_->generation;
   if (shared_->arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size_)) {

@@ -1,0 +1,144 @@
+"""The files of profilers, read a piece at a time: traces of any size, tables, pickles that run nothing."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import pickle  # nosec B403 # see Plain
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from migrator.files.errors import reason, shown
+from migrator.language import N_, UserError, _
+
+_PIECE = 1 << 20  # characters of a trace that are held at a time
+_LONGEST = 16 << 20  # of one event
+_BETWEEN = re.compile(r"[\s,]*")
+_ARRAY = re.compile(r'\s*(?:\[|\{.*?"traceEvents"\s*:\s*\[)', re.DOTALL)
+_READING = (OSError, EOFError, zlib.error)  # of a file, plain or packed
+Tell = Callable[[str], None]
+
+
+class ProfileError(UserError):
+    """A profile, or a file of one, that cannot be used: one line for the user."""
+
+
+def events(path: Path, tell: Tell) -> Iterator[dict[str, Any]]:
+    """The events of a chrome trace, also of a packed one; no more than a piece of it is in memory.
+
+    A trace that breaks off, as after an interrupted run, gives the events before that, and ``tell`` gets a line.
+    Raises ProfileError where there is none.
+    """
+    text, at, count = "", 0, 0
+    decoder = json.JSONDecoder()
+
+    def broken(what: str, **values: object) -> None:
+        line = f"{shown(path.name)}: {_(what, **values)}"
+        if not count:
+            raise ProfileError(line.replace("{", "{{").replace("}", "}}"))
+        tell(_("{line}: the {count} events before that count", line=line, count=count))
+
+    try:
+        with _opened(path) as file:
+            text = file.read(_PIECE)
+            while not (start := _ARRAY.match(text)) and len(text) < _LONGEST and (more := file.read(_PIECE)):
+                text += more
+            if not start:
+                return broken(N_("is not a trace: no list of events"))
+            at = start.end()
+            while True:
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
+                if text.startswith("]", at):
+                    return None
+                try:
+                    event, at = decoder.raw_decode(text, at)
+                except ValueError:
+                    more = file.read(_PIECE)
+                    text, at = text[at:] + more, 0
+                    if not more:
+                        return broken(N_("ends in the middle"))
+                    if len(text) > _LONGEST:
+                        return broken(N_("is broken"))
+                    continue
+                if isinstance(event, dict):
+                    count += 1
+                    yield event
+    except _READING as error:
+        what = reason(error) if isinstance(error, OSError) else _("ends in the middle")
+        return broken(N_("cannot be read: {what}"), what=what)
+
+
+def _opened(path: Path) -> IO[str]:
+    packed = path.suffix == ".gz"
+    options = {"encoding": "utf-8", "errors": "replace"}
+    return gzip.open(path, "rt", **options) if packed else path.open(**options)  # type: ignore[call-overload,no-any-return]
+
+
+def rows(path: Path, needed: Sequence[str], tell: Tell) -> Iterator[dict[str, str]]:
+    """The rows of a table by its column names; none where there is no such file.
+
+    A table that lacks a ``needed`` column, or cannot be read to its end, is told in one line.
+    """
+    csv.field_size_limit(_LONGEST)  # call stacks are long
+    try:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            reader = csv.DictReader((line.replace("\0", "") for line in file), restval="")
+            lacking = [name for name in needed if name not in (reader.fieldnames or ())]
+            if lacking:
+                said = N_("{name} has no column {column}: it is left out")
+                return tell(_(said, name=shown(path.name), column=", ".join(lacking)))
+            for row in reader:
+                yield {name: value.strip() for name, value in row.items() if isinstance(value, str)}
+    except FileNotFoundError:
+        return None
+    except (OSError, csv.Error) as error:
+        what = reason(error) if isinstance(error, OSError) else str(error)
+        tell(_("{name} cannot be read: {what}", name=shown(path.name), what=what))
+
+
+def number(row: dict[str, str], name: str) -> float:
+    """A number of a row; 0 where the profiler has none (``N/A``, nothing)."""
+    try:
+        return float(row.get(name) or 0)
+    except ValueError:
+        return 0.0
+
+
+def content(path: Path, tell: Tell) -> dict[str, Any]:
+    """The object in a small JSON file; empty where there is none."""
+    try:
+        read = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        what = reason(error) if isinstance(error, OSError) else _("not JSON")
+        tell(_("{name} cannot be read: {what}", name=shown(path.name), what=what))
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+class Plain(pickle.Unpickler):
+    """Takes dictionaries, lists, texts and numbers alone: a pickle that names anything else is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def unpickled(path: Path) -> Any:
+    """What is in a pickle of plain data; nothing of it is run. Raises ProfileError."""
+    try:
+        with path.open("rb") as file:
+            return Plain(file).load()
+    except OSError as error:
+        raise ProfileError(
+            "{name} cannot be read: {what}", name=shown(path.name), what=reason(error)
+        ) from None
+    except Exception as error:  # the bytes may be anything
+        said = N_("{name} is not a memory snapshot: {what}")
+        raise ProfileError(
+            said, name=shown(path.name), what=shown(str(error)) or type(error).__name__
+        ) from None
