@@ -94,6 +94,7 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "doctor.yaml": ("what", "do"),
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
+    "profile.yaml": ("what", "do"),
     "rules.yaml": ("head", "fixes", "groups"),
     "waiting.yaml": ("name", "advice"),
 }

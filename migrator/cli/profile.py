@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
 from migrator.cli.ending import print_json
@@ -18,14 +16,16 @@ def profile(given: Given) -> None:
 
     Exit status: 0 done; 2 usage error, or a profile that cannot be read.
     """
-    from migrator.profile.advice import all_advice, insight_rows
+    from migrator.profile.advice import advice_on, insight_rows
     from migrator.profile.read import read_profile
-    from migrator.profile.report import as_json, as_text, lines
+    from migrator.profile.report import as_json, as_text, blocks
 
-    rows = insight_rows(Path(given.insight)) if given.insight else []
+    rows = insight_rows(given.insight) if given.insight else []
     found = read_profile(given.path)
     other = read_profile(given.against) if given.against else None
-    advice = all_advice(found, rows)
+    advice = advice_on(found, rows)
     if given.output_format == "json":
-        return print_json(as_json(found, advice, other))
-    typer.echo(as_text(found, lines(found, advice, rows, other), given.output_format == "md"))
+        print_json(as_json(found, advice, other))
+    else:
+        told = blocks(found, advice, rows, other)
+        typer.echo(as_text(found, told, given.output_format == "md"))

@@ -1,8 +1,8 @@
 """What CANN's ``msprof`` makes of a profile, for emulated NPUs: torch_npu's profiler starts it.
 
-It reads what the emulated NPUs noted (``host/emulated_tasks.txt``) and writes the tables and the trace, or the
-database, that torch_npu goes on with. All times are the CPU's, so each core is called ``EMULATED_ON_CPU``.
-It runs by itself, without npumigrate.
+It reads what the emulated NPUs noted (``host/emulated_tasks.txt``) and writes the tables and the trace, or
+the database, that torch_npu goes on with. All times are the CPU's, so each core is called
+``EMULATED_ON_CPU``. It runs by itself, without npumigrate.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _STATISTIC = (
 _HARDWARE, _COMMUNICATION, _OVERLAP, _CANN = range(100, 104)  # processes of the trace
 _TABLES = {
     "STRING_IDS": "id INTEGER PRIMARY KEY, value TEXT",
-    "TASK": "startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER, globalTaskId INTEGER,"
-    " globalPid INTEGER, taskType INTEGER, contextId INTEGER, streamId INTEGER, taskId INTEGER, modelId INTEGER",
-    "COMPUTE_TASK_INFO": "name INTEGER, globalTaskId INTEGER PRIMARY KEY, blockNum INTEGER, mixBlockNum INTEGER,"
-    " taskType INTEGER, opType INTEGER, inputFormats INTEGER, inputDataTypes INTEGER, inputShapes INTEGER",
-    "COMMUNICATION_OP": "opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER, opId INTEGER",
-    "CANN_API": "startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER, name INTEGER",
+    "TASK": "startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,"
+    " taskId, modelId",
+    "COMPUTE_TASK_INFO": "name, globalTaskId, blockNum, mixBlockNum, taskType, opType, inputFormats,"
+    " inputDataTypes, inputShapes",
+    "COMMUNICATION_OP": "opName, startNs, endNs, connectionId, opId",
+    "CANN_API": "startNs, endNs, type, globalTid, connectionId, name",
 }
 
 
@@ -68,7 +68,8 @@ def read(profile: Path) -> list[Task]:
     """The tasks in the order in which they began; a line that was cut off is left out."""
     lines = (profile / NOTED).read_text(encoding="utf-8", errors="replace").splitlines()
     fields = [line.split("\t") for line in lines]
-    found = [Task(*each[:3], *map(int, each[3:])) for each in fields if len(each) == 7 and each[6]]
+    whole = (each for each in fields if len(each) == 7 and each[6])
+    found = [Task(*each[:3], *map(int, each[3:])) for each in whole]  # type: ignore[arg-type]
     return sorted(found, key=lambda task: task.start)
 
 

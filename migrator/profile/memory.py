@@ -1,104 +1,92 @@
-"""Memory: the allocator's tables of a profile, and snapshots of ``_dump_snapshot`` and of out-of-memory errors."""
+"""Memory: the allocator's tables of a profile, and snapshots, as ``_dump_snapshot`` writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from migrator.insight.rows import size
 from migrator.language import N_
-from migrator.profile.model import Memory, Operator, Profile, of_program
+from migrator.profile.model import Fact, Memory, Operator, Profile, of_program
 from migrator.profile.streams import ProfileError, number, rows, unpickled
 
 _KB, _MB = 1024, 1024 * 1024
 _RECORD = ("Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Device Type")
 _TENSOR = ("Name", "Size(KB)", "Allocation Time(us)", "Device Type")
 _MOST = 200  # tensors of a peak whose line is asked for
+_EXPANDABLE = "expandable_segments:True"
 
 
 def read_tables(output: Path, profile: Profile) -> None:
     """Add the memory of each device from ``memory_record.csv`` and its like."""
     found: dict[str, Memory] = {}
-    for row in rows(output / "memory_record.csv", _RECORD, profile.tell):
-        component, device = row["Component"], row["Device Type"]
-        memory = found.setdefault(device, Memory(device))
-        allocated, reserved = (number(row, name) * _MB for name in _RECORD[2:4])
-        if component in ("APP", "WORKSPACE"):
-            memory.besides[component] = max(memory.besides.get(component, 0.0), reserved)
-        elif component == "PTA":
-            if allocated > memory.allocated:
-                memory.allocated, memory.when = allocated, number(row, "Timestamp(us)")
-            if reserved > memory.reserved:  # it had to grow: what it had did not fit
-                active = max(allocated, number(row, "Total Active(MB)") * _MB)
-                memory.reserved, memory.unused = reserved, reserved - active
-    for row in rows(output / "npu_module_mem.csv", ("Component", "Total Reserved(MB)"), profile.tell):
-        memory = found.get(row.get("Device", "")) or next(iter(found.values()), Memory(""))
-        name, reserved = row["Component"], number(row, "Total Reserved(MB)") * _MB
-        memory.besides[name] = max(memory.besides.get(name, 0.0), reserved)
-    profile.memory += [memory for memory in found.values() if memory.reserved]
-    _holders(output, profile, found)
-
-
-def _holders(output: Path, profile: Profile, found: Mapping[str, Memory]) -> None:
-    """What lives at each peak, by the operator that asked for it."""
-    held: dict[tuple[str, str], Operator] = {}
-    for row in rows(output / "operator_memory.csv", _TENSOR, profile.tell):
-        memory, start = found.get(row["Device Type"]), number(row, "Allocation Time(us)")
-        end = number(row, "Release Time(us)")
-        if memory and start <= memory.when and (not end or end > memory.when) and row["Name"][:6] != "cann::":
-            one = held.setdefault((memory.device, row["Name"]), Operator(row["Name"]))
+    for row in rows(output / "memory_record.csv", _RECORD, profile.notes):
+        amounts = (number(row, name) * _MB for name in (*_RECORD[2:4], "Total Active(MB)"))
+        note_record(found, row["Component"], row["Device Type"], number(row, "Timestamp(us)"), *amounts)
+    for row in rows(output / "npu_module_mem.csv", ("Component", "Total Reserved(MB)"), profile.notes):
+        besides = found.setdefault(row.get("Device", ""), Memory("")).besides
+        besides[row["Component"]] = max(
+            besides.get(row["Component"], 0), number(row, "Total Reserved(MB)") * _MB
+        )
+    for row in rows(output / "operator_memory.csv", _TENSOR, profile.notes):
+        held, start = found.get(row["Device Type"]), number(row, "Allocation Time(us)")
+        end = number(row, "Release Time(us)") or float("inf")
+        if held and start <= held.when < end and not row["Name"].startswith("cann::"):
+            one = held.holders.setdefault(row["Name"], Operator(row["Name"]))
             one.add(1, number(row, "Size(KB)") * _KB, place=f"{start!r}")
-    for device, memory in found.items():
-        mine = [one for (of, _name), one in held.items() if of == device]
-        memory.holders = sorted(mine, key=lambda one: -one.device)
+    profile.memory += [memory for memory in found.values() if memory.reserved]
+
+
+def note_record(found: dict[str, Memory], component: str, device: str, time: float, *amounts: float) -> None:
+    """Note what a component has at a time: allocated, reserved and active bytes."""
+    memory, (allocated, reserved, active) = found.setdefault(device, Memory(device)), amounts
+    if component in ("APP", "WORKSPACE"):
+        memory.besides[component] = max(memory.besides.get(component, 0.0), reserved)
+    elif component == "PTA":
+        if allocated > memory.allocated:
+            memory.allocated, memory.when = allocated, time
+        if reserved > memory.reserved:  # it had to grow: what it had did not fit
+            memory.reserved, memory.unused = reserved, reserved - max(allocated, active)
 
 
 def moments(profile: Profile) -> list[float]:
     """When the largest tensors of the peaks were made."""
-    sizes = [
-        (size, float(when))
-        for memory in profile.memory
-        for one in memory.holders
-        for when, size in one.places.items()
-    ]
-    return [when for _size, when in sorted(sizes, reverse=True)[:_MOST]]
+    holders = [one for memory in profile.memory for one in memory.holders.values()]
+    sizes = sorted(
+        ((size, float(when)) for one in holders for when, size in one.places.items()), reverse=True
+    )
+    return [when for _size, when in sizes[:_MOST]]
 
 
-def seen_at_peak(profile: Profile, at: Mapping[float, tuple[str, str]]) -> None:
+def seen_at_peak(profile: Profile, at: dict[float, dict[str, str]]) -> None:
     """Give tensors of a peak the line and the module that made them, as far as a trace tells."""
     for memory in profile.memory:
-        for one in memory.holders:
+        for one in memory.holders.values():
             times, one.places = one.places, {}
-            for when, size in times.items():
-                line, module = at.get(float(when), ("", ""))
-                if line:
-                    one.places[line] = one.places.get(line, 0.0) + size
-                if module:
-                    memory.modules[module] = memory.modules.get(module, 0.0) + size
+            for when, amount in times.items():
+                seen = at.get(float(when), {})
+                one.add(0, 0.0, amount, seen.get("line", ""))
+                if module := seen.get("module"):
+                    memory.modules[module] = memory.modules.get(module, 0.0) + amount
 
 
 def read_snapshot(file: Path) -> Profile:
     """The memory in a snapshot, by the line that asked for it. Raises ProfileError."""
-    read = unpickled(file)
-    segments = read.get("segments") if isinstance(read, dict) else None
-    if not isinstance(segments, list):
-        raise ProfileError(N_("{name} is not a memory snapshot: {what}"), name=file.name, what="segments")
-    found: dict[int, Memory] = {}
-    held: dict[tuple[int, str], Operator] = {}
+    read, found = unpickled(file), dict[int, Memory]()
     try:
-        for segment in segments:
+        for segment in read["segments"]:
             device = segment.get("device", 0)
             memory = found.setdefault(device, Memory(f"device {device}"))
             memory.reserved += segment["total_size"]
-            blocks = segment["blocks"]
-            active = [block for block in blocks if block["state"] != "inactive"]
-            for block in active:
-                memory.allocated += block["size"]
-                place = _line(block.get("frames") or ())
-                held.setdefault((device, place), Operator("", place)).add(1, block["size"], place=place)
-            free = [block["size"] for block in blocks if block["state"] == "inactive"]
-            memory.unused += sum(free) if active else 0  # a segment without tensors can be given back
-            memory.largest_free = max([memory.largest_free, *free])
+            free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
+            memory.unused += (
+                sum(free) if segment["total_size"] > sum(free) else 0
+            )  # else it can be given back
+            for block in segment["blocks"]:
+                if block["state"] != "inactive":
+                    memory.allocated += block["size"]
+                    place = _line(block.get("frames") or ())
+                    memory.holders.setdefault(place, Operator("")).add(1, block["size"], place=place)
         for device, entries in enumerate(read.get("device_traces") or ()):
             for entry in entries:
                 if entry.get("action") == "oom":
@@ -106,15 +94,29 @@ def read_snapshot(file: Path) -> Profile:
     except (AttributeError, KeyError, TypeError) as error:
         said = N_("{name} is not a memory snapshot: {what}")
         raise ProfileError(said, name=file.name, what=str(error)) from None
-    for device, memory in found.items():
-        mine = [one for (of, _place), one in held.items() if of == device]
-        memory.holders = sorted(mine, key=lambda one: -one.device)
     return Profile(str(file), memory=list(found.values()))
 
 
 def _line(frames: Any) -> str:
     """The innermost frame of the program."""
-    for frame in frames:
-        if str(frame["filename"]).endswith(".py") and of_program(str(frame["filename"])):
-            return f"{frame['filename']}:{frame['line']} {frame['name']}"
-    return ""
+    own = (f for f in frames if str(f["filename"]).endswith(".py") and of_program(str(f["filename"])))
+    return next((f"{frame['filename']}:{frame['line']} {frame['name']}" for frame in own), "")
+
+
+def note_memory(profile: Profile) -> None:
+    """What the memory of each device is a sign of."""
+    settings = (
+        f"{profile.settings.get('PYTORCH_NPU_ALLOC_CONF')},{profile.settings.get('PYTORCH_ALLOC_CONF')}"
+    )
+    for memory in profile.memory:
+        amounts = {
+            "refused": memory.refused,
+            "still-fragmented" if _EXPANDABLE in settings else "fragmented": memory.unused,
+            "workspace": memory.besides.get("WORKSPACE", 0.0),
+            "hccl": memory.besides.get("HCCL", 0.0),
+        }
+        for sign, amount in amounts.items():
+            said = {"device": memory.device, "amount": size(amount), "reserved": size(memory.reserved)}
+            holders = sorted(memory.holders.values(), key=lambda one: -one.device)[:3]
+            places = [one.place for one in holders if one.place]
+            profile.facts.append(Fact(sign, amount, memory.reserved, said, places))

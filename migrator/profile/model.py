@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import inf
+from heapq import merge
 
-# Of a step, in the order in which they are told.
+# Of a step, in the order in which a moment belongs to them.
 PARTS = ("compute", "communication", "bubble", "data", "fallback", "host")
-_FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$")
-_INSTALLED = re.compile(r"site-packages|dist-packages|/lib/python3|^<|^torch(?:_npu)?/|^\w+\.py$")
+_FRAME = re.compile(r"(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)")
+_INSTALLED = re.compile(r"site-packages|dist-packages|/lib/python3|^<|^torch(?:_npu)?/")
 
 
 @dataclass
@@ -27,9 +28,7 @@ class Operator:
 
     def add(self, calls: float, device: float, host: float = 0.0, place: str = "") -> None:
         """Count calls, with their time."""
-        self.calls += calls
-        self.device += device
-        self.host += host
+        self.calls, self.device, self.host = self.calls + calls, self.device + device, self.host + host
         if place:
             self.places[place] = self.places.get(place, 0.0) + (device or host)
 
@@ -39,14 +38,18 @@ class Operator:
         return max(self.places, key=lambda place: self.places[place], default="")
 
 
+Operators = dict[str, Operator]
+
+
 @dataclass
 class Fact:
-    """A sign of something: how much of the whole it is about, and what it is."""
+    """How much of the whole shows a sign of ``reports/profile.yaml``; ``values`` are for its text."""
 
+    sign: str
     amount: float
     whole: float
-    what: str = ""
-    places: tuple[str, ...] = ()
+    values: dict[str, str] = field(default_factory=dict)
+    places: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -58,10 +61,9 @@ class Memory:
     reserved: float = 0.0
     unused: float = 0.0  # reserved by the allocator and not in use, when it reserved most
     when: float = 0.0
-    largest_free: float = 0.0  # of a snapshot
     refused: float = 0.0  # the request that ended in an out-of-memory error
-    besides: dict[str, float] = field(default_factory=dict)
-    holders: list[Operator] = field(default_factory=list)  # `device` is bytes here
+    besides: dict[str, float] = field(default_factory=dict)  # by component
+    holders: Operators = field(default_factory=dict)  # `device` is bytes here
     modules: dict[str, float] = field(default_factory=dict)
 
 
@@ -72,37 +74,31 @@ class Profile:
     path: str
     device: str = "NPU"
     rank: str = ""
+    emulated: bool = False
     steps: int = 0
+    marked: bool = True  # else it is all that was recorded
     step: float = 0.0
-    whole: bool = False  # no steps are marked: it is all that was recorded
     parts: dict[str, float] = field(default_factory=dict)
     communication: float = 0.0  # also what computing hides
-    operators: dict[str, Operator] = field(default_factory=dict)
-    kernels: dict[str, Operator] = field(default_factory=dict)
-    facts: dict[str, Fact] = field(default_factory=dict)
+    operators: Operators = field(default_factory=dict)
+    kernels: Operators = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     memory: list[Memory] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    emulated: bool = False
 
-    def tell(self, line: str) -> None:
-        """Note what the reader of the report has to know."""
-        if line not in self.notes:
-            self.notes.append(line)
+    def found(self, sign: str, amount: float, of: Iterable[Operator] = ()) -> None:
+        """Note a sign of so many microseconds of a step, and the operators that show it."""
+        if amount > 0:
+            order = sorted(of, key=lambda one: -(one.device or one.host))[:3]
+            what = {"what": ", ".join(dict.fromkeys(one.name for one in order))}
+            places = [one.place for one in order if one.place]
+            self.facts.append(Fact(sign, amount, self.step, what, list(dict.fromkeys(places))))
 
-    def found(self, name: str, amount: float, what: str = "", places: Iterable[str] = ()) -> None:
-        """Note a sign of so many microseconds of a step."""
-        if amount > 0 and self.step:
-            self.facts[name] = Fact(amount, self.step, what, tuple(dict.fromkeys(filter(None, places)))[:3])
-
-
-def place_of(stack: str) -> str:
-    """The innermost frame of the program in a call stack of torch_npu's, as ``file:line function``."""
-    for frame in stack.split(";"):
-        match = _FRAME.match(frame.strip())
-        if match and not _INSTALLED.search(match["file"]):
-            return f"{match['file']}:{match['line']} {match['function']}"
-    return ""
+    def per_step(self) -> None:
+        """Make sums over all steps those of a mean step."""
+        for one in (*self.operators.values(), *self.kernels.values()):
+            one.calls, one.device, one.host = (x / self.steps for x in (one.calls, one.device, one.host))
 
 
 def of_program(file: str) -> bool:
@@ -110,51 +106,72 @@ def of_program(file: str) -> bool:
     return not _INSTALLED.search(file)
 
 
+def place_of(stack: str) -> str:
+    """The innermost frame of the program in a call stack of torch_npu's, as ``file:line function``."""
+    for frame in stack.split(";"):
+        match = _FRAME.fullmatch(frame.strip())
+        if match and of_program(match["file"]):
+            return f"{match['file']}:{match['line']} {match['function']}"
+    return ""
+
+
 class Spans:
-    """Stretches of time, in the order in which they came: two numbers each."""
+    """Stretches of time of each kind: of a step, and of the parts that fill it."""
 
     def __init__(self) -> None:
-        self._ends = array("d")
+        self._ends: dict[str, array[float]] = {}
 
-    def add(self, start: float, end: float) -> None:
-        """One more; one that goes on where the last one ended makes that longer."""
-        ends = self._ends
-        if ends and ends[-2] <= start <= ends[-1]:
+    def add(self, kind: str, start: float, end: float) -> None:
+        """One more; one that begins within the last of its kind makes that longer, but a step."""
+        ends = self._ends.setdefault(kind, array("d"))
+        if ends and ends[-2] <= start <= ends[-1] and kind != "step":
             ends[-1] = max(ends[-1], end)
         else:
             ends.extend((start, end))
 
-    def merged(self) -> list[tuple[float, float]]:
-        """All of them in order, without what is in two."""
-        found: list[tuple[float, float]] = []
-        pairs = iter(self._ends)
-        for start, end in sorted(zip(pairs, pairs)):
-            if found and start <= found[-1][1]:
-                found[-1] = (found[-1][0], max(end, found[-1][1]))
-            else:
-                found.append((start, end))
-        return found
+    def divide(self, profile: Profile) -> None:
+        """Divide the steps among the parts: a moment is the first one's that has it, or the host's.
 
+        Without steps all is one step. What a profile has of its parts already stays.
+        """
+        busy = [ends for kind, ends in self._ends.items() if kind in PARTS[:2]]
+        if busy and "step" not in self._ends:
+            self.add("step", min(map(min, busy)), max(map(max, busy)))
+            profile.marked = False
+        if "step" not in self._ends:
+            return
+        spent, running = dict.fromkeys(PARTS, 0.0), Counter[str]()
+        last = communication = 0.0
+        for time, change, kind in merge(*map(self._edges, self._ends)):
+            if running["step"]:
+                spent[next((part for part in PARTS if running[part]), "host")] += time - last
+                communication += (time - last) * running["communication"]
+            running[kind] += change
+            last = time
+        steps = len(self._ends["step"]) // 2
+        spent = {part: time / steps for part, time in spent.items()}
+        if not profile.parts:
+            profile.steps, profile.step, profile.parts = steps, sum(spent.values()), spent
+            profile.communication = communication / steps
+            if not busy:
+                spent["host"] = 0.0  # what the device does meanwhile is not known
+            return
+        for part in ("data", "fallback"):  # a table says how long the device waited, a trace for what
+            profile.parts[part] = min(profile.parts["host"], spent[part])
+            profile.parts["host"] -= profile.parts[part]
 
-def common(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """What two lists of stretches, each in order, have in common."""
-    i = j = 0
-    while i < len(one) and j < len(other):
-        start, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
-        if start < end:
-            yield start, end
-        if one[i][1] < other[j][1]:
-            i += 1
-        else:
-            j += 1
-
-
-def without(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What of the first list is not in the second."""
-    ends = [-inf, *(end for span in other for end in span), inf]
-    return list(common(one, list(zip(ends[::2], ends[1::2]))))
-
-
-def length(spans: Iterable[tuple[float, float]]) -> float:
-    """How long they are together."""
-    return sum(end - start for start, end in spans)
+    def _edges(self, kind: str) -> Iterator[tuple[float, int, str]]:
+        """When there is one of a kind and when no longer, in order."""
+        ends = self._ends[kind]
+        until = None
+        for place in sorted(range(0, len(ends), 2), key=ends.__getitem__):
+            start, end = ends[place], ends[place + 1]
+            if until is not None and start <= until:
+                until = max(until, end)
+                continue
+            if until is not None:
+                yield until, -1, kind
+            yield start, 1, kind
+            until = end
+        if until is not None:
+            yield until, -1, kind

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from migrator.files.errors import shown
 from migrator.language import N_, _
-from migrator.profile.memory import read_snapshot
+from migrator.profile.memory import note_memory, read_snapshot
 from migrator.profile.model import Profile
-from migrator.profile.npu import per_step, ranks, read_npu, slowest
-from migrator.profile.streams import ProfileError
-from migrator.profile.trace import read_trace, split_step
+from migrator.profile.npu import OUTPUT, note_signs, read_npu
+from migrator.profile.streams import ProfileError, number, rows
+from migrator.profile.trace import Trace
 
 _SNAPSHOTS = (".pickle", ".pkl")
 _TRACES = (".json", ".gz")
@@ -19,35 +19,49 @@ _TRACES = (".json", ".gz")
 def read_profile(path: Path) -> Profile:
     """Read a rank's folder, a folder of ranks, a trace or a memory snapshot. Raises ProfileError."""
     if path.is_file():
-        return read_snapshot(path) if path.suffix in _SNAPSHOTS else _read_trace(path)
-    if not path.is_dir():
+        profile = read_snapshot(path) if path.suffix in _SNAPSHOTS else _read_trace(path)
+    elif path.is_dir():
+        profile = _read_folder(path.parent if path.name == OUTPUT else path)
+    else:
         raise ProfileError(N_("no such file or folder: {path}"), path=shown(path))
-    folders = ranks(path)
-    if len(folders) > 1:
-        folder, times = slowest(folders)
-        profile = read_npu(folder)
-        said = N_(
-            "{count} ranks: this one computes longest, {most:.3g} ms in a step; the shortest: {least:.3g} ms"
-        )
-        profile.tell(_(said, count=len(folders), most=max(times) / 1000, least=min(times) / 1000))
+    note_memory(profile)
+    return profile
+
+
+def _read_folder(folder: Path) -> Profile:
+    ranks = [place for place in (folder, *sorted(folder.glob("*_ascend_pt"))) if (place / OUTPUT).is_dir()]
+    if ranks:
+        times = [_computing(rank) for rank in ranks]
+        profile = read_npu(ranks[times.index(max(times))])  # the others wait for it
+        if len(ranks) > 1:
+            said = N_("{count} ranks: this one computes longest, {most:.3g} ms; the shortest: {least:.3g} ms")
+            values = {"most": max(times) / 1000, "least": min(times) / 1000}
+            profile.notes.append(_(said, count=len(ranks), **values))
         return profile
-    if folders:
-        return read_npu(folders[0])
-    files = sorted(file for file in path.iterdir() if file.suffix in (*_SNAPSHOTS, *_TRACES))
-    traces = [file for file in files if ".pt.trace.json" in file.name]
-    if len(traces or files) != 1:
-        said = N_("{path}: no folder …_ascend_pt, and not one trace or memory snapshot: name the file")
-        raise ProfileError(said, path=shown(path))
-    return read_profile((traces or files)[0])
+    if (folder / "FRAMEWORK").is_dir() or any(folder.glob("PROF_*")):
+        return read_npu(folder)
+    files = sorted(file for file in folder.iterdir() if file.suffix in (*_SNAPSHOTS, *_TRACES))
+    files = [file for file in files if ".pt.trace.json" in file.name] or files
+    if len(files) != 1:
+        said = N_("{path}: neither a folder …_ascend_pt, nor one trace or memory snapshot: name the file")
+        raise ProfileError(said, path=shown(folder))
+    return read_profile(files[0])
+
+
+def _computing(rank: Path) -> float:
+    table = rows(rank / OUTPUT / "step_trace_time.csv", ("Computing",), [])
+    times = [number(row, "Computing") for row in table]
+    return sum(times) / len(times) if times else 0.0
 
 
 def _read_trace(path: Path) -> Profile:
     profile = Profile(str(path))
-    trace = read_trace(path, profile)
+    trace = Trace(path, profile)
+    if not profile.steps:
+        raise ProfileError(N_("{folder}: no time of a step is in it"), folder=shown(path))
     profile.device = "GPU" if trace.gpu else "NPU"
-    split_step(profile, trace)
-    profile.operators, profile.kernels, profile.emulated = trace.operators, trace.kernels, trace.emulated
-    per_step(profile)
-    for part in ("data", "host", "communication"):
-        profile.found(part, profile.parts.get(part, 0.0))
+    profile.operators, profile.kernels = trace.operators, trace.kernels
+    profile.per_step()
+    if not trace.gpu:
+        note_signs(profile, trace)
     return profile

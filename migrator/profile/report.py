@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Optional
 
 from migrator import __version__
 from migrator.insight.rows import size
 from migrator.language import N_, _
 from migrator.profile.advice import Advice, Rows, seen_at
-from migrator.profile.model import PARTS, Operator, Profile
+from migrator.profile.model import PARTS, Memory, Operator, Operators, Profile
 
 SCHEMA = 1
 _MOST = 5
-_PARTS = {
+_NAMES = {
     "compute": N_("computing"),
     "communication": N_("communication"),
     "bubble": N_("pipeline bubbles"),
@@ -22,81 +22,68 @@ _PARTS = {
     "fallback": N_("CPU fallback"),
     "host": N_("waiting for the host"),
 }
+_AGAINST = N_("{name}: {this}, there {other} ({ratio:.2g} times)")
+Blocks = Iterator[tuple[str, Iterator[str]]]
 
 
-def lines(
-    profile: Profile, found: Sequence[Advice], rows: Rows, other: Profile | None
-) -> Iterator[tuple[str, list[str]]]:
-    """The blocks of a report: a heading, and its lines."""
+def blocks(profile: Profile, advice: Sequence[Advice], rows: Rows, other: Optional[Profile]) -> Blocks:
+    """The report: headings with their lines."""
     if profile.emulated:
         said = N_("The NPU was emulated: all times are the CPU's, and say nothing of an NPU's speed.")
-        yield _("Emulated"), [_(said)]
+        yield _("Emulated"), iter([_(said)])
     if profile.steps:
-        yield _("Step"), list(_step(profile))
-        yield _("Costs most"), list(_costs(profile, rows))
+        yield _("Step"), _step(profile)
+        yield _("Costs most"), _costs(profile, rows)
     if other:
-        yield _("Compared with {path}", path=other.path), list(_compared(profile, other))
+        yield _("Compared with {path}", path=other.path), _compared(profile, other)
     for memory in profile.memory:
-        told = [
-            _(
-                "peak {peak}, reserved {reserved}",
-                peak=size(memory.allocated),
-                reserved=size(memory.reserved),
-            ),
-            *(f"{size(one.device)}  {one.name} {one.place}".rstrip() for one in memory.holders[:_MOST]),
-        ]
-        modules = sorted(memory.modules.items(), key=lambda each: -each[1])[:3]
-        if modules:
-            told.append(_("by module: ") + ", ".join(f"{name} {size(held)}" for name, held in modules))
-        yield _("Memory of {device}", device=memory.device), told
-    yield _("What to change"), list(_advised(found)) or [_("nothing stands out")]
+        yield _("Memory of {device}", device=memory.device), _held(memory)
+    yield _("What to change"), _advised(advice)
     if profile.notes:
-        yield _("Notes"), list(profile.notes)
+        yield _("Notes"), iter(dict.fromkeys(profile.notes))
 
 
 def _step(profile: Profile) -> Iterator[str]:
-    time, steps = _ms(profile.step), profile.steps
-    if profile.whole:
-        yield _(
-            "{time}: all that was recorded, as no steps are marked (call step() with a schedule)", time=time
-        )
-    else:
-        yield _("{time}, the mean of {steps} steps", time=time, steps=steps)
+    unmarked = N_("{time}: all that was recorded, as no step is marked (give a schedule and call step())")
+    said = N_("{time}, the mean of {steps} steps") if profile.marked else unmarked
+    yield _(said, time=_ms(profile.step), steps=profile.steps)
     for part in sorted(profile.parts, key=lambda part: (-profile.parts[part], PARTS.index(part))):
-        spent = profile.parts[part]
-        if spent > 0:
-            yield f"{spent / profile.step:5.1%}  {_ms(spent):>10}  {_(_PARTS[part])}"
+        if spent := profile.parts[part]:
+            yield f"{spent / profile.step:5.1%}  {_ms(spent):>10}  {_(_NAMES[part])}"
 
 
 def _costs(profile: Profile, rows: Rows) -> Iterator[str]:
     for one in costly(profile.kernels)[:3]:
-        yield _(
-            "kernel {name}: {time}, {calls:.0f} calls",
-            name=f"{one.name} {one.kind}".strip(),
-            time=_ms(one.device),
-            calls=one.calls,
-        )
+        name, time = f"{one.name} {one.kind}".strip(), _ms(one.device)
+        yield _("kernel {name}: {time}, calls: {calls:.3g}", name=name, time=time, calls=one.calls)
     for one in costly(profile.operators)[:3]:
         time = _ms(one.device) if one.device else _("{time} of the host", time=_ms(one.host))
-        yield _("operator {name}: {time}, {calls:.0f} calls", name=one.name, time=time, calls=one.calls) + (
-            f"  {one.place}" if one.place else ""
-        )
+        said = _("operator {name}: {time}, calls: {calls:.3g}", name=one.name, time=time, calls=one.calls)
+        yield f"{said}  {one.place}".rstrip()
         yield from (f"  {line}" for line in seen_at(rows, one.place))
 
 
-def costly(found: dict[str, Operator]) -> list[Operator]:
+def costly(found: Operators) -> list[Operator]:
     """Operators by their time on the device, or on the host where none has any."""
     return sorted(found.values(), key=lambda one: (-one.device, -one.host, one.name))
 
 
+def _held(memory: Memory) -> Iterator[str]:
+    yield _("peak {peak}, reserved {reserved}", peak=size(memory.allocated), reserved=size(memory.reserved))
+    for one in costly(memory.holders)[:_MOST]:
+        yield f"{size(one.device)}  {one.name} {one.place}".rstrip()
+    for name, held in sorted(memory.modules.items(), key=lambda each: -each[1])[:3]:
+        yield _("{size} in module {name}", size=size(held), name=name)
+
+
 def _advised(found: Sequence[Advice]) -> Iterator[str]:
+    if not found:
+        yield _("nothing stands out")
     for i, one in enumerate(found, 1):
-        gain = size(one.gain) if one.unit == "bytes" else _ms(one.gain)
+        gain = size(one.gain) if one.memory else _ms(one.gain)
         up_to = _("up to {gain} ({share:.0%}): ", gain=gain, share=one.share) if one.gain else ""
         yield f"{i}. {up_to}{one.what}"
-        yield f"   {one.do}"
-        yield from (f"   {place}" for place in one.places)
-        yield from (f"   {line}" for line in one.seen)
+        yield from (f"   {line}" for line in (one.do, *one.places, *one.seen))
 
 
 def compared(profile: Profile, other: Profile) -> list[dict[str, Any]]:
@@ -110,71 +97,33 @@ def compared(profile: Profile, other: Profile) -> list[dict[str, Any]]:
 
 
 def _compared(profile: Profile, other: Profile) -> Iterator[str]:
-    yield _("step: {this}, there {other} ({ratio:.2g} times)", **_times(profile.step, other.step))
-    for part in PARTS:
-        this, that = profile.parts.get(part, 0.0), other.parts.get(part, 0.0)
+    pairs = [(_("step"), profile.step, other.step)]
+    pairs += [(_(_NAMES[part]), profile.parts.get(part, 0.0), other.parts.get(part, 0.0)) for part in PARTS]
+    slower = (row for row in compared(profile, other)[:_MOST] if row["this"] > row["other"])
+    pairs += [(row["operator"], row["this"], row["other"]) for row in slower]
+    for name, this, that in pairs:
         if max(this, that) > 0.01 * profile.step:
-            yield f"{_(_PARTS[part])}: " + _(
-                "{this}, there {other} ({ratio:.2g} times)", **_times(this, that)
-            )
-    for row in compared(profile, other)[:_MOST]:
-        if row["this"] > row["other"]:
-            yield f"{row['operator']}: " + _(
-                "{this}, there {other} ({ratio:.2g} times)", **_times(row["this"], row["other"])
-            )
-
-
-def _times(this: float, other: float) -> dict[str, Any]:
-    return {"this": _ms(this), "other": _ms(other), "ratio": this / other if other else float("inf")}
+            ratio = this / that if that else float("inf")
+            yield _(_AGAINST, name=name, this=_ms(this), other=_ms(that), ratio=ratio)
 
 
 def _ms(time: float) -> str:
     return f"{time / 1000:.3g} ms"
 
 
-def as_text(profile: Profile, blocks: Iterator[tuple[str, list[str]]], markdown: bool) -> str:
+def as_text(profile: Profile, told: Blocks, markdown: bool) -> str:
     """The report, each block under its heading."""
-    head = f"{profile.path}" + (f" ({_('rank')} {profile.rank})" if profile.rank else "")
-    told = [f"# {head}" if markdown else head]
-    for heading, body in blocks:
-        if markdown:
-            told += [
-                "",
-                f"## {heading}",
-                "",
-                *(f"- {line.strip()}" if line[:1] != " " else f"  {line.strip()}" for line in body),
-            ]
-        else:
-            told += [heading, *(f"  {line}" for line in body)]
-    return "\n".join(told)
+    head = profile.path + (_(" (rank {rank})", rank=profile.rank) if profile.rank else "")
+    lines = [f"# {head}" if markdown else head]
+    for heading, body in told:
+        lines += ["", f"## {heading}", ""] if markdown else [heading]
+        lines += [f"{'-' if line[:1] != ' ' else ' '} {line}" if markdown else f"  {line}" for line in body]
+    return "\n".join(lines)
 
 
-def as_json(profile: Profile, found: Sequence[Advice], other: Profile | None) -> dict[str, Any]:
+def as_json(profile: Profile, found: Sequence[Advice], other: Optional[Profile]) -> dict[str, Any]:
     """All of it. ``docs/profile.md`` has the keys."""
-
-    def operators(each: dict[str, Operator]) -> list[dict[str, Any]]:
-        return [asdict(one) for one in costly(each)[:50]]
-
-    return {
-        "schema": SCHEMA,
-        "npumigrate": __version__,
-        "profile": profile.path,
-        "rank": profile.rank,
-        "device": profile.device,
-        "emulated": profile.emulated,
-        "steps": profile.steps,
-        "step_us": profile.step,
-        "parts_us": profile.parts,
-        "operators": operators(profile.operators),
-        "kernels": operators(profile.kernels),
-        "memory": [asdict(memory) for memory in profile.memory],
-        "advice": [asdict(one) for one in found],
-        "against": other
-        and {
-            "profile": other.path,
-            "step_us": other.step,
-            "parts_us": other.parts,
-            "operators": compared(profile, other)[:50],
-        },
-        "notes": profile.notes,
-    }
+    more = {"path": other.path, "step": other.step, "parts": other.parts} if other else {}
+    against = {"against": {**more, "operators": compared(profile, other)}} if other else {}
+    advice = [asdict(one) for one in found]
+    return {"schema": SCHEMA, "npumigrate": __version__, **asdict(profile), "advice": advice, **against}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import pickle  # nosec B403 # see Plain
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,69 +20,60 @@ _PIECE = 1 << 20  # characters of a trace that are held at a time
 _LONGEST = 16 << 20  # of one event
 _BETWEEN = re.compile(r"[\s,]*")
 _ARRAY = re.compile(r'\s*(?:\[|\{.*?"traceEvents"\s*:\s*\[)', re.DOTALL)
-_READING = (OSError, EOFError, zlib.error)  # of a file, plain or packed
-Tell = Callable[[str], None]
 
 
 class ProfileError(UserError):
     """A profile, or a file of one, that cannot be used: one line for the user."""
 
 
-def events(path: Path, tell: Tell) -> Iterator[dict[str, Any]]:
+def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     """The events of a chrome trace, also of a packed one; no more than a piece of it is in memory.
 
-    A trace that breaks off, as after an interrupted run, gives the events before that, and ``tell`` gets a line.
+    A trace that breaks off, as after an interrupted run, gives the events before that, which is noted.
     Raises ProfileError where there is none.
     """
-    text, at, count = "", 0, 0
-    decoder = json.JSONDecoder()
-
-    def broken(what: str, **values: object) -> None:
-        line = f"{shown(path.name)}: {_(what, **values)}"
-        if not count:
-            raise ProfileError(line.replace("{", "{{").replace("}", "}}"))
-        tell(_("{line}: the {count} events before that count", line=line, count=count))
-
+    count, packed = 0, path.suffix == ".gz"
     try:
-        with _opened(path) as file:
-            text = file.read(_PIECE)
-            while not (start := _ARRAY.match(text)) and len(text) < _LONGEST and (more := file.read(_PIECE)):
-                text += more
-            if not start:
-                return broken(N_("is not a trace: no list of events"))
-            at = start.end()
-            while True:
-                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
-                if text.startswith("]", at):
-                    return None
-                try:
-                    event, at = decoder.raw_decode(text, at)
-                except ValueError:
-                    more = file.read(_PIECE)
-                    text, at = text[at:] + more, 0
-                    if not more:
-                        return broken(N_("ends in the middle"))
-                    if len(text) > _LONGEST:
-                        return broken(N_("is broken"))
-                    continue
-                if isinstance(event, dict):
-                    count += 1
-                    yield event
-    except _READING as error:
-        what = reason(error) if isinstance(error, OSError) else _("ends in the middle")
-        return broken(N_("cannot be read: {what}"), what=what)
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            for event in _events(io.TextIOWrapper(file, "utf-8", "replace")):
+                count += 1
+                yield event
+        return
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        what = reason(error) if isinstance(error, OSError) else str(error)
+    if not count:
+        raise ProfileError(N_("{name} is not a trace that can be read: {what}"), name=shown(path), what=what)
+    said = N_("{name} breaks off ({what}): the {count} events before that count")
+    notes.append(_(said, name=shown(path.name), what=what, count=count))
 
 
-def _opened(path: Path) -> IO[str]:
-    packed = path.suffix == ".gz"
-    options = {"encoding": "utf-8", "errors": "replace"}
-    return gzip.open(path, "rt", **options) if packed else path.open(**options)  # type: ignore[call-overload,no-any-return]
+def _events(file: IO[str]) -> Iterator[dict[str, Any]]:
+    """The objects in the array of a trace. Raises ValueError where it goes wrong."""
+    text, decoder = file.read(_PIECE), json.JSONDecoder()
+    start = _ARRAY.match(text)
+    if not start:
+        raise ValueError(_("no list of events"))
+    at = start.end()
+    while True:
+        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
+        if text.startswith("]", at):
+            return
+        try:
+            event, at = decoder.raw_decode(text, at)
+        except ValueError:
+            more = file.read(_PIECE)
+            if not more or len(text) > _LONGEST:
+                raise
+            text, at = text[at:] + more, 0
+            continue
+        if isinstance(event, dict):
+            yield event
 
 
-def rows(path: Path, needed: Sequence[str], tell: Tell) -> Iterator[dict[str, str]]:
+def rows(path: Path, needed: Sequence[str], notes: list[str]) -> Iterator[dict[str, str]]:
     """The rows of a table by its column names; none where there is no such file.
 
-    A table that lacks a ``needed`` column, or cannot be read to its end, is told in one line.
+    A table that lacks a ``needed`` column, or cannot be read to its end, is noted in one line.
     """
     csv.field_size_limit(_LONGEST)  # call stacks are long
     try:
@@ -90,14 +82,14 @@ def rows(path: Path, needed: Sequence[str], tell: Tell) -> Iterator[dict[str, st
             lacking = [name for name in needed if name not in (reader.fieldnames or ())]
             if lacking:
                 said = N_("{name} has no column {column}: it is left out")
-                return tell(_(said, name=shown(path.name), column=", ".join(lacking)))
+                return notes.append(_(said, name=shown(path.name), column=", ".join(lacking)))
             for row in reader:
                 yield {name: value.strip() for name, value in row.items() if isinstance(value, str)}
     except FileNotFoundError:
         return None
     except (OSError, csv.Error) as error:
         what = reason(error) if isinstance(error, OSError) else str(error)
-        tell(_("{name} cannot be read: {what}", name=shown(path.name), what=what))
+        notes.append(_("{name} cannot be read: {what}", name=shown(path.name), what=what))
 
 
 def number(row: dict[str, str], name: str) -> float:
@@ -108,15 +100,14 @@ def number(row: dict[str, str], name: str) -> float:
         return 0.0
 
 
-def content(path: Path, tell: Tell) -> dict[str, Any]:
-    """The object in a small JSON file; empty where there is none."""
+def content(path: Path, notes: list[str]) -> dict[str, Any]:
+    """The object in a small JSON file; empty where there is none, or a broken one, which is noted."""
     try:
         read = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
-        what = reason(error) if isinstance(error, OSError) else _("not JSON")
-        tell(_("{name} cannot be read: {what}", name=shown(path.name), what=what))
+    except (OSError, ValueError, RecursionError):
+        notes.append(_("{name} is not JSON that can be read", name=shown(path.name)))
         return {}
     return read if isinstance(read, dict) else {}
 
@@ -125,6 +116,7 @@ class Plain(pickle.Unpickler):
     """Takes dictionaries, lists, texts and numbers alone: a pickle that names anything else is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
+        """Never gives one."""
         raise pickle.UnpicklingError(f"{module}.{name}")
 
 

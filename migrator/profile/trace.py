@@ -2,189 +2,122 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrator.language import N_, _
-from migrator.profile.model import Operator, Profile, Spans, common, length, place_of, without
-from migrator.profile.streams import ProfileError, events
+from migrator.language import _
+from migrator.profile.model import Operator, Operators, Profile, Spans, place_of
+from migrator.profile.streams import events
 
-_STEP = re.compile(r"ProfilerStep#(\d+)")
-_LOADING = "enumerate(DataLoader)"  # the name of torch's own mark, and how it goes on
+_LOADING = "enumerate(DataLoader)"  # the beginning of torch's own mark
 _COMPILING = "AscendCL@aclopCompile"
 _TO_CPU = "aten::_to_cpu"  # what torch calls for the arguments of an operator that the CPU computes
-_ON_NPU = {"Computing": "computing", "Communication": "communication", "Free": "free"}
+_ON_NPU = {"Computing": "compute", "Communication": "communication"}
 _CORES = ("AI_", "MIX_", "EMULATED")  # beginnings of types of tasks that compute
-_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
-_MOST_NAMES = 1 << 26  # numbers of operators that are kept
+_ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+_MOST = 1 << 26  # numbers of operators that are kept
 
 
-@dataclass
 class Trace:
-    """What the events of a trace come to; times in microseconds."""
+    """What the events of a trace come to; times in microseconds. Raises ProfileError where there is none.
 
-    steps: list[tuple[float, float]] = field(default_factory=list)
-    computing: Spans = field(default_factory=Spans)
-    communication: Spans = field(default_factory=Spans)
-    free: Spans = field(default_factory=Spans)
-    loading: Spans = field(default_factory=Spans)
-    fallback: Spans = field(default_factory=Spans)
-    garbage: float = 0.0
-    compiling: float = 0.0
-    on_cpu: dict[str, Operator] = field(default_factory=dict)
-    kernels: dict[str, Operator] = field(default_factory=dict)
-    operators: dict[str, Operator] = field(default_factory=dict)
-    gpu: bool = False
-    emulated: bool = False
-    at: dict[float, tuple[str, str]] = field(default_factory=dict)  # by a moment: the line and the module
+    ``at`` has, for each of the ``moments``, the line and the module that ran.
+    """
 
+    def __init__(self, path: Path, profile: Profile, moments: Sequence[float] = ()) -> None:
+        self.spans = Spans()
+        self.kernels: Operators = {}
+        self.operators: Operators = {}  # of a GPU
+        self.on_cpu: Operators = {}
+        self.gpu = False
+        self.compiling = self.garbage = 0.0
+        self.at: dict[float, dict[str, str]] = {}
+        self._moments, self._innermost = sorted(moments), dict[tuple[float, str], float]()
+        self._processes: dict[Any, str] = {}
+        self._to_cpu: list[tuple[Any, float, float]] = []
+        self._names: dict[str, int] = {}
+        self._operator = array("i")  # by External id: the number of a name
+        self._launched: dict[int, Operator] = {}  # by External id
+        for event in events(path, profile.notes):
+            name, arguments = str(event.get("name", "")), event.get("args") or {}
+            if event.get("ph") == "M" and name == "process_name":
+                self._processes[event.get("pid")] = process = str(arguments.get("name", ""))
+                profile.emulated = profile.emulated or "emulated" in process
+            elif event.get("ph") == "X":
+                try:
+                    start = float(event["ts"])
+                    self._take(name, start, start + float(event.get("dur") or 0), event, arguments)
+                except (KeyError, TypeError, ValueError):
+                    continue
+        self._name_launched()
+        self.spans.divide(profile)
+        if not profile.parts.get("compute"):
+            profile.notes.append(_("no kernel was recorded: what the device does is not known"))
 
-def read_trace(path: Path, profile: Profile, moments: Sequence[float] = ()) -> Trace:
-    """Read a trace once. Of ``moments`` it is told which line and which module ran. Raises ProfileError."""
-    trace, reader = Trace(), _Reader(sorted(moments))
-    for event in events(path, profile.tell):
-        kind, name = event.get("ph"), str(event.get("name", ""))
-        if kind == "M" and name == "process_name":
-            reader.process(event, trace)
-        elif kind == "X":
-            try:
-                start = float(event.get("ts", 0))
-                end = start + float(event.get("dur") or 0)
-            except (TypeError, ValueError):
-                continue
-            reader.take(trace, name, start, end, event)
-    reader.name_gpu_operators(trace)
-    trace.steps.sort()
-    trace.at = {moment: (line, module) for moment, (_line, line, _module, module) in reader.at.items()}
-    return trace
-
-
-class _Reader:
-    def __init__(self, moments: Sequence[float]) -> None:
-        self.moments = moments
-        self.at: dict[float, tuple[float, str, float, str]] = {}
-        self.processes: dict[Any, str] = {}
-        self.to_cpu: list[tuple[Any, float, float]] = []
-        self.names: dict[str, int] = {}
-        self.operator_of = array("i")  # by External id: the number of a name
-        self.waiting: dict[int, list[float]] = {}  # by External id: kernels and their time
-
-    def process(self, event: dict[str, Any], trace: Trace) -> None:
-        name = str((event.get("args") or {}).get("name", ""))
-        self.processes[event.get("pid")] = name
-        trace.emulated = trace.emulated or "emulated" in name
-
-    def take(self, trace: Trace, name: str, start: float, end: float, event: dict[str, Any]) -> None:
-        category = event.get("cat")
-        if category in _GPU:
-            return self.gpu(trace, name, start, end, event)
-        process = self.processes.get(event.get("pid"), "")
-        if category == "cpu_op":
-            self.operator(trace, name, start, end, event)
-        elif process == "Overlap Analysis" and name in _ON_NPU:
-            getattr(trace, _ON_NPU[name]).add(start, end)
-        elif process.startswith("Ascend Hardware"):
-            core = str((event.get("args") or {}).get("Task Type", ""))
-            if core.startswith(_CORES):
-                trace.kernels.setdefault(name, Operator(name, core)).add(1, end - start)
-        elif process == "Python GC":
-            trace.garbage += end - start
-        elif name.startswith(_COMPILING):
-            trace.compiling += end - start
-        if category == "python_function" and name.startswith("nn.Module: "):
-            self.run_at(start, end, module=name.removeprefix("nn.Module: "))
+    def _take(self, name: str, start: float, end: float, event: dict[str, Any], arguments: Any) -> None:
+        category, process = event.get("cat"), self._processes.get(event.get("pid"), "")
+        if category in _ON_GPU:
+            self._gpu(name[:200], start, end, category, arguments)
         elif category in ("cpu_op", "user_annotation"):
-            if _STEP.match(name):
-                trace.steps.append((start, end))
+            if name.startswith("ProfilerStep#"):
+                self.spans.add("step", start, end)
             elif name.startswith(_LOADING):
-                trace.loading.add(start, end)
+                self.spans.add("data", start, end)
+            elif category == "cpu_op":
+                self._operator_of(name, start, end, event.get("tid"), arguments)
+        elif category == "python_function" and name.startswith("nn.Module: "):
+            self._run_at(start, end, "module", name.removeprefix("nn.Module: "))
+        elif process == "Overlap Analysis" and name in _ON_NPU:
+            self.spans.add(_ON_NPU[name], start, end)
+        elif process.startswith("Ascend Hardware") and (core := str(arguments.get("Task Type"))).startswith(
+            _CORES
+        ):
+            self.kernels.setdefault(name, Operator(name, core)).add(1, end - start)
+        elif process == "Python GC":
+            self.garbage += end - start
+        elif name.startswith(_COMPILING):
+            self.compiling += end - start
 
-    def operator(self, trace: Trace, name: str, start: float, end: float, event: dict[str, Any]) -> None:
-        arguments = event.get("args") or {}
-        stack = str(arguments.get("Call stack", ""))
-        # An operator comes behind those that it calls.
-        inside = [
-            one for one in self.to_cpu if one[0] == event.get("tid") and start <= one[1] and one[2] <= end
-        ]
+    def _operator_of(self, name: str, start: float, end: float, thread: Any, arguments: Any) -> None:
+        stack, number = str(arguments.get("Call stack", "")), arguments.get("External id")
         if name == _TO_CPU:
-            self.to_cpu = [*self.to_cpu[-63:], (event.get("tid"), start, end)]
-        elif inside and name.startswith("aten::"):
-            self.to_cpu = [one for one in self.to_cpu if one not in inside]
-            trace.fallback.add(start, end)
-            trace.on_cpu.setdefault(name, Operator(name)).add(1, 0.0, end - start, place_of(stack))
-        if self.moments and stack:
-            self.run_at(start, end, line=place_of(stack))
-        number = arguments.get("External id")
-        if isinstance(number, int) and 0 <= number < _MOST_NAMES:
-            if number >= len(self.operator_of):
-                self.operator_of.extend([-1] * max(1024, number - len(self.operator_of) + 1))
-            self.operator_of[number] = self.names.setdefault(name, len(self.names))
+            self._to_cpu = [*self._to_cpu[-63:], (thread, start, end)]
+        elif name.startswith("aten::") and self._to_cpu:  # an operator comes behind those that it calls
+            inside = [one for one in self._to_cpu if one[0] == thread and start <= one[1] and one[2] <= end]
+            if inside:
+                self._to_cpu = [one for one in self._to_cpu if one not in inside]
+                self.spans.add("fallback", start, end)
+                self.on_cpu.setdefault(name, Operator(name)).add(1, 0.0, end - start, place_of(stack))
+        if stack and self._moments:
+            self._run_at(start, end, "line", place_of(stack))
+        if isinstance(number, int) and 0 <= number < _MOST:
+            self._operator.extend([-1] * (number + 1 - len(self._operator)))
+            self._operator[number] = self._names.setdefault(name, len(self._names))
 
-    def run_at(self, start: float, end: float, line: str = "", module: str = "") -> None:
-        """Note what runs at the moments in a stretch; the shortest stretch is the innermost."""
-        first = bisect_left(self.moments, start)
-        for moment in self.moments[first : bisect_left(self.moments, end, first)]:
-            line_length, known_line, module_length, known = self.at.get(moment, (end, "", end, ""))
-            if line and (not known_line or end - start < line_length):
-                line_length, known_line = end - start, line
-            if module and (not known or end - start < module_length):
-                module_length, known = end - start, module
-            self.at[moment] = (line_length, known_line, module_length, known)
+    def _run_at(self, start: float, end: float, what: str, name: str) -> None:
+        """Note what runs at the moments of a stretch; the shortest stretch is the innermost."""
+        first = bisect_left(self._moments, start)
+        for moment in self._moments[first : bisect_left(self._moments, end, first)] if name else ():
+            if end - start < self._innermost.get((moment, what), float("inf")):
+                self._innermost[moment, what] = end - start
+                self.at.setdefault(moment, {})[what] = name
 
-    def gpu(self, trace: Trace, name: str, start: float, end: float, event: dict[str, Any]) -> None:
-        trace.gpu = True
-        if event.get("cat") == "kernel" and "nccl" in name.lower():
-            return trace.communication.add(start, end)
-        trace.computing.add(start, end)
-        trace.kernels.setdefault(name[:200], Operator(name[:200])).add(1, end - start)
-        number = (event.get("args") or {}).get("External id")
-        if isinstance(number, int):
-            waiting = self.waiting.setdefault(number, [0, 0.0])
-            waiting[0] += 1
-            waiting[1] += end - start
+    def _gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
+        self.gpu = True
+        collective = category == "kernel" and "nccl" in name.lower()
+        self.spans.add("communication" if collective else "compute", start, end)
+        if not collective:
+            self.kernels.setdefault(name, Operator(name)).add(1, end - start)
+            number = arguments.get("External id", -1)
+            self._launched.setdefault(number, Operator("")).add(1, end - start)
 
-    def name_gpu_operators(self, trace: Trace) -> None:
+    def _name_launched(self) -> None:
         """Give the time of kernels to the operators that launched them."""
-        names = list(self.names)
-        for number, (calls, time) in self.waiting.items():
-            if 0 <= number < len(self.operator_of) and (known := self.operator_of[number]) >= 0:
-                trace.operators.setdefault(names[known], Operator(names[known])).add(calls, time)
-
-
-def split_step(profile: Profile, trace: Trace) -> None:
-    """Divide a step by what a trace shows. What a table says of it already (``profile.parts``) stays."""
-    computing, communication = trace.computing.merged(), trace.communication.merged()
-    busy = [*computing, *communication]
-    if not profile.step:
-        steps = trace.steps or ([(min(busy)[0], max(end for _, end in busy))] if busy else [])
-        if not steps:
-            raise ProfileError(N_("{path}: neither steps nor kernels are in it"), path=profile.path)
-        profile.whole, profile.steps = not trace.steps, len(steps)
-        profile.step = length(steps) / len(steps)
-    steps = Spans()
-    for start, end in trace.steps or ([(min(busy)[0], max(end for _, end in busy))] if busy else []):
-        steps.add(start, end)
-    inside = steps.merged()
-    if busy and not profile.parts:
-        alone = without(list(common(communication, inside)), computing)
-        profile.parts = {
-            "compute": length(common(computing, inside)) / profile.steps,
-            "communication": length(alone) / profile.steps,
-        }
-        profile.communication = length(common(communication, inside)) / profile.steps
-    spent = sum(profile.parts.get(part, 0.0) for part in ("compute", "communication", "bubble"))
-    left = max(0.0, profile.step - spent)
-    if not profile.parts:
-        profile.tell(_("no kernel was recorded: all of the step is the host's here"))
-    idle = trace.free.merged() or without(without(inside, computing), communication)
-    loading, fallback = trace.loading.merged(), trace.fallback.merged()
-    data = length(common(idle, loading)) / profile.steps
-    on_cpu = length(common(without(idle, loading), fallback)) / profile.steps
-    profile.parts["data"] = min(left, data)
-    profile.parts["fallback"] = min(left - profile.parts["data"], on_cpu)
-    profile.parts["host"] = left - profile.parts["data"] - profile.parts["fallback"]
+        names = list(self._names)
+        for number, launched in self._launched.items():
+            if 0 <= number < len(self._operator) and (known := self._operator[number]) >= 0:
+                one = self.operators.setdefault(names[known], Operator(names[known]))
+                one.add(launched.calls, launched.device)
