@@ -72,6 +72,9 @@ def _held(memory: Memory) -> Iterator[str]:
     yield _("peak {peak}, reserved {reserved}", peak=size(memory.allocated), reserved=size(memory.reserved))
     for one in costly(memory.holders)[:_MOST]:
         yield f"{size(one.device)}  {one.name} {one.place}".rstrip()
+    rest = memory.allocated - sum(one.device for one in memory.holders.values())
+    if rest > 0 and memory.when:
+        yield _("{size}  from before the profile", size=size(rest))
     for name, held in sorted(memory.modules.items(), key=lambda each: -each[1])[:3]:
         yield _("{size} in module {name}", size=size(held), name=name)
 
