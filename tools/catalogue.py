@@ -45,7 +45,7 @@ _MARKS = {
     **dict.fromkeys(("ContainerError", "ManifestError", "MappingError", "MpiLineError"), (0,)),
     **dict.fromkeys(("OriginalError", "RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
     **dict.fromkeys(("CannotWrite", "ConfigError", "ResultExists", "SourceError", "Unreadable"), (0,)),
-    **dict.fromkeys(("UsageError", "stop"), (0,)),
+    **dict.fromkeys(("MessageError", "UsageError", "stop"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
 # What typer and argparse say themselves: both ask gettext for most of it, see cli/spoken.py.
@@ -92,6 +92,7 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "consistency.yaml": ("message", "advice"),
     "distributed/texts.yaml": ("message", "advice"),
     "doctor.yaml": ("what", "do"),
+    "doctor_plan.yaml": ("why", "title", "notes"),
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
     "profile.yaml": ("what", "do"),

@@ -12,15 +12,17 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from migrator.api_support import tables
+from migrator.api_support.companions import order
 from migrator.api_support.verdict_type import HARDWARE
 from tools.releases import npu_names, writing
 
 # The columns that say what a row is about; they are unique, but for ranges.
-_KEYS = {"by_hand/library_defaults": 2, "library_defaults": 2, "wheel_names": 2}
-# versions.csv and releases.csv are in the order of versions; what is by hand is in that of its author.
-_UNSORTED = ("releases", "torch_wheels", "versions", "by_hand/npu_names")
+_KEYS = {"ecosystem": 2, "by_hand/library_defaults": 2, "library_defaults": 2, "wheel_names": 2}
+# These are in the order of versions; what is by hand is in that of its author.
+_UNSORTED = ("drivers", "ecosystem", "releases", "torch_wheels", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
 _SEARCHED = ("aliases", "api_support", "composed", "kernels", "native_functions", "reached", "torch_names")
 # They speak of torch versions without a torch_npu, too.
@@ -78,7 +80,7 @@ def problems(folder: Path) -> list[str]:
     for table in writing.COLUMNS:
         found += [f"{table}.csv: {line}" for line in (*_rows(table, read), *_ranges(table, read))]
     found += _searched(folder)
-    for look in (_releases, _versions, _references, _names, _limits, _natives, _torch):
+    for look in (_releases, _companions, _versions, _references, _names, _limits, _natives, _torch):
         found += look(read)
     if found:
         return found
@@ -207,6 +209,27 @@ def _releases(read: Records) -> Iterator[str]:
             yield f"releases.csv: {name}: {words} {torch}"
         if of_cann.setdefault(cann, record["driver"]) != record["driver"]:
             yield f"releases.csv: {name}: the driver differs from that of CANN {cann}"
+
+
+def _companions(read: Records) -> Iterator[str]:
+    """The words of ``ecosystem.csv`` and ``drivers.csv``, and their order."""
+    torches = {record["torch"] for record in read["releases"]}
+    before: tuple[Any, ...] = ()
+    for record in read["ecosystem"]:
+        name = f"{record['package']} {record['version']}"
+        if unknown := set(record["torch"].split()) - torches:
+            yield f"ecosystem.csv: {name}: releases.csv has no torch {', '.join(sorted(unknown))}"
+        wrong = [cann for cann in record["cann"].split() if not re.fullmatch(_RELEASE_CELLS["cann"], cann)]
+        wrong += [need for need in record["needs"].split() if "==" not in need]
+        wrong += [one for one in record["python"].split() if not re.fullmatch(r"3\.\d+", one)]
+        yield from (f"ecosystem.csv: {name}: {cell!r}" for cell in wrong)
+        place = (record["package"], order(record["version"]))
+        if place < before:
+            yield f"ecosystem.csv: {name} is not in the order of versions"
+        before = place
+    canns = [record["cann"] for record in read["drivers"]]
+    if canns != sorted(canns, key=order):
+        yield "drivers.csv: the versions of CANN are not in order"
 
 
 def _versions(read: Records) -> Iterator[str]:

@@ -23,6 +23,8 @@ COLUMNS = {
     "by_hand/operators": "api operator kernel_decides source",
     "composed": "api operators sometimes backward source",
     "custom_ops": "api from to kind replaces replaces_source use_instead evidence",
+    "drivers": "cann hdk works_with source",
+    "ecosystem": "package version torch torch_npu cann python needs indexes image source",
     "env_vars": "name npu_name same_values values advice source",
     "kernels": "op from to kind source",
     "library_defaults": "api argument position names library since until harmless default value outcome"
