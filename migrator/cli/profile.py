@@ -16,16 +16,14 @@ def profile(given: Given) -> None:
 
     Exit status: 0 done; 2 usage error, or a profile that cannot be read.
     """
-    from migrator.profile.advice import advice_on, insight_rows
+    from migrator.profile.insight import insight_rows
     from migrator.profile.read import read_profile
     from migrator.profile.report import as_json, as_text, blocks
 
     rows = insight_rows(given.insight) if given.insight else []
     found = read_profile(given.path)
     other = read_profile(given.against) if given.against else None
-    advice = advice_on(found, rows)
     if given.output_format == "json":
-        print_json(as_json(found, advice, other))
+        print_json(as_json(found, rows, other))
     else:
-        told = blocks(found, advice, rows, other)
-        typer.echo(as_text(found, told, given.output_format == "md"))
+        typer.echo(as_text(found, blocks(found, rows, other), given.output_format == "md"))

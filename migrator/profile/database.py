@@ -8,10 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from migrator.files.errors import shown
-from migrator.language import _
 from migrator.profile.memory import note_record
 from migrator.profile.model import Memory, Operator, Profile, Spans, place_of
+from migrator.profile.streams import unreadable
 
 _VALUE = "(SELECT value FROM STRING_IDS WHERE id = {})"
 # What is asked, by the tables that it needs.
@@ -63,6 +62,6 @@ def read_database(file: Path, profile: Profile) -> None:
             profile.memory += [memory for memory in found.values() if memory.reserved]
             note_steps(profile, list(asked(_STEPS, "StepTraceTime")))
     except (sqlite3.Error, TypeError, UnicodeError) as error:
-        profile.notes.append(_("{name} cannot be read: {what}", name=shown(file.name), what=str(error)))
+        profile.notes.append(unreadable(file, error))
     if not profile.parts:
         spans.divide(profile)

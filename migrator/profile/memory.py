@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from migrator.insight.rows import size
-from migrator.language import N_
-from migrator.profile.model import Fact, Memory, Operator, Profile, of_program
-from migrator.profile.streams import ProfileError, number, rows, unpickled
+from migrator.profile.model import Memory, Operator, Profile, of_program
+from migrator.profile.streams import ProfileError, number, rows, unpickled, unreadable
 
 _KB, _MB = 1024, 1024 * 1024
 _RECORD = ("Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Device Type")
+_MODULE = "Total Reserved(MB)"
 _TENSOR = ("Name", "Size(KB)", "Allocation Time(us)", "Device Type")
 _MOST = 200  # tensors of a peak whose line is asked for
+_SETTINGS = ("PYTORCH_NPU_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _EXPANDABLE = "expandable_segments:True"
 
 
@@ -23,11 +23,9 @@ def read_tables(output: Path, profile: Profile) -> None:
     for row in rows(output / "memory_record.csv", _RECORD, profile.notes):
         amounts = (number(row, name) * _MB for name in (*_RECORD[2:4], "Total Active(MB)"))
         note_record(found, row["Component"], row["Device Type"], number(row, "Timestamp(us)"), *amounts)
-    for row in rows(output / "npu_module_mem.csv", ("Component", "Total Reserved(MB)"), profile.notes):
-        besides = found.setdefault(row.get("Device", ""), Memory("")).besides
-        besides[row["Component"]] = max(
-            besides.get(row["Component"], 0), number(row, "Total Reserved(MB)") * _MB
-        )
+    for row in rows(output / "npu_module_mem.csv", ("Component", _MODULE), profile.notes):
+        besides, amount = found.setdefault(row.get("Device", ""), Memory("")).besides, number(row, _MODULE)
+        besides[row["Component"]] = max(besides.get(row["Component"], 0.0), amount * _MB)
     for row in rows(output / "operator_memory.csv", _TENSOR, profile.notes):
         held, start = found.get(row["Device Type"]), number(row, "Allocation Time(us)")
         end = number(row, "Release Time(us)") or float("inf")
@@ -52,10 +50,8 @@ def note_record(found: dict[str, Memory], component: str, device: str, time: flo
 def moments(profile: Profile) -> list[float]:
     """When the largest tensors of the peaks were made."""
     holders = [one for memory in profile.memory for one in memory.holders.values()]
-    sizes = sorted(
-        ((size, float(when)) for one in holders for when, size in one.places.items()), reverse=True
-    )
-    return [when for _size, when in sizes[:_MOST]]
+    sizes = ((size, float(when)) for one in holders for when, size in one.places.items())
+    return [when for _size, when in sorted(sizes, reverse=True)[:_MOST]]
 
 
 def seen_at_peak(profile: Profile, at: dict[float, dict[str, str]]) -> None:
@@ -79,9 +75,8 @@ def read_snapshot(file: Path) -> Profile:
             memory = found.setdefault(device, Memory(f"device {device}"))
             memory.reserved += segment["total_size"]
             free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
-            memory.unused += (
-                sum(free) if segment["total_size"] > sum(free) else 0
-            )  # else it can be given back
+            if sum(free) < segment["total_size"]:  # else it can be given back
+                memory.unused += sum(free)
             for block in segment["blocks"]:
                 if block["state"] != "inactive":
                     memory.allocated += block["size"]
@@ -92,8 +87,7 @@ def read_snapshot(file: Path) -> Profile:
                 if entry.get("action") == "oom":
                     found.setdefault(device, Memory(f"device {device}")).refused = entry["size"]
     except (AttributeError, KeyError, TypeError) as error:
-        said = N_("{name} is not a memory snapshot: {what}")
-        raise ProfileError(said, name=file.name, what=str(error)) from None
+        raise ProfileError("{line}", line=unreadable(file, error)) from None
     return Profile(str(file), memory=list(found.values()))
 
 
@@ -105,18 +99,11 @@ def _line(frames: Any) -> str:
 
 def note_memory(profile: Profile) -> None:
     """What the memory of each device is a sign of."""
-    settings = (
-        f"{profile.settings.get('PYTORCH_NPU_ALLOC_CONF')},{profile.settings.get('PYTORCH_ALLOC_CONF')}"
-    )
+    settings = "".join(profile.settings.get(name, "") for name in _SETTINGS)
     for memory in profile.memory:
-        amounts = {
-            "refused": memory.refused,
-            "still-fragmented" if _EXPANDABLE in settings else "fragmented": memory.unused,
-            "workspace": memory.besides.get("WORKSPACE", 0.0),
-            "hccl": memory.besides.get("HCCL", 0.0),
-        }
-        for sign, amount in amounts.items():
-            said = {"device": memory.device, "amount": size(amount), "reserved": size(memory.reserved)}
-            holders = sorted(memory.holders.values(), key=lambda one: -one.device)[:3]
-            places = [one.place for one in holders if one.place]
-            profile.facts.append(Fact(sign, amount, memory.reserved, said, places))
+        held = memory.holders.values()
+        profile.found("refused", memory.refused, held, memory)
+        fragmented = "still-fragmented" if _EXPANDABLE in settings else "fragmented"
+        profile.found(fragmented, memory.unused, held, memory)
+        for component, sign in {"WORKSPACE": "workspace", "HCCL": "hccl"}.items():
+            profile.found(sign, memory.besides.get(component, 0.0), (), memory)

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import merge
 
+from migrator.data_folders import reports_yaml
+from migrator.insight.rows import size
+from migrator.language import _
+
 # Of a step, in the order in which a moment belongs to them.
 PARTS = ("compute", "communication", "bubble", "data", "fallback", "host")
 _FRAME = re.compile(r"(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)")
@@ -42,14 +46,16 @@ Operators = dict[str, Operator]
 
 
 @dataclass
-class Fact:
-    """How much of the whole shows a sign of ``reports/profile.yaml``; ``values`` are for its text."""
+class Advice:
+    """One thing to change. ``gain`` is in microseconds of a step or, of memory, in bytes; 0 is not known."""
 
     sign: str
-    amount: float
-    whole: float
-    values: dict[str, str] = field(default_factory=dict)
-    places: list[str] = field(default_factory=list)
+    memory: bool
+    gain: float
+    share: float
+    what: str
+    do: str
+    places: list[str]
 
 
 @dataclass
@@ -84,16 +90,25 @@ class Profile:
     kernels: Operators = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     memory: list[Memory] = field(default_factory=list)
-    facts: list[Fact] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def found(self, sign: str, amount: float, of: Iterable[Operator] = ()) -> None:
-        """Note a sign of so many microseconds of a step, and the operators that show it."""
-        if amount > 0:
-            order = sorted(of, key=lambda one: -(one.device or one.host))[:3]
-            what = {"what": ", ".join(dict.fromkeys(one.name for one in order))}
-            places = [one.place for one in order if one.place]
-            self.facts.append(Fact(sign, amount, self.step, what, list(dict.fromkeys(places))))
+    def found(self, sign: str, amount: float, of: Iterable[Operator] = (), in_: Memory | None = None) -> None:
+        """Advise on a sign of so many microseconds of a step, or bytes in a memory; ``of`` operators show it.
+
+        ``reports/profile.yaml`` says from when on it is worth it, and what.
+        """
+        text, whole = reports_yaml("profile.yaml")["signs"][sign], in_.reserved if in_ else self.step
+        if amount <= 0 or amount < max(text["least"] * whole, text.get("bytes", 0)):
+            return
+        order = sorted(of, key=lambda one: -(one.device or one.host))[:3]
+        values = {"what": ", ".join(dict.fromkeys(one.name for one in order))}
+        if in_:
+            values = {"device": in_.device, "amount": size(amount), "reserved": size(whole)}
+        said, places = _(text["what"], **values), dict.fromkeys(one.place for one in order if one.place)
+        gain = text["gain"] * amount
+        advice = Advice(sign, in_ is not None, gain, gain / (whole or 1), said, _(text["do"]), list(places))
+        self.advice.append(advice)
 
     def per_step(self) -> None:
         """Make sums over all steps those of a mean step."""

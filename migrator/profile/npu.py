@@ -10,7 +10,7 @@ from migrator.language import N_, _
 from migrator.profile.database import read_database
 from migrator.profile.memory import moments, read_tables, seen_at_peak
 from migrator.profile.model import Operator, Profile, place_of
-from migrator.profile.streams import ProfileError, content, number, rows
+from migrator.profile.streams import ProfileError, content, number, rows, unreadable
 from migrator.profile.trace import Trace
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -51,7 +51,7 @@ def read_npu(folder: Path) -> Profile:
         raise ProfileError(N_("{folder}: no time of a step is in it"), folder=folder)
     profile.per_step()
     note_signs(profile, trace)
-    _note_waiting(content(output / "communication.json", profile.notes), profile)
+    _note_waiting(output / "communication.json", profile)
     return profile
 
 
@@ -68,9 +68,11 @@ def note_steps(profile: Profile, table: Sequence[Sequence[float]]) -> None:
 def _read_operators(output: Path, profile: Profile) -> None:
     for row in rows(output / "kernel_details.csv", ("Name", "Duration(us)"), profile.notes):
         kind, core = row.get("Type", "N/A"), row.get("Accelerator Core", "")
-        name = row["Name"] if kind in ("", "N/A") else kind
+        # Level0 has no types: aclnnMatmul_MatMulCommon_MatMulV2 is a MatMulV2.
+        name = row["Name"].rpartition("_")[2] if kind in ("", "N/A") else kind
         types = "" if row.get("HF32 Eligible") == "YES" else row.get("Input Data Types", "")
-        if core not in _COLLECTIVES and not name.startswith("hcom_"):
+        outside = profile.marked and row.get("Step Id") == ""  # of any step
+        if core not in _COLLECTIVES and not row["Name"].startswith("hcom_") and not outside:
             note_kernel(profile, name, core, 1, number(row, "Duration(us)"), types)
     if not profile.kernels:
         for row in rows(output / "op_statistic.csv", ("OP Type", "Total Time(us)"), profile.notes):
@@ -92,22 +94,19 @@ def note_kernel(profile: Profile, name: str, core: str, calls: float, time: floa
 
 
 def note_signs(profile: Profile, trace: Trace | None) -> None:
-    """What parts, kernels, operators and settings are signs of; ``reports/profile.yaml`` says it."""
-    waits = profile.parts.get("host", 0.0)
+    """What parts, kernels, operators and settings are signs of."""
+    waits = profile.parts["host"]
     for part in ("data", "bubble", "communication", "host"):
         profile.found(part, profile.parts.get(part, 0.0))
     for sign, text in reports_yaml("profile.yaml")["signs"].items():
-        starts = tuple(text.get("kernels", ())), tuple(text.get("operators", ()))
-        found = [
-            one
-            for one in profile.kernels.values()
-            if (one.name.startswith(starts[0]) if starts[0] else one.kind == text.get("core"))
-        ]
-        if found:
-            profile.found(sign, sum(one.host if text.get("float32") else one.device for one in found), found)
-        called = [one for one in profile.operators.values() if starts[1] and one.name.startswith(starts[1])]
-        if called:  # what the NPU does meanwhile is not lost
-            profile.found(sign, min(waits, sum(one.host for one in called)), called)
+        kernels, operators = tuple(text.get("kernels", ())), tuple(text.get("operators", ()))
+        found = [one for one in profile.kernels.values() if one.name.startswith(kernels)]
+        profile.found(sign, sum(one.host if "float32" in text else one.device for one in found), found)
+        called = [one for one in profile.operators.values() if one.name.startswith(operators)]
+        # What the NPU does meanwhile is not lost.
+        profile.found(sign, min(waits, sum(one.host for one in called)), called)
+    on_ai_cpu = [one for one in profile.kernels.values() if one.kind == "AI_CPU"]
+    profile.found("ai-cpu", sum(one.device for one in on_ai_cpu), on_ai_cpu)
     if profile.settings.get("ASCEND_LAUNCH_BLOCKING") == "1":
         profile.found("blocking", waits)
     if trace:
@@ -116,13 +115,14 @@ def note_signs(profile: Profile, trace: Trace | None) -> None:
         profile.found("garbage", trace.garbage / profile.steps)
 
 
-def _note_waiting(steps: dict[str, object], profile: Profile) -> None:
+def _note_waiting(file: Path, profile: Profile) -> None:
     """How much of its collectives a rank waits for others, by the totals of each step."""
     waited = moved = 0.0
-    for kinds in steps.values():
-        for calls in kinds.values() if isinstance(kinds, dict) else ():
+    try:
+        for calls in (calls for kinds in content(file, profile.notes).values() for calls in kinds.values()):
             times = calls.get("Total Op Info", {}).get("Communication Time Info", {})
             waited += times.get("Wait Time(ms)", 0)
             moved += times.get("Transit Time(ms)", 0)
-    if waited:
-        profile.found("slow-rank", profile.parts.get("communication", 0.0) * waited / (waited + moved))
+    except (AttributeError, TypeError) as error:
+        profile.notes.append(unreadable(file, error))
+    profile.found("slow-rank", profile.parts["communication"] * waited / ((waited + moved) or 1))

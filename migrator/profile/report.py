@@ -7,10 +7,11 @@ from dataclasses import asdict
 from typing import Any, Optional
 
 from migrator import __version__
+from migrator.files.errors import harmless
 from migrator.insight.rows import size
 from migrator.language import N_, _
-from migrator.profile.advice import Advice, Rows, seen_at
-from migrator.profile.model import PARTS, Memory, Operator, Operators, Profile
+from migrator.profile.insight import Rows, seen_at
+from migrator.profile.model import PARTS, Advice, Memory, Operator, Operators, Profile
 
 SCHEMA = 1
 _MOST = 5
@@ -26,7 +27,7 @@ _AGAINST = N_("{name}: {this}, there {other} ({ratio:.2g} times)")
 Blocks = Iterator[tuple[str, Iterator[str]]]
 
 
-def blocks(profile: Profile, advice: Sequence[Advice], rows: Rows, other: Optional[Profile]) -> Blocks:
+def blocks(profile: Profile, rows: Rows, other: Optional[Profile]) -> Blocks:
     """The report: headings with their lines."""
     if profile.emulated:
         said = N_("The NPU was emulated: all times are the CPU's, and say nothing of an NPU's speed.")
@@ -38,7 +39,7 @@ def blocks(profile: Profile, advice: Sequence[Advice], rows: Rows, other: Option
         yield _("Compared with {path}", path=other.path), _compared(profile, other)
     for memory in profile.memory:
         yield _("Memory of {device}", device=memory.device), _held(memory)
-    yield _("What to change"), _advised(advice)
+    yield _("What to change"), _advised(sorted(profile.advice, key=lambda one: (one.memory, -one.gain)), rows)
     if profile.notes:
         yield _("Notes"), iter(dict.fromkeys(profile.notes))
 
@@ -79,14 +80,15 @@ def _held(memory: Memory) -> Iterator[str]:
         yield _("{size} in module {name}", size=size(held), name=name)
 
 
-def _advised(found: Sequence[Advice]) -> Iterator[str]:
+def _advised(found: Sequence[Advice], rows: Rows) -> Iterator[str]:
     if not found:
         yield _("nothing stands out")
     for i, one in enumerate(found, 1):
         gain = size(one.gain) if one.memory else _ms(one.gain)
         up_to = _("up to {gain} ({share:.0%}): ", gain=gain, share=one.share) if one.gain else ""
         yield f"{i}. {up_to}{one.what}"
-        yield from (f"   {line}" for line in (one.do, *one.places, *one.seen))
+        seen = (line for place in one.places for line in seen_at(rows, place))
+        yield from (f"   {line}" for line in (one.do, *one.places, *seen))
 
 
 def compared(profile: Profile, other: Profile) -> list[dict[str, Any]]:
@@ -119,14 +121,19 @@ def as_text(profile: Profile, told: Blocks, markdown: bool) -> str:
     head = profile.path + (_(" (rank {rank})", rank=profile.rank) if profile.rank else "")
     lines = [f"# {head}" if markdown else head]
     for heading, body in told:
-        lines += ["", f"## {heading}", ""] if markdown else [heading]
-        lines += [f"{'-' if line[:1] != ' ' else ' '} {line}" if markdown else f"  {line}" for line in body]
-    return "\n".join(lines)
+        if found := list(body):
+            lines += ["", f"## {heading}", ""] if markdown else [heading]
+            lines += [
+                f"{'-' if line[0] != ' ' else ' '} {line}" if markdown else f"  {line}" for line in found
+            ]
+    return harmless("\n".join(lines))
 
 
-def as_json(profile: Profile, found: Sequence[Advice], other: Optional[Profile]) -> dict[str, Any]:
+def as_json(profile: Profile, rows: Rows, other: Optional[Profile]) -> dict[str, Any]:
     """All of it. ``docs/profile.md`` has the keys."""
     more = {"path": other.path, "step": other.step, "parts": other.parts} if other else {}
     against = {"against": {**more, "operators": compared(profile, other)}} if other else {}
-    advice = [asdict(one) for one in found]
-    return {"schema": SCHEMA, "npumigrate": __version__, **asdict(profile), "advice": advice, **against}
+    places = {place for one in profile.operators.values() for place in one.places}
+    places.update(place for one in profile.advice for place in one.places)
+    seen = {place: said for place in sorted(places) if (said := seen_at(rows, place))}
+    return {"schema": SCHEMA, "npumigrate": __version__, **asdict(profile), "seen": seen, **against}

@@ -10,6 +10,7 @@ import pickle  # nosec B403 # see Plain
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,8 +23,17 @@ _BETWEEN = re.compile(r"[\s,]*")
 _ARRAY = re.compile(r'\s*(?:\[|\{.*?"traceEvents"\s*:\s*\[)', re.DOTALL)
 
 
+_READING = (OSError, EOFError, zlib.error, csv.Error, ValueError, RecursionError)  # what may go wrong
+
+
 class ProfileError(UserError):
     """A profile, or a file of one, that cannot be used: one line for the user."""
+
+
+def unreadable(path: Path, error: Exception) -> str:
+    """The line on a file that cannot be read."""
+    what = reason(error) if isinstance(error, OSError) else shown(str(error)) or type(error).__name__
+    return _("{name} cannot be read: {what}", name=shown(path.name), what=what)
 
 
 def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
@@ -32,19 +42,17 @@ def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     A trace that breaks off, as after an interrupted run, gives the events before that, which is noted.
     Raises ProfileError where there is none.
     """
-    count, packed = 0, path.suffix == ".gz"
+    count = 0
     try:
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             for event in _events(io.TextIOWrapper(file, "utf-8", "replace")):
                 count += 1
                 yield event
-        return
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        what = reason(error) if isinstance(error, OSError) else str(error)
-    if not count:
-        raise ProfileError(N_("{name} is not a trace that can be read: {what}"), name=shown(path), what=what)
-    said = N_("{name} breaks off ({what}): the {count} events before that count")
-    notes.append(_(said, name=shown(path.name), what=what, count=count))
+    except _READING as error:
+        if not count:
+            raise ProfileError("{line}", line=unreadable(path, error)) from None
+        said = N_("{line}; the {count} events before that count")
+        notes.append(_(said, line=unreadable(path, error), count=count))
 
 
 def _events(file: IO[str]) -> Iterator[dict[str, Any]]:
@@ -87,17 +95,17 @@ def rows(path: Path, needed: Sequence[str], notes: list[str]) -> Iterator[dict[s
                 yield {name: value.strip() for name, value in row.items() if isinstance(value, str)}
     except FileNotFoundError:
         return None
-    except (OSError, csv.Error) as error:
-        what = reason(error) if isinstance(error, OSError) else str(error)
-        notes.append(_("{name} cannot be read: {what}", name=shown(path.name), what=what))
+    except _READING as error:
+        notes.append(unreadable(path, error))
 
 
 def number(row: dict[str, str], name: str) -> float:
     """A number of a row; 0 where the profiler has none (``N/A``, nothing)."""
     try:
-        return float(row.get(name) or 0)
+        found = float(row.get(name) or 0)
     except ValueError:
         return 0.0
+    return found if isfinite(found) else 0.0
 
 
 def content(path: Path, notes: list[str]) -> dict[str, Any]:
@@ -106,8 +114,8 @@ def content(path: Path, notes: list[str]) -> dict[str, Any]:
         read = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError):
-        notes.append(_("{name} is not JSON that can be read", name=shown(path.name)))
+    except _READING as error:
+        notes.append(unreadable(path, error))
         return {}
     return read if isinstance(read, dict) else {}
 
@@ -125,12 +133,5 @@ def unpickled(path: Path) -> Any:
     try:
         with path.open("rb") as file:
             return Plain(file).load()
-    except OSError as error:
-        raise ProfileError(
-            "{name} cannot be read: {what}", name=shown(path.name), what=reason(error)
-        ) from None
     except Exception as error:  # the bytes may be anything
-        said = N_("{name} is not a memory snapshot: {what}")
-        raise ProfileError(
-            said, name=shown(path.name), what=shown(str(error)) or type(error).__name__
-        ) from None
+        raise ProfileError("{line}", line=unreadable(path, error)) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +43,26 @@ class Trace:
         self._operator = array("i")  # by External id: the number of a name
         self._launched: dict[int, Operator] = {}  # by External id
         for event in events(path, profile.notes):
-            name, arguments = str(event.get("name", "")), event.get("args") or {}
-            if event.get("ph") == "M" and name == "process_name":
-                self._processes[event.get("pid")] = process = str(arguments.get("name", ""))
-                profile.emulated = profile.emulated or "emulated" in process
-            elif event.get("ph") == "X":
-                try:
-                    start = float(event["ts"])
-                    self._take(name, start, start + float(event.get("dur") or 0), event, arguments)
-                except (KeyError, TypeError, ValueError):
-                    continue
+            try:
+                self._take(event, profile)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                continue  # an event without what its kind has
         self._name_launched()
         self.spans.divide(profile)
         if not profile.parts.get("compute"):
             profile.notes.append(_("no kernel was recorded: what the device does is not known"))
 
-    def _take(self, name: str, start: float, end: float, event: dict[str, Any], arguments: Any) -> None:
-        category, process = event.get("cat"), self._processes.get(event.get("pid"), "")
+    def _take(self, event: dict[str, Any], profile: Profile) -> None:
+        name, arguments, category = str(event["name"]), event.get("args") or {}, event.get("cat")
+        if event["ph"] == "M" and name == "process_name":
+            self._processes[event["pid"]] = str(arguments["name"])
+            profile.emulated = profile.emulated or "emulated" in self._processes[event["pid"]]
+        if event["ph"] != "X":
+            return
+        start, process = float(event["ts"]), self._processes.get(event["pid"], "")
+        end = start + float(event.get("dur") or 0)
+        if not start <= end < inf:
+            return
         if category in _ON_GPU:
             self._gpu(name[:200], start, end, category, arguments)
         elif category in ("cpu_op", "user_annotation"):
@@ -72,10 +76,9 @@ class Trace:
             self._run_at(start, end, "module", name.removeprefix("nn.Module: "))
         elif process == "Overlap Analysis" and name in _ON_NPU:
             self.spans.add(_ON_NPU[name], start, end)
-        elif process.startswith("Ascend Hardware") and (core := str(arguments.get("Task Type"))).startswith(
-            _CORES
-        ):
-            self.kernels.setdefault(name, Operator(name, core)).add(1, end - start)
+        elif process.startswith("Ascend Hardware"):
+            if str(arguments["Task Type"]).startswith(_CORES):
+                self.kernels.setdefault(name, Operator(name, arguments["Task Type"])).add(1, end - start)
         elif process == "Python GC":
             self.garbage += end - start
         elif name.startswith(_COMPILING):
@@ -94,14 +97,14 @@ class Trace:
         if stack and self._moments:
             self._run_at(start, end, "line", place_of(stack))
         if isinstance(number, int) and 0 <= number < _MOST:
-            self._operator.extend([-1] * (number + 1 - len(self._operator)))
+            self._operator.extend(array("i", [-1]) * (number + 1 - len(self._operator)))
             self._operator[number] = self._names.setdefault(name, len(self._names))
 
     def _run_at(self, start: float, end: float, what: str, name: str) -> None:
         """Note what runs at the moments of a stretch; the shortest stretch is the innermost."""
         first = bisect_left(self._moments, start)
         for moment in self._moments[first : bisect_left(self._moments, end, first)] if name else ():
-            if end - start < self._innermost.get((moment, what), float("inf")):
+            if end - start < self._innermost.get((moment, what), inf):
                 self._innermost[moment, what] = end - start
                 self.at.setdefault(moment, {})[what] = name
 
