@@ -13,7 +13,7 @@ REFUSED = {
     'torch.ones(2, device="npu").lerp_(torch.ones(3, 2, device="npu"), 0.5)': "EZ1001",
     'torch.ones(1, device="npu:9")': "107001",
     'torch.empty(1 << 40, device="npu")': "npu-out-of-memory",
-    'torch.ones(2, device="npu") + torch.ones(2)': "same-device",
+    'torch.ones(2, device="npu") + torch.ones(2)': "not-on-same-device",
     'torch.ones(2, device="npu").numpy()': "numpy-of-npu",
     'torch.ones(2, device="cuda")': "not-compiled-with-cuda",
 }
