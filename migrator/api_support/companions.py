@@ -1,10 +1,14 @@
-"""Which releases belong together: torch_npu, torch, Python, torchvision, CANN … (``releases.csv``)."""
+"""Which releases belong together: torch_npu, torch, Python, torchvision, CANN … (``releases.csv``).
+
+What is built on torch_npu is in ``ecosystem.csv``, the driver and firmware of each CANN in ``drivers.csv``.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from migrator.api_support import tables
 
@@ -29,6 +33,51 @@ class ReleaseSet:
     driver: tuple[str, ...]
     apex: str
     source: str
+
+
+class Companion(NamedTuple):
+    """A release of a package and what it goes with; empty is what does not matter or is not known.
+
+    ``needs``: other packages with their versions, as pip writes them; ``indexes``: more of them for pip.
+    """
+
+    package: str
+    version: str
+    torch: tuple[str, ...]
+    torch_npu: tuple[str, ...]
+    cann: tuple[str, ...]
+    python: tuple[str, ...]
+    needs: tuple[str, ...]
+    indexes: tuple[str, ...]
+    image: str
+    source: str
+
+    @property
+    def needed(self) -> dict[str, str]:
+        """The versions of what it needs, by name."""
+        return dict(need.split("==", 1) for need in self.needs)
+
+    def goes_with(self, release: ReleaseSet) -> bool:
+        """Whether a release of torch_npu, with its torch, is one of those that it goes with."""
+        return release.torch in (self.torch or (release.torch,)) and (
+            release.torch_npu in (self.torch_npu or (release.torch_npu,))
+        )
+
+
+@cache
+def companions() -> tuple[Companion, ...]:
+    """Every known release of what is built on torch_npu. Raises FileNotFoundError without the table."""
+    found = []
+    for package, version, *cells, image, source in tables.rows("ecosystem"):
+        torch, npu, cann, python, needs, indexes = (tuple(cell.split()) for cell in cells)
+        found.append(Companion(package, version, torch, npu, cann, python, needs, indexes, image, source))
+    return tuple(found)
+
+
+@cache
+def drivers() -> dict[str, tuple[str, ...]]:
+    """By CANN: the Ascend HDK (driver and firmware) that belongs to it, then those that it works with."""
+    return {cann: (hdk, *works.split()) for cann, hdk, works, _ in tables.rows("drivers")}
 
 
 @cache
@@ -83,6 +132,19 @@ def cann_order(version: str) -> tuple[int, int, int, int] | None:
     if match is None:
         return None
     return int(match[1]), int(match[2]), int(match[3] or 0), int(match[4]) if match[4] else 99
+
+
+def order(version: str) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """What sorts versions of packages, CANN and drivers: 2.1.X, 2.1.0rc1, 2.1, 2.1.0.post4."""
+    first = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in first[0].split(".")] if first else []
+    rest = version[first.end() :].lower() if first else version
+    later = tuple(map(int, re.findall(r"\d+", rest)))
+    return (
+        tuple((*numbers, 0, 0, 0)[: max(3, len(numbers))]),
+        -1 if "rc" in rest or ".x" in rest else 0,
+        later,
+    )
 
 
 def family(innerversion: str) -> str:

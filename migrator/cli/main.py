@@ -27,12 +27,23 @@ _OWN_PARSER = {
 # Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
 # imported and gets a parser: making one of each takes longer than most commands.
 COMMANDS = (
-    *("migrate", "analyze", "lint", "check", "verify", "emulate", "report", "launch", "doctor", "explain"),
-    *("fleet", "api", "rule", "db", "server", "mcp", "completion", "version"),
+    *("migrate", "analyze", "lint", "check", "verify", "emulate", "profile", "report", "launch", "doctor"),
+    *("explain", "fleet", "api", "rule", "db", "server", "mcp", "completion", "version"),
 )
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 # By themselves these can do nothing: they show their help.
-_HELP_ALONE = ("migrate", "analyze", "verify", "report", "launch", "fleet", "rule", "db", "completion")
+_HELP_ALONE = (
+    "migrate",
+    "analyze",
+    "verify",
+    "profile",
+    "report",
+    "launch",
+    "fleet",
+    "rule",
+    "db",
+    "completion",
+)
 
 
 def frame(given: Given) -> None:

@@ -7,11 +7,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from migrator.api_support import env_vars
-from migrator.api_support.companions import cann_order, names, of_torch, of_torch_npu, release_for
+from migrator.api_support.companions import (
+    Companion,
+    cann_order,
+    companions,
+    drivers,
+    names,
+    of_torch,
+    of_torch_npu,
+    order,
+    release_for,
+)
 from migrator.data_folders import reports_yaml
-from migrator.doctor.machine import DRIVER, Installed, Machine, Python
+from migrator.doctor.machine import DRIVER, Installed, Machine, Package, Python
 from migrator.language import N_, _
 from migrator.launch.fault_texts import Fault, fault
 from migrator.launch.rank_table import RankTableError, Server, parse, parse_hccn, problems, read
@@ -25,6 +36,9 @@ _FORMS = {  # of values, and what is wrong with others
     "number": (r"\d+(\.\d+)?", N_("that is not a number from 0 on")),
 }
 _HCCN = "/etc/hccn.conf"
+_MORE_PORTS = (8, 2)  # the CANN from which on HCCL takes 32 ports instead of 16
+_EXEC_TIMEOUT = 1836  # seconds, HCCL's and torch_npu's default
+_SHORT = 68  # seconds; the smallest step of Atlas A1
 _SHARED_MEMORY = 1024  # MiB; a container has 64 unless it is given more
 _OPEN_FILES = 1024  # the usual limit of a login
 _MOST = 3  # problems of one rank table; the rest follows from them often enough
@@ -37,6 +51,7 @@ class Findings:
     python: Python | None
     cann: Installed
     driver: Installed
+    firmware: Installed
     npus: tuple[int, ...]
     emulated: bool
     faults: tuple[Fault, ...]
@@ -50,13 +65,16 @@ class Findings:
 def examine(machine: Machine, python: Python | None) -> Findings:
     """Look at everything; without a ``python`` its packages are left out."""
     cann, driver, emulated = machine.cann(), machine.driver(), machine.emulated is not None
+    firmware = machine.firmware()
     found = [*_environment(machine), *(() if emulated else _devices(machine))]
     if python is not None:
-        found += [*_package_faults(python, cann), *_release_faults(python, cann, driver)]
-    found += [*_variables(machine), *(() if emulated else _hccn(machine))]
+        found += chain(*(look(python, cann) for look in (_package_faults, _release_faults, _ecosystem)))
+    found += [*_driver_faults(cann, driver, firmware), *_architecture(machine, python, cann)]
+    found += [*_variables(machine), *_names(machine)]
+    found += [] if emulated else [*_ports(machine, cann), *_hccn(machine)]
     found += [*_rank_table(machine), *_limits(machine)]
     found.sort(key=lambda one: one.severity)  # error before warning; the order of the checks stays
-    return Findings(python, cann, driver, tuple(machine.npus()), emulated, tuple(found))
+    return Findings(python, cann, driver, firmware, tuple(machine.npus()), emulated, tuple(found))
 
 
 def _environment(machine: Machine) -> Iterator[Fault]:
@@ -130,11 +148,12 @@ def _package_faults(python: Python, cann: Installed) -> Iterator[Fault]:
         yield fault("apex-for-cuda", version=apex.version)
 
 
-def _release_faults(python: Python, cann: Installed, driver: Installed) -> Iterator[Fault]:
-    """CANN for another torch_npu, and a driver for another CANN, by ``releases.csv`` and their metadata."""
+def _release_faults(python: Python, cann: Installed) -> Iterator[Fault]:
+    """CANN for another torch_npu, by ``releases.csv``, where no package has asked for just that one."""
     torch_npu = python.packages.get("torch_npu")
     release = of_torch_npu(torch_npu.version) if torch_npu else None
-    if release is not None and release.cann and cann.version:
+    asked = any(cann.version in row.cann for row in _rows(python))
+    if release is not None and release.cann and cann.version and not asked:
         have, wanted = cann_order(cann.version), cann_order(release.cann)
         if have is not None and wanted is not None and have != wanted:
             others = " or ".join(
@@ -144,10 +163,55 @@ def _release_faults(python: Python, cann: Installed, driver: Installed) -> Itera
             other = other or _("or a torch_npu for the CANN that is there")
             values = {"cann": cann.version, "torch_npu": release.torch_npu, "wanted": release.cann}
             yield fault("cann-older" if have < wanted else "cann-newer", or_release=other, **values)
+
+
+def _driver_faults(cann: Installed, driver: Installed, firmware: Installed) -> Iterator[Fault]:
+    """A driver for another CANN, by what they and ``drivers.csv`` say, and firmware for another driver."""
+    values = {"driver": driver.version, "family": driver.family, "cann": cann.version}
+    hdk, *works = drivers().get(cann.version, ("",))
     if cann.family and driver.family and cann.family != driver.family and cann.compatible:
         if not names(cann.compatible, driver.family) and not names(driver.compatible, cann.family):
-            values = {"driver": driver.version, "family": driver.family, "cann": cann.version}
             yield fault("driver-pair", wanted=", ".join(cann.compatible), **values)
+    elif driver.version and works and order(driver.version) < min(map(order, works)):
+        yield fault("driver-older", hdk=hdk, wanted=", ".join(works), **values)
+    ranges = [one.partition("-") for one in driver.firmware if firmware.version]
+    if ranges and not any(
+        order(first) <= order(firmware.version) <= order(last or first) for first, _, last in ranges
+    ):
+        yield fault("firmware-pair", firmware=firmware.version, wanted=", ".join(driver.firmware), **values)
+
+
+def _architecture(machine: Machine, python: Python | None, cann: Installed) -> Iterator[Fault]:
+    """What is compiled for another processor than that of the machine."""
+    compiled: dict[str, Package | Installed] = {"CANN": cann, **(python.packages if python else {})}
+    for name, one in compiled.items():
+        if machine.arch and one.arch and one.arch != machine.arch:
+            yield fault("architecture", name=name, version=one.version, arch=one.arch, machine=machine.arch)
+
+
+def _rows(python: Python) -> Iterator[Companion]:
+    """What ``ecosystem.csv`` says of the packages that are installed."""
+    for row in companions():
+        if row.package in python.packages and row.version == python.packages[row.package].version:
+            yield row
+
+
+def _ecosystem(python: Python, cann: Installed) -> Iterator[Fault]:
+    """Packages that go with other versions of what is there, and such as exclude each other."""
+    packages = python.packages
+    have = {name: package.version.partition("+")[0] for name, package in packages.items()}
+    have["CANN"] = cann.version
+    for row in _rows(python):
+        wanted = {"torch": row.torch, "torch_npu": row.torch_npu, "CANN": row.cann}
+        wanted |= {name: (version,) for name, version in row.needed.items()}
+        for name, versions in wanted.items():
+            if versions and have.get(name) and have[name] not in versions and row.package != "torch_npu":
+                values = {"package": row.package, "version": row.version, "name": name, "have": have[name]}
+                yield fault("goes-with", wanted=", ".join(versions), **values)
+    if "vllm" in packages and "vllm-ascend" not in packages:
+        yield fault("without-ascend")
+    if "triton" in packages and "triton-ascend" in packages:
+        yield fault("with-triton")
 
 
 def _base(version: str) -> str:
@@ -211,8 +275,10 @@ def _value_problem(machine: Machine, values: str, value: str) -> str:
             return _("that is not an IP address")
         own = machine.addresses()
         return _("no network card of this machine has that address") if own and address not in own else ""
-    if values == "card":
-        return _card_problem(machine.names("/sys/class/net"), value)
+    if values in ("card", "cards"):
+        cards = machine.names("/sys/class/net")
+        each = [f"={one}" for one in value.split(",")] if values == "cards" else [value]
+        return next(filter(None, (_card_problem(cards, one) for one in each)), "")
     if values in _FORMS:
         form, problem = _FORMS[values]
         return "" if re.fullmatch(form, value) else _(problem)
@@ -235,6 +301,37 @@ def _card_problem(cards: list[str], value: str) -> str:
     if not cards or (set(cards) - fit if value.startswith("^") else fit):
         return ""
     return _("no network card matches; there are {cards}", cards=", ".join(cards))
+
+
+def _names(machine: Machine) -> Iterator[Fault]:
+    """Hosts that cannot be found by name, and time-outs that end what is only slow."""
+    given = machine.variables.get
+    master, own = given("MASTER_ADDR", ""), machine.text("/proc/sys/kernel/hostname").strip()
+    if re.search(r"[g-zG-Z]", master) and not machine.resolves(master):  # an address has no such letters
+        yield fault("master-address", master=master)
+    if own and not given("GLOO_SOCKET_IFNAME") and not machine.resolves(own):
+        yield fault("host-name", name=own)
+    execution, event = (given(f"HCCL_{name}_TIMEOUT", "") for name in ("EXEC", "EVENT"))
+    seconds = int(execution) if execution.isdecimal() else _EXEC_TIMEOUT
+    if 0 < seconds < _SHORT:
+        yield fault("exec-timeout", value=seconds)
+    if event.isdecimal() and 0 < int(event) <= seconds:
+        yield fault("event-timeout", event=event, execution=seconds)
+
+
+def _ports(machine: Machine, cann: Installed) -> Iterator[Fault]:
+    """Ports of torchrun and of HCCL on which another program listens."""
+    given, taken = machine.variables.get, machine.listening()
+    master, first = given("MASTER_PORT", "29500"), given("HCCL_IF_BASE_PORT", "60000")
+    if master in map(str, taken) and given("RANK", "0") == "0":
+        yield fault("master-port", port=master)
+    count = 32 if (cann_order(cann.version) or (0,)) >= _MORE_PORTS else 16
+    base = f"{first}-{int(first) + count - 1}" if first.isdecimal() else ""
+    said = given("HCCL_HOST_SOCKET_PORT_RANGE", base)
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", said)
+    busy = [port for port in taken if any(int(low) <= port <= int(high or low) for low, high in ranges)]
+    if busy:
+        yield fault("hccl-ports", ports=said, taken=", ".join(map(str, sorted(busy))))
 
 
 def _hccn(machine: Machine) -> Iterator[Fault]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +25,11 @@ from migrator.language import _
 _ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
 _TOOLKITS = ("ascend-toolkit", "cann")
 DRIVER = "/usr/local/Ascend/driver"
-_PACKAGES = ("torch", "torch_npu", "torchvision", "torchaudio", "apex")
+FIRMWARE = "/usr/local/Ascend/firmware/version.info"
+_PACKAGES = (
+    *("torch", "torch_npu", "torchvision", "torchaudio", "apex", "vllm", "vllm-ascend", "triton"),
+    *("triton-ascend", "mindspeed", "mindspeed-llm", "mindspeed-mm", "deepspeed", "mx_driving"),
+)
 _FILES = ("RECORD", "installed-files.txt", "SOURCES.txt")  # which have the names of a package's files
 
 
@@ -35,20 +42,26 @@ class User(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """A version, its family (V100R001C19) and the families that it calls compatible; empty if not known."""
+    """A version, its family (V100R001C19) and the families that it calls compatible; empty if not known.
+
+    ``firmware`` are the versions of firmware that a driver works with; ``arch`` is CANN's.
+    """
 
     version: str = ""
     family: str = ""
     compatible: tuple[str, ...] = ()
+    firmware: tuple[str, ...] = ()
+    arch: str = ""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine; ``root`` is the folder in which its ``/`` lies."""
+    """A machine; ``root`` is the folder in which its ``/`` lies. ``arch`` is empty where it is not known."""
 
     root: Path
     variables: Mapping[str, str]
     user: User
+    arch: str = ""
 
     @property
     def emulated(self) -> int | None:
@@ -118,6 +131,21 @@ class Machine:
         digits = re.findall(r"^[0-9a-f]{32}(?= |$)", self.text("/proc/net/if_inet6"), re.MULTILINE)
         return found | {str(ipaddress.IPv6Address(int(each, 16))) for each in digits}
 
+    def listening(self) -> set[int]:
+        """The TCP ports that a program listens on."""
+        lines = (self.text(f"/proc/net/{name}").splitlines() for name in ("tcp", "tcp6"))
+        found = (re.match(r"\s*\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ 0A ", line) for line in chain(*lines))
+        return {int(match[1], 16) for match in found if match}
+
+    def resolves(self, name: str) -> bool:
+        """Whether a host is found by its name: in ``/etc/hosts``, or as programs of this machine ask."""
+        lines = (line.partition("#")[0].split() for line in self.text("/etc/hosts").splitlines())
+        if any(name in words[1:] for words in lines):
+            return True
+        with suppress(OSError, UnicodeError):
+            return self.root == Path("/") and bool(socket.getaddrinfo(name, None))
+        return False
+
     def set_env(self) -> str:
         """The ``set_env.sh`` to source, as the machine has its path; empty where there is none."""
         given = self.variables.get("ASCEND_TOOLKIT_HOME", "")
@@ -142,17 +170,24 @@ class Machine:
             return Installed()
         return self._installed(f"{DRIVER}/version.info", "package_version", "version")
 
+    def firmware(self) -> Installed:
+        """The firmware, which belongs to the machine as well."""
+        return Installed() if self.emulated is not None else self._installed(FIRMWARE, "version")
+
     def _installed(self, file: str, *keys: str) -> Installed:
         """What an installer's file of ``name=value`` lines says; the first of the keys has the version."""
         pairs = (line.partition("=") for line in self.text(file).splitlines())
         found = {key.strip().lower(): value.strip() for key, sign, value in pairs if sign}
-        # [V100R001C13,V100R001C19],[V100R001C30]: a range and a single one.
-        ranges = re.findall(r"\[([^\[\]]*)\]", found.get("compatible_version", ""))
-        return Installed(
-            next(filter(None, map(found.get, keys)), ""),
-            family(found.get("innerversion", "")),
-            tuple("-".join(part.strip() for part in one.split(",")) for one in ranges),
-        )
+
+        def ranges(key: str) -> tuple[str, ...]:
+            """[V100R001C13,V100R001C19],[V100R001C30]: a range and a single one."""
+            each = re.findall(r"\[([^\[\]]*)\]", found.get(key, ""))
+            return tuple("-".join(part.strip() for part in one.split(",")) for one in each)
+
+        version = next(filter(None, map(found.get, keys)), "")
+        own = family(found.get("innerversion", ""))
+        rest = (ranges("compatible_version"), ranges("compatible_version_fw"), found.get("arch", ""))
+        return Installed(version, own, *rest)
 
 
 def this_machine(root: Path) -> Machine:
@@ -164,7 +199,8 @@ def this_machine(root: Path) -> Machine:
         name = getpass.getuser()
     except (KeyError, OSError):  # a container may run with a number that has no name
         name = str(uid)
-    return Machine(root, os.environ, User(name, uid, frozenset({os.getgid(), *os.getgroups()})))
+    user = User(name, uid, frozenset({os.getgid(), *os.getgroups()}))
+    return Machine(root, os.environ, user, os.uname().machine if root == Path("/") else "")
 
 
 def text_of(path: Path) -> str:
@@ -182,6 +218,7 @@ class Package:
     version: str
     torch: str = ""
     for_npu: bool = False  # of apex: it has Ascend's optimizers
+    arch: str = ""  # that its compiled part is for
 
 
 @dataclass(frozen=True)
@@ -235,5 +272,8 @@ def _packages(folders: list[str]) -> dict[str, Package]:
         torch = re.search(r"(?<![\w-])torch\s*\(?\s*==\s*(\d+\.\d+\.\d+)", required)
         files = (distribution.read_text(each) or "" for each in _FILES)
         for_npu = name == "apex" and any("npu_fused" in text for text in files)
-        found[name] = Package(distribution.version, torch[1] if torch else "", for_npu)
+        arch = re.search(r"(?m)^Tag: .*(x86_64|aarch64)$", distribution.read_text("WHEEL") or "")
+        found[name] = Package(
+            distribution.version, torch[1] if torch else "", for_npu, arch[1] if arch else ""
+        )
     return found

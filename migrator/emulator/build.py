@@ -25,6 +25,11 @@ CORE = "libnpumigrate_cann.so"
 COMPUTE = "libnpumigrate_compute.so"
 # torch_npu wants them in ASCEND_HOME_PATH, and looks for nothing in them.
 _CANN_FOLDERS = ("compiler", "opp", "runtime")
+# What torch_npu's profiler starts, and the file that it looks for beside it.
+_MSPROF = SOURCES / "msprof.py"
+_MSPROF_IN_CANN = "tools/profiler/profiler_tool/analysis/msprof/msprof.py"
+_TOOLS = "tools/profiler/bin"
+_START = f'#!/bin/sh\nexec python3 -I -S "$(dirname "$0")/../../../{_MSPROF_IN_CANN}" "$@"\n'
 # Called while torch_npu 2.4 is loaded: operators of a graph engine, which nobody starts.
 _AT_LOADING = "_ZN2ge23OperatorCreatorRegister"
 _FLAGS = ("-std=c++20", "-O1", "-fPIC")
@@ -50,6 +55,11 @@ class Built:
     def cann(self) -> Path:
         """What ASCEND_HOME_PATH is to be."""
         return self.folder / "cann"
+
+    @property
+    def tools(self) -> Path:
+        """The folder of CANN's commands, for PATH."""
+        return self.cann / _TOOLS
 
 
 def cache_folder() -> Path:
@@ -98,7 +108,7 @@ def _name(installed: Installed) -> str:
         platform.machine(),
     ):
         key.update(part.encode() + b"\0")
-    for path in [*_sources("cann"), *_sources("compute"), Path(__file__)]:
+    for path in [*_sources("cann"), *_sources("compute"), _MSPROF, Path(__file__)]:
         key.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return f"torch_npu-{installed.torch_npu}-{key.hexdigest()[:16]}"
 
@@ -135,6 +145,12 @@ def _build_into(
             _compile(work, installed, shown)
         for name in _CANN_FOLDERS:
             (work / "cann" / name).mkdir(parents=True)
+        command, program = work / "cann" / _TOOLS / "msprof", work / "cann" / _MSPROF_IN_CANN
+        command.parent.mkdir(parents=True)
+        program.parent.mkdir(parents=True)
+        command.write_text(_START)
+        command.chmod(0o755)  # nosec B103 # a command
+        shutil.copyfile(_MSPROF, program)
         shutil.rmtree(work / "objects")
         os.rename(work, folder)
     finally:

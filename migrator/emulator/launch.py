@@ -80,7 +80,7 @@ def environment(
         ("LD_LIBRARY_PATH", built.libraries),
         ("PYTHONPATH", BOOTSTRAP),
         # `python` and `torchrun` are those beside npumigrate, which the libraries were built for.
-        ("PATH", Path(sys.executable).parent),
+        ("PATH", f"{Path(sys.executable).parent}{os.pathsep}{built.tools}"),
     ):
         before = base.get(variable)
         changed[variable] = f"{folder}{os.pathsep}{before}" if before else str(folder)

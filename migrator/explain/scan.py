@@ -31,6 +31,7 @@ _WHOSE = re.compile(
     r"|\((?P<name>[\w.:]+)(?: \w+=[\w.:]+){0,4}? pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?\)\s?"
 )
 _OF_WORKER = re.compile(r"_TP(\d+)")
+_BY_LOGGER = re.compile(rb"\[rank(\d+)\]:\[[EWIF]\d{3,4} ")  # torch's, before a message's first line only
 _SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank ?(\d+)\]")
 _SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),")
 _TIME = re.compile(
@@ -185,7 +186,7 @@ class Scan:
         """The rank of which a line of torchrun's table speaks."""
         said = _OF_TORCHRUN.match(text)
         if said and said["root"]:
-            self._root = True
+            self._root, self._listed = True, ""
         elif said and said["rank"]:
             self._listed = said["rank"]
             if self._root:
@@ -237,6 +238,8 @@ class Scan:
         """Keep a record with entries that were found for it, once for each process."""
         if not found and record.level != EXCEPTION and not record.place:
             return
+        if not (record.rank or record.order or record.type):
+            record.rank = self._rank_of_message()
         codes = tuple(entry.code for entry, _beside in found)
         what = (record.type, record.text[:80]) if record.level == EXCEPTION else ()
         key = codes, record.rank, record.process, record.level, what
@@ -253,6 +256,15 @@ class Scan:
             record.text = record.text[:_KEPT]
             self._kept[key] = record
             self.records.append(record)
+
+    def _rank_of_message(self) -> str:
+        """The rank that torch's logger says before a message of several lines, of which one is read."""
+        for line in reversed(self._last):
+            if said := _BY_LOGGER.match(line):
+                return said[1].decode()
+            if not line.strip() or _WHOSE.match(decoded(line[:200])):
+                break
+        return ""
 
     def _when(self, text: str) -> tuple[Optional[float], str]:
         """When a record came, in seconds and as it is written: its own time, or that of a line before it."""

@@ -91,13 +91,13 @@ def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
     return min(found, key=weight)[0] if found else None
 
 
-def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool]:
+def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool, bool, str]:
     """What makes of several entries for one failure the one that says most: the least does.
 
     Each comes with whether what it asks for stands beside it.
     """
     entry, beside = found
-    return entry.follows, not beside, SURE.index(entry.sure), not entry.kinds
+    return entry.follows, not beside, SURE.index(entry.sure), entry.lacks, not entry.kinds, entry.code
 
 
 def kinds_of(name: str) -> list[str]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from migrator import language
+from migrator.doctor.self_test import run_self_test
 from migrator.launch.fault_texts import fault_texts
 
+NO_TORCH_NPU = importlib.util.find_spec("torch_npu") is None
 FOUND = "ASCEND_HOME_PATH CUDA_VISIBLE_DEVICES RANK_TABLE_FILE NPUMIGRATE_EMULATOR LD_LIBRARY_PATH"
 
 
@@ -46,6 +52,94 @@ def test_one_line_and_json(npumigrate, bare: Path) -> None:
     assert (content["schema"], content["npus"], content["python"]) == (1, [], None)
 
 
+def test_counts_are_in_the_language_of_the_run(
+    npumigrate, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUMIGRATE_LANG", "zh")
+    language.choose("zh")
+    try:
+        lines = npumigrate("doctor", "--root", bare).out.splitlines()
+    finally:
+        language.choose("en")
+    assert (lines[0], lines[-1]) == ("0 个 NPU", "3 个错误")
+
+
+def test_a_plan_is_a_script(npumigrate) -> None:
+    answer = npumigrate("doctor", "--plan", "torch 2.8, vllm-ascend, aarch64")
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "# Install plan for torch 2.8, vllm-ascend, aarch64 on aarch64"
+    assert "pip install vllm==0.13.0" in lines
+    assert "# docker pull quay.io/ascend/vllm-ascend:v0.13.0" in lines
+    assert subprocess.run(["bash", "-n"], input=answer.out, text=True).returncode == 0
+
+
+def test_a_plan_that_does_not_meet_all_wishes(npumigrate) -> None:
+    answer = npumigrate("doctor", "--plan", "torch 2.7, vllm-ascend 0.18")
+    assert answer.code == 1
+    assert answer.out.splitlines()[1:3] == [
+        "# Not all wishes can be met:",
+        "#   - vllm-ascend 0.18 cannot be met; the nearest is vllm-ascend 0.11.0",
+    ]
+    for given in (["--json"], ["--output-format", "json"]):
+        content = json.loads(npumigrate("doctor", "--plan", "torch 2.7, vllm-ascend 0.18", *given).out)
+        assert set(content) == {"schema", "arch", "unmet", "parts", "steps", "images"}
+        assert content["parts"][0]["name"] == "vllm-ascend"
+
+
+def test_a_self_test_needs_two_npus(npumigrate, bare: Path) -> None:
+    answer = npumigrate("doctor", "--self-test")
+    assert answer.code == 1
+    assert answer.out.splitlines()[0].startswith("error: the self-test needs 2 NPUs, and 0 can be used here")
+
+
+@pytest.mark.skipif(NO_TORCH_NPU, reason="needs torch_npu and the emulator")
+def test_two_ranks_on_emulated_npus(npumigrate) -> None:
+    answer = npumigrate("doctor", "--self-test", "--emulate")
+    assert (answer.code, answer.err) == (0, "")
+    steps = (
+        "import torch_npu",
+        "torch.npu.set_device",
+        "init_process_group('hccl')",
+        "all_reduce",
+        "barrier",
+    )
+    assert answer.out.splitlines() == [*(f"{step}: passed" for step in steps), "no problem found"]
+
+
+def _fake_python(folder: Path, program: str) -> Path:
+    """A Python that runs another program in place of the ranks."""
+    (folder / "ranks.py").write_text(program)
+    python = folder / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {folder}/ranks.py\n")
+    python.chmod(0o755)
+    return python
+
+
+@pytest.mark.parametrize(
+    ("program", "steps", "step", "reason"),
+    [
+        ("import torch_is_missing", [], "the start of Python", "ModuleNotFoundError: No module named"),
+        (
+            "print('0 import torch_npu')\n"
+            "raise ImportError('libhccl.so: cannot open shared object file: No such')",
+            [],
+            "import torch_npu",
+            "libhccl.so: cannot open shared object file: No such (",
+        ),
+        # One rank is further than the other one, which has failed.
+        ("print('0 a\\n1 a\\n0 b\\n1 b\\n0 c'); raise SystemExit(3)", ["a"], "b", "exit code 3"),
+    ],
+)
+def test_a_self_test_that_fails(
+    tmp_path: Path, program: str, steps: list[str], step: str, reason: str
+) -> None:
+    passed, (fault,) = run_self_test([str(_fake_python(tmp_path, program))])
+    assert passed == steps
+    assert f"failed in {step}: " in fault.what
+    assert reason in fault.what
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -53,6 +147,13 @@ def test_one_line_and_json(npumigrate, bare: Path) -> None:
         (["--python", "nowhere"], "--python: nowhere is no Python environment"),
         (["--json", "--brief"], "--json and --brief cannot be used together"),
         (["--fix"], "No such option"),
+        (["--plan", "torch 2.8 vllm"], "--plan: 'torch 2.8 vllm' is not a wish"),
+        (["--plan", ""], "--plan: name 1 to 8 wishes"),
+        (["--plan", "torch", "--brief"], "--plan and --brief exclude each other"),
+        (["--plan", "torch", "--self-test"], "--plan and --self-test exclude each other"),
+        (["--self-test", "--root", "."], "--root and --self-test exclude each other"),
+        (["--emulate"], "--emulate belongs to --self-test"),
+        (["--self-test", "--emulate", "--python", "nowhere/python"], "--emulate and --python exclude"),
     ],
 )
 def test_wrong_use_is_one_line(npumigrate, arguments: list[str], said: str) -> None:

@@ -18,7 +18,21 @@ HAL = "/usr/local/Ascend/driver/lib64/driver/libascend_hal.so"
 HOME = "/home/me/Ascend/cann/set_env.sh"
 SET_ENV = f"{CANN}/set_env.sh"
 HCCN = "/etc/hccn.conf"
+HOSTNAME, TCP, TCP6 = "/proc/sys/kernel/hostname", "/proc/net/tcp", "/proc/net/tcp6"
+FIRMWARE = "/usr/local/Ascend/firmware/version.info"
+VERSION = "/usr/local/Ascend/driver/version.info"
+INFO = f"{CANN}/latest/aarch64-linux/ascend_toolkit_install.info"
 FEW_FILES = "Max open files  1024  4096  files\n"
+
+
+class _Listening:
+    """A line of the kernel's table, for a port."""
+
+    def format(self, port: int) -> str:
+        return f"  sl  local_address rem_address   st\n   0: 00000000:{port:04X} 00000000:0000 0A 00\n"
+
+
+LISTENING = _Listening()
 
 
 def names(found: tuple[Fault, ...]) -> list[str]:
@@ -72,6 +86,19 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({}, "HCCL_WHITELIST_DISABLE=yes", "variable", "export 1"),
         ({}, "HCCL_WHITELIST_DISABLE=0", "whitelist", "is not set"),
         ({}, "HCCL_HOST_SOCKET_PORT_RANGE=60000:60050", "variable", "not a list of ports"),
+        ({}, "GLOO_SOCKET_IFNAME=eth", "variable", "there are eth0, lo"),
+        ({}, "TP_SOCKET_IFNAME=eth0,ens1", "variable", "network card"),
+        ({}, "HCCL_EXEC_TIMEOUT=30", "exec-timeout", "1836"),
+        ({}, "HCCL_EVENT_TIMEOUT=1800", "event-timeout", "HCCL_EXEC_TIMEOUT (1836)"),
+        ({}, "HCCL_EVENT_TIMEOUT=700 HCCL_EXEC_TIMEOUT=700", "event-timeout", "more than"),
+        ({}, "MASTER_ADDR=node-1", "master-address", "node-1: no host has that name"),
+        ({HOSTNAME: "worker-7\n"}, "", "host-name", "worker-7, has no address"),
+        ({TCP: LISTENING.format(29500)}, "", "master-port", "port 29500"),
+        ({TCP6: LISTENING.format(29600)}, "MASTER_PORT=29600", "master-port", "port 29600"),
+        ({TCP: LISTENING.format(60031)}, "", "hccl-ports", "60000-60031, and other programs listen on 60031"),
+        ({TCP: LISTENING.format(50015)}, "HCCL_IF_BASE_PORT=50000", "hccl-ports", "50015"),
+        ({TCP: LISTENING.format(7)}, "HCCL_HOST_SOCKET_PORT_RANGE=5-6,7", "hccl-ports", "listen on 7"),
+        ({FIRMWARE: "Version=9.0.0.1.220\n"}, "", "firmware-pair", "firmware 9.0.0.1.220 is none of those"),
     ],
 )
 def test_a_fault_is_found(make, python, files, variables, expected, said) -> None:
@@ -95,10 +122,98 @@ def test_a_fault_is_found(make, python, files, variables, expected, said) -> Non
     HCCL_RDMA_TC=132 HCCL_RDMA_SL=4
     HCCL_WHITELIST_DISABLE=1
     HCCL_WHITELIST_DISABLE=0 HCCL_WHITELIST_FILE=/etc/group
-    HCCL_HOST_SOCKET_PORT_RANGE=60000-60050,61000""".splitlines(),
+    HCCL_HOST_SOCKET_PORT_RANGE=60000-60050,61000
+    HCCL_HOST_SOCKET_PORT_RANGE=auto
+    GLOO_SOCKET_IFNAME=lo,eth0
+    MASTER_ADDR=10.0.0.2 MASTER_PORT=29501
+    MASTER_ADDR=fe80::1
+    HCCL_EVENT_TIMEOUT=0 HCCL_EXEC_TIMEOUT=600
+    HCCL_EVENT_TIMEOUT=1868
+    HCCL_EXEC_TIMEOUT=0""".splitlines(),
 )
-def test_values_that_are_right(make, python, variables) -> None:
+def test_values_that_are_right(make, python, variables: str) -> None:
     assert examine(make({}, given(variables)), python).faults == ()
+
+
+def test_hosts_are_found_by_their_file(make, python) -> None:
+    hosts = {"/etc/hosts": "10.0.0.2 node-1 n1 # first\n10.0.0.1 worker-7\n", HOSTNAME: "worker-7\n"}
+    assert examine(make(hosts, {"MASTER_ADDR": "n1"}), python).faults == ()
+    # A connection to port 29500 is no program that listens there.
+    other = {TCP: LISTENING.format(29500).replace(" 0A ", " 01 ")}
+    assert examine(make(other), python).faults == ()
+    assert examine(make({TCP: LISTENING.format(29500)}, {"RANK": "1"}), python).faults == ()
+
+
+def test_an_older_cann_takes_sixteen_ports(make, python) -> None:
+    files = {TCP: LISTENING.format(60016), INFO: "version=8.0.0\n"}
+    assert "hccl-ports" not in names(examine(make(files), python).faults)
+
+
+def test_firmware_that_the_driver_works_with(make, python) -> None:
+    found = examine(make({FIRMWARE: "Version=7.7.0.1.231\n"}), python)
+    assert (found.faults, found.firmware.version) == ((), "7.7.0.1.231")
+
+
+def test_a_driver_that_is_older_than_all_of_cann(make, python) -> None:
+    newer = with_packages(python, torch_npu=Package("2.6.0.post5", "2.6.0"))
+    for version, expected in (("24.1.rc2", ["driver-older"]), ("25.0.rc1.1", []), ("26.0.rc1", [])):
+        machine = make({VERSION: f"package_version={version}\n", INFO: "version=8.5.0\n"})
+        found = examine(machine, newer).faults
+        assert names(found) == expected, version
+        assert "install Ascend HDK 25.5.0" in found[0].do if expected else True
+
+
+def test_what_is_built_for_another_processor(make, python) -> None:
+    machine = replace(make(), arch="x86_64")
+    packages = {
+        "torch_npu": Package("2.6.0.post3", "2.6.0", arch="x86_64"),
+        "torch": Package("2.6.0", arch=""),
+    }
+    found = examine(machine, with_packages(python, **packages)).faults
+    assert [one.line() for one in found] == [
+        "CANN 8.3.RC1 is built for aarch64, and this machine is x86_64; install the CANN for x86_64"
+    ]
+    assert examine(replace(machine, arch="aarch64"), python).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("packages", "expected", "said"),
+    [
+        # torch 2.6.0, torch_npu 2.6.0.post3, CANN 8.3.RC1 and Python 3.11 are there.
+        ({"mx_driving": Package("26.2.0.post2")}, [], ""),
+        (
+            {"mx_driving": Package("26.2.0.post1")},
+            ["goes-with"],
+            "mx_driving 26.2.0.post1 goes with torch 2.1.0",
+        ),
+        ({"deepspeed": Package("0.19.8")}, [], ""),
+        ({"triton-ascend": Package("3.2.0rc4")}, [], ""),
+        ({"triton-ascend": Package("3.2.0")}, ["goes-with"], "goes with CANN 8.5.0, 8.5.1, and CANN 8.3.RC1"),
+        ({"triton": Package("3.5.0"), "triton-ascend": Package("3.2.0rc4")}, ["with-triton"], "same folder"),
+        ({"triton": Package("3.5.0")}, [], ""),
+        ({"vllm": Package("0.18.0")}, ["without-ascend"], "without vllm-ascend"),
+        ({"vllm-ascend": Package("0.99")}, [], ""),  # no table knows it
+        (
+            {"vllm-ascend": Package("0.18.0"), "vllm": Package("0.17.0")},
+            ["goes-with"] * 4,
+            "npumigrate doctor --plan 'vllm-ascend 0.18.0'",
+        ),
+    ],
+)
+def test_packages_that_do_not_belong_together(make, python, packages, expected, said) -> None:
+    found = examine(make(), with_packages(python, **packages)).faults
+    assert names(found) == expected
+    assert said in " ".join(one.line() for one in found)
+
+
+def test_a_cann_that_a_package_names_is_right(make, python) -> None:
+    """vllm-ascend 0.18.0 goes with CANN 8.5.1, torch_npu 2.9.0 was released for 8.5.0."""
+    packages = {"torch": Package("2.9.0+cpu"), "torch_npu": Package("2.9.0", "2.9.0")}
+    packages |= {"torchvision": None, "torchaudio": None}
+    machine = make({INFO: "version=8.5.1\n"})
+    assert names(examine(machine, with_packages(python, **packages)).faults) == ["cann-newer"]
+    ascend = {"vllm-ascend": Package("0.18.0"), "vllm": Package("0.18.0")}
+    assert examine(machine, with_packages(python, **packages, **ascend)).faults == ()
 
 
 def test_errors_come_first(make, python) -> None:

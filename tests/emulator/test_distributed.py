@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from migrator.explain.run import explain_text
 from tests.emulator.conftest import free_port
 
 PROGRAMS = "programs"
@@ -73,28 +74,34 @@ dist.all_reduce(x)
 
 
 @pytest.mark.parametrize(
-    ("program", "text"),
+    ("program", "text", "code"),
     [
         (
             ONE_NPU,
             r"ranks 0 \(process \d+\) and 1 \(process \d+\) of group \w+ are both on NPU 0:"
             r" call torch\.npu\.set_device\(local_rank\) before the first collective",
+            "EJ0001",
         ),
         (
             LATE,
             r"rank 0 of group \w+ has waited 3 s in HcclAllReduce of 4 bytes;"
             r" rank 1 \(process \d+\) is in no call of the group, its last was HcclBroadcast",
+            "EI0002",
         ),
     ],
     ids=["two ranks on one NPU", "a rank that does not come"],
 )
-def test_what_would_hang_is_told(emulate, tmp_path, program, text):
-    """In one line, and in the exception, which has the line of the program."""
+def test_what_would_hang_is_told(emulate, tmp_path, program, text, code):
+    """In one line, and in the exception, which has the line of the program and CANN's code."""
     (tmp_path / "train.py").write_text(program)
     done = emulate(*torchrun(2), "train.py", cwd=tmp_path, env={"HCCL_EXEC_TIMEOUT": "3"}, timeout=90)
     assert done.returncode == 1
     assert len(re.findall(f"npumigrate emulate: {text}", done.stderr)) == 1, done.stderr
-    assert re.search(rf"RuntimeError: [^\0]*\n[^\0]*{text}", done.stderr), done.stderr
+    assert re.search(rf"RuntimeError: [^\0]*\n\[rank\d\]: {code}: [^\0]*{text}", done.stderr), done.stderr
+    said = explain_text([("", done.stderr)])
+    assert said is not None
+    assert said.entry is not None
+    assert (said.entry.code, said.place and said.place.file) == (code, str(tmp_path / "train.py"))
 
 
 def torchrun(ranks: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import pytest
 from migrator.cli.main import run
 from migrator.explain.logs import Log, lines, log_at, logs_of_run
 from migrator.explain.scan import Scan
-from migrator.explain.table import Entry, table
+from migrator.explain.table import Entry, table, weight
 from tests.reading import write
 
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)"
@@ -66,6 +66,13 @@ def test_ranks_by_the_prefix_of_torchrun(explain) -> None:
     assert first(explain(one)) == ("EI0006", 0, 90)
 
 
+def test_torchs_logger_says_the_rank_before_the_first_line_only(explain) -> None:
+    head = "[rank2]:[W904 09:50:12.0 compiler_depend.ts:57] Warning: Inner Error!\n"
+    assert first(explain(f"{head}TraceBack (most recent call last):\n{TIMEOUT}\n"))[1] == 2
+    assert first(explain(f"{head}\n{TIMEOUT}\n"))[1] is None
+    assert first(explain(f"{head}(Worker pid=7) next\n{TIMEOUT}\n"))[1] is None
+
+
 def test_what_follows_counts_only_alone(explain) -> None:
     found = explain(TIMEOUT + "\n" + "x\n" * 50 + traceback(OOM, before="[rank3]: "))
     assert first(found) == ("npu-out-of-memory", 3, 88)
@@ -97,6 +104,12 @@ Root Cause (first observed failure):
 ============================================================
 """
     assert first(explain(found + root)) == ("npu-out-of-memory", 5, 11)
+    # The table itself names its ranks, the one that was first last.
+    assert first(explain(root.replace("Root", "  rank      : 2 (local_rank: 2)\nRoot"))) == (
+        "rank-failed",
+        5,
+        None,
+    )
     # Nothing else says whose log it is.
     assert first(explain(traceback(OOM, 10) + root)) == ("npu-out-of-memory", 5, 10)
 
@@ -202,6 +215,14 @@ def test_what_has_to_stand_beside_decides(tmp_path: Path) -> None:
     scan = Scan(table([other]))
     scan.read(Log("", ""), enumerate([*b"E9\n".ljust(60, b"\n").split(b"\n"), b"soc"], 1))
     assert scan.records == []
+
+
+def test_of_equal_entries_one_is_always_chosen() -> None:
+    """Words are looked up in sets, whose order changes from run to run."""
+    text = {"match": [r"\bE9\b"], "cause": "", "do": (), "source": (), "examples": ()}
+    some = [Entry(code=code, name="n", layer="ge", sure="likely", **text) for code in "cab"]
+    lacking = some[1]._replace(code="0", lacks=True)
+    assert min([(each, False) for each in [lacking, *some]], key=weight)[0].code == "a"
 
 
 def test_a_huge_log_is_streamed() -> None:

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "profiling.h"
 #include "settings.h"
 
 namespace emulator {
@@ -135,17 +136,29 @@ int Group::missing_rank() const {
   return -1;
 }
 
+namespace {
+
+// The error's text in CANN's own form, so that a program, or its log, is read as one of real NPUs.
+void explain_as(const char* code, const char* words, const std::string& reason) {
+  explain(std::string(code) + ": [PID: " + std::to_string(getpid()) + "] " + words + " Reason: " + reason);
+}
+
+constexpr const char* kNoNotify = "The wait execution of the Notify register times out.";
+
+}  // namespace
+
 HcclResult Group::gone(int rank) const {
   const std::string text = "rank " + std::to_string(rank) + on_process(shared_->members[rank]) + " of group " +
                            name_ + " has gone; its peers end: rank " + std::to_string(rank_) + " waits in " +
                            call_of(rank_) + ", the last call of rank " + std::to_string(rank) + " was " +
                            call_of(rank);
   if (shared_->broken.exchange(static_cast<uint32_t>(rank) + 1) == 0) say("%s", text.c_str());
-  explain(text);
+  explain_as("EI0002", kNoNotify, text);
   return HCCL_E_REMOTE;
 }
 
 HcclResult Group::late() const {
+  bool forming = false;
   std::string text = "rank " + std::to_string(rank_) + " of group " + name_ + " has waited " +
                      std::to_string(static_cast<long>(patience_)) + " s in " + call_of(rank_);
   for (int other = 0; other < size_; ++other) {
@@ -154,13 +167,17 @@ HcclResult Group::late() const {
     text += "; rank " + std::to_string(other);
     if (member.pid == 0) {
       text += " has not come";
+      forming = true;
     } else {
       text += on_process(member) + (member.waits != 0 ? " waits in " : " is in no call of the group, its last was ") +
               call_of(other);
     }
   }
   say("%s", text.c_str());
-  explain(text);
+  if (forming)
+    explain_as("EI0006", "Getting socket times out.", text);
+  else
+    explain_as("EI0002", kNoNotify, text);
   return HCCL_E_TIMEOUT;
 }
 
@@ -175,7 +192,7 @@ HcclResult Group::check_devices() const {
                                std::to_string(first.device) +
                                ": call torch.npu.set_device(local_rank) before the first collective";
       if (rank_ == one) say("%s", text.c_str());
-      explain(text);
+      explain_as("EJ0001", "Failed to initialize the HCCP process.", text);
       return HCCL_E_PARA;
     }
   return HCCL_SUCCESS;
@@ -234,11 +251,18 @@ HcclResult Group::differing() const {
   for (int rank = 0; rank < size_; ++rank)
     text += "; rank " + std::to_string(rank) + on_process(shared_->members[rank]) + " " + call_of(rank);
   if (rank_ == 0) say("%s", text.c_str());
-  explain(text);
+  explain_as("EI0005", "The arguments for collective communication are inconsistent between ranks.", text);
   return HCCL_E_PARA;
 }
 
 HcclResult Group::barrier() {
+  const uint64_t begun = profile_time();
+  const HcclResult result = meet();
+  if (begun != 0) profile_task(("hcom_" + std::string(shared_->members[rank_].call) + "@" + name_).c_str(), "", "", begun);
+  return result;
+}
+
+HcclResult Group::meet() {
   note_call();
   const uint32_t generation = shared_->generation;
   if (shared_->arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size_)) {

@@ -66,6 +66,7 @@ class Group {
   // Waits while `word` is `value`. Not for longer than `seconds`, nor for ranks that are no longer there.
   HcclResult wait(std::atomic<uint32_t>& word, uint32_t value, double until);
   HcclResult wait_for_change(std::atomic<uint32_t>& word, uint32_t value, double until);
+  HcclResult meet();
   void note_call() const;
   int missing_rank() const;
   HcclResult gone(int rank) const;

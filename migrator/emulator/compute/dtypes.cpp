@@ -54,25 +54,6 @@ auto& listed() {
   return *all;
 }
 
-const char* cann_name(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kFloat: return "DT_FLOAT";
-    case at::kHalf: return "DT_FLOAT16";
-    case at::kBFloat16: return "DT_BFLOAT16";
-    case at::kDouble: return "DT_DOUBLE";
-    case at::kChar: return "DT_INT8";
-    case at::kByte: return "DT_UINT8";
-    case at::kShort: return "DT_INT16";
-    case at::kInt: return "DT_INT32";
-    case at::kLong: return "DT_INT64";
-    case at::kBool: return "DT_BOOL";
-    case at::kComplexHalf: return "DT_COMPLEX32";
-    case at::kComplexFloat: return "DT_COMPLEX64";
-    case at::kComplexDouble: return "DT_COMPLEX128";
-    default: return c10::toString(dtype);
-  }
-}
-
 std::unordered_set<std::string> split(const std::string& text) {
   std::unordered_set<std::string> parts;
   std::istringstream from(text);
@@ -104,6 +85,25 @@ void check_shapes(const std::string& name, Arguments& arguments) {
 }
 
 }  // namespace
+
+const char* cann_name(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat: return "DT_FLOAT";
+    case at::kHalf: return "DT_FLOAT16";
+    case at::kBFloat16: return "DT_BFLOAT16";
+    case at::kDouble: return "DT_DOUBLE";
+    case at::kChar: return "DT_INT8";
+    case at::kByte: return "DT_UINT8";
+    case at::kShort: return "DT_INT16";
+    case at::kInt: return "DT_INT32";
+    case at::kLong: return "DT_INT64";
+    case at::kBool: return "DT_BOOL";
+    case at::kComplexHalf: return "DT_COMPLEX32";
+    case at::kComplexFloat: return "DT_COMPLEX64";
+    case at::kComplexDouble: return "DT_COMPLEX128";
+    default: return c10::toString(dtype);
+  }
+}
 
 bool is_half(const at::Tensor& tensor) {
   return tensor.defined() && (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);

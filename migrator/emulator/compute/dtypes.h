@@ -12,6 +12,7 @@
 namespace emulator {
 
 bool is_half(const at::Tensor& tensor);
+const char* cann_name(at::ScalarType dtype);  // DT_FLOAT
 
 // Raises CANN's error where an argument has a dtype, or a shape, that CANN's call does not take.
 void check_arguments(const std::string& name, Arguments& arguments);

@@ -13,6 +13,7 @@
 #include "graphs.h"
 #include "insight.h"
 #include "overflow.h"
+#include "profiled.h"
 #include "random.h"
 #include "tensors.h"
 #include "work.h"
@@ -187,6 +188,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   InFloat in_float(name, arguments);
   const bool random = op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu();
   const auto compute = [&] { random ? call_random(op, stack, request, device) : call(op, stack); };
+  const Profiled profiled(arguments);
   const auto before = in_float ? torch::jit::Stack() : halves(*stack, arguments);
   if (before.empty()) {
     compute();
@@ -202,6 +204,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   }
 
   const c10::DeviceGuard current(device);
+  profiled.done(name);
   in_float.write_back();
   aliases.write_back();
   if (request.for_cpu && !request.npu && !aliases.device()) return;

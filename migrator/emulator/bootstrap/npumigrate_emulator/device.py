@@ -56,6 +56,8 @@ def take_over() -> None:
     compute.library().emulator_record_graphs(on_graphs)
     saturates = ctypes.cast(compute.cann().emulator_saturates, ctypes.c_void_p)
     compute.library().emulator_watch_overflow(saturates)
+    profiled = (compute.cann().emulator_profile_time, compute.cann().emulator_profile_task)
+    compute.library().emulator_profile(*(ctypes.cast(each, ctypes.c_void_p) for each in profiled))
     if insight.wanted():
         insight.begin()
 

@@ -1,0 +1,29 @@
+"""``npumigrate profile``: where the time and the memory of a step go."""
+
+from __future__ import annotations
+
+import typer
+
+from migrator.cli.ending import print_json
+from migrator.cli.options import Given
+
+
+def profile(given: Given) -> None:
+    """Say where a step's time and memory go, by a profile, and what to change.
+
+    PATH is what torch_npu.profiler wrote (a folder …_ascend_pt, or one with the folders of ranks), a
+    trace of torch.profiler (.json, .json.gz), or a memory snapshot (.pickle). Nothing of it is run.
+
+    Exit status: 0 done; 2 usage error, or a profile that cannot be read.
+    """
+    from migrator.profile.insight import insight_rows
+    from migrator.profile.read import read_profile
+    from migrator.profile.report import as_json, as_text, blocks
+
+    rows = insight_rows(given.insight) if given.insight else []
+    found = read_profile(given.path)
+    other = read_profile(given.against) if given.against else None
+    if given.output_format == "json":
+        print_json(as_json(found, rows, other))
+    else:
+        typer.echo(as_text(found, blocks(found, rows, other), given.output_format == "md"))

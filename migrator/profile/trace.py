@@ -1,0 +1,126 @@
+"""Traces: ``trace_view.json`` of torch_npu, and what torch.profiler exports of a run on GPUs."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from migrator.language import _
+from migrator.profile.model import Operator, Operators, Profile, Spans, place_of
+from migrator.profile.streams import events
+
+_LOADING = "enumerate(DataLoader)"  # the beginning of torch's own mark
+_COMPILING = "AscendCL@aclopCompile"
+_TO_CPU = "aten::_to_cpu"  # what torch calls for the arguments of an operator that the CPU computes
+_ON_NPU = {"Computing": "compute", "Communication": "communication"}
+_CORES = ("AI_", "MIX_", "EMULATED")  # beginnings of types of tasks that compute
+_ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+_MOST = 1 << 26  # numbers of operators that are kept
+
+
+class Trace:
+    """What the events of a trace come to; times in microseconds. Raises ProfileError where there is none.
+
+    ``at`` has, for each of the ``moments``, the line and the module that ran.
+    """
+
+    def __init__(self, path: Path, profile: Profile, moments: Sequence[float] = ()) -> None:
+        self.spans = Spans()
+        self.kernels: Operators = {}
+        self.operators: Operators = {}  # of a GPU
+        self.on_cpu: Operators = {}
+        self.gpu = False
+        self.compiling = self.garbage = 0.0
+        self.at: dict[float, dict[str, str]] = {}
+        self._moments, self._innermost = sorted(moments), dict[tuple[float, str], float]()
+        self._processes: dict[Any, str] = {}
+        self._to_cpu: list[tuple[Any, float, float]] = []
+        self._names: dict[str, int] = {}
+        self._operator = array("i")  # by External id: the number of a name
+        self._launched: dict[int, Operator] = {}  # by External id
+        for event in events(path, profile.notes):
+            try:
+                self._take(event, profile)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                continue  # an event without what its kind has
+        self._name_launched()
+        self.spans.divide(profile)
+        if not profile.parts.get("compute"):
+            profile.notes.append(_("no kernel was recorded: what the device does is not known"))
+
+    def _take(self, event: dict[str, Any], profile: Profile) -> None:
+        name, arguments, category = str(event["name"]), event.get("args") or {}, event.get("cat")
+        if event["ph"] == "M" and name == "process_name":
+            self._processes[event["pid"]] = str(arguments["name"])
+            profile.emulated = profile.emulated or "emulated" in self._processes[event["pid"]]
+        if event["ph"] != "X":
+            return
+        start, process = float(event["ts"]), self._processes.get(event["pid"], "")
+        end = start + float(event.get("dur") or 0)
+        if not start <= end < inf:
+            return
+        if category in _ON_GPU:
+            self._gpu(name[:200], start, end, category, arguments)
+        elif category in ("cpu_op", "user_annotation"):
+            if name.startswith("ProfilerStep#"):
+                self.spans.add("step", start, end)
+            elif name.startswith(_LOADING):
+                self.spans.add("data", start, end)
+            elif category == "cpu_op":
+                self._operator_of(name, start, end, event.get("tid"), arguments)
+        elif category == "python_function" and name.startswith("nn.Module: "):
+            self._run_at(start, end, "module", name.removeprefix("nn.Module: "))
+        elif process == "Overlap Analysis" and name in _ON_NPU:
+            self.spans.add(_ON_NPU[name], start, end)
+        elif process.startswith("Ascend Hardware"):
+            if str(arguments["Task Type"]).startswith(_CORES):
+                self.kernels.setdefault(name, Operator(name, arguments["Task Type"])).add(1, end - start)
+        elif process == "Python GC":
+            self.garbage += end - start
+        elif name.startswith(_COMPILING):
+            self.compiling += end - start
+
+    def _operator_of(self, name: str, start: float, end: float, thread: Any, arguments: Any) -> None:
+        stack, number = str(arguments.get("Call stack", "")), arguments.get("External id")
+        if name == _TO_CPU:
+            self._to_cpu = [*self._to_cpu[-63:], (thread, start, end)]
+        elif name.startswith("aten::") and self._to_cpu:  # an operator comes behind those that it calls
+            inside = [one for one in self._to_cpu if one[0] == thread and start <= one[1] and one[2] <= end]
+            if inside:
+                self._to_cpu = [one for one in self._to_cpu if one not in inside]
+                self.spans.add("fallback", start, end)
+                self.on_cpu.setdefault(name, Operator(name)).add(1, 0.0, end - start, place_of(stack))
+        if stack and self._moments:
+            self._run_at(start, end, "line", place_of(stack))
+        if isinstance(number, int) and 0 <= number < _MOST:
+            self._operator.extend(array("i", [-1]) * (number + 1 - len(self._operator)))
+            self._operator[number] = self._names.setdefault(name, len(self._names))
+
+    def _run_at(self, start: float, end: float, what: str, name: str) -> None:
+        """Note what runs at the moments of a stretch; the shortest stretch is the innermost."""
+        first = bisect_left(self._moments, start)
+        for moment in self._moments[first : bisect_left(self._moments, end, first)] if name else ():
+            if end - start < self._innermost.get((moment, what), inf):
+                self._innermost[moment, what] = end - start
+                self.at.setdefault(moment, {})[what] = name
+
+    def _gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
+        self.gpu = True
+        collective = category == "kernel" and "nccl" in name.lower()
+        self.spans.add("communication" if collective else "compute", start, end)
+        if not collective:
+            self.kernels.setdefault(name, Operator(name)).add(1, end - start)
+            number = arguments.get("External id", -1)
+            self._launched.setdefault(number, Operator("")).add(1, end - start)
+
+    def _name_launched(self) -> None:
+        """Give the time of kernels to the operators that launched them."""
+        names = list(self._names)
+        for number, launched in self._launched.items():
+            if 0 <= number < len(self._operator) and (known := self._operator[number]) >= 0:
+                one = self.operators.setdefault(names[known], Operator(names[known]))
+                one.add(launched.calls, launched.device)
