@@ -18,7 +18,7 @@ from migrator.files.patterns import Matcher, matcher
 from migrator.files.staging import staging_prefix
 from migrator.language import _
 
-Place = TypeVar("Location")
+Place = TypeVar("Place")
 Seen = TypeVar("Seen")
 Kind = Literal["folder", "python", "notebook", "text", "file", "link", "special", "unreadable", "skipped"]
 
