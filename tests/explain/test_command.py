@@ -110,6 +110,16 @@ Root Cause (first observed failure):
         5,
         None,
     )
+    # That torchrun killed the others is no failure.
+    killed = f"""Failures:
+[1]:
+  rank      : 2 (local_rank: 2)
+  exitcode  : -9 (pid: 4019)
+  traceback : {OOM}"""
+    assert first(explain(killed + root)) == ("rank-failed", 5, None)
+    assert (
+        first(explain(killed.replace("rank: 2", "rank: 5").replace(": 2", ": 5") + root))[0] != "rank-failed"
+    )
     # Nothing else says whose log it is.
     assert first(explain(traceback(OOM, 10) + root)) == ("npu-out-of-memory", 5, 10)
 
