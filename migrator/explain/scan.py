@@ -121,6 +121,8 @@ class _Trace:
         elif text.startswith(" ") and not blank:
             if self.frames and not self.frames[-1].source:
                 self.frames[-1] = self.frames[-1]._replace(source=text.strip())
+            elif self.frames and text.strip(" ^~"):
+                return False  # a part of the source, or what another said between
         elif self.frames and (raised := _RAISED.match(text)) and not raised[1].isupper():
             self.type, self.raised_at, self.message = raised[2] or raised[1], number, [text]
         else:
