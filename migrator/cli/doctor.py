@@ -74,7 +74,7 @@ def _check(given: Given, machine: Machine) -> None:
         for fault in findings.errors[:1]:
             typer.echo(fault.line())
     else:
-        typer.echo(wrapped(_seen(findings)))
+        typer.echo("\n".join(map(wrapped, _seen(findings))))
         _show(findings.faults)
         # Emulated NPUs are a way to go on where there is none.
         say_next(
@@ -104,18 +104,22 @@ def _show(faults: Sequence[Fault]) -> None:
     typer.echo(", ".join(counts) if counts else _("no problems found"))
 
 
-def _seen(findings: Findings) -> str:
-    parts = []
-    if findings.python is not None:
-        versions = [("Python", findings.python.version)]
-        versions += [(name, package.version) for name, package in findings.python.packages.items()]
-        parts.append(", ".join(f"{name} {version}" for name, version in versions))
-    installed = (("CANN", findings.cann), (_("driver"), findings.driver), (_("firmware"), findings.firmware))
-    parts += [f"{name} {one.version}" for name, one in installed if one.version]
-    count = len(findings.npus)
+def _seen(findings: Findings) -> list[str]:
+    """Lines on what is there: packages, what is installed below them, NPUs."""
+    python, count = findings.python, len(findings.npus)
+    packages = {"Python": python.version, **_versions(findings)} if python else {}
+    installed = {"CANN": findings.cann, _("driver"): findings.driver, _("firmware"): findings.firmware}
+    lines = [packages, {name: one.version for name, one in installed.items() if one.version}]
     npus = ngettext("{n} NPU", "{n} NPUs", count)
     npus = ngettext("{n} emulated NPU", "{n} emulated NPUs", count) if findings.emulated else npus
-    return "; ".join([*parts, npus])
+    return [", ".join(f"{name} {version}" for name, version in line.items()) for line in lines if line] + [
+        npus
+    ]
+
+
+def _versions(findings: Findings) -> dict[str, str]:
+    packages = findings.python.packages if findings.python else {}
+    return {name: package.version for name, package in packages.items()}
 
 
 def _content(findings: Findings) -> dict[str, Any]:
@@ -126,7 +130,7 @@ def _content(findings: Findings) -> dict[str, Any]:
         "schema": 1,
         "npumigrate": __version__,
         "python": python and {"path": python.name, "version": python.version},
-        "packages": {name: package.version for name, package in python.packages.items()} if python else {},
+        "packages": _versions(findings),
         "cann": findings.cann.version,
         "driver": findings.driver.version,
         "firmware": findings.firmware.version,

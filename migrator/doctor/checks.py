@@ -156,11 +156,11 @@ def _release_faults(python: Python, cann: Installed) -> Iterator[Fault]:
     if release is not None and release.cann and cann.version and not asked:
         have, wanted = cann_order(cann.version), cann_order(release.cann)
         if have is not None and wanted is not None and have != wanted:
-            others = " or ".join(
+            others = ", ".join(
                 one.torch_npu for one in of_torch(release.torch) if cann_order(one.cann) == have
             )
             other = _("or torch_npu {others}", others=others) if others else ""
-            other = other or _("or a torch_npu for the CANN that is there")
+            other = other or _("or a torch_npu for CANN {cann}", cann=cann.version)
             values = {"cann": cann.version, "torch_npu": release.torch_npu, "wanted": release.cann}
             yield fault("cann-older" if have < wanted else "cann-newer", or_release=other, **values)
 
@@ -205,7 +205,8 @@ def _ecosystem(python: Python, cann: Installed) -> Iterator[Fault]:
         wanted = {"torch": row.torch, "torch_npu": row.torch_npu, "CANN": row.cann}
         wanted |= {name: (version,) for name, version in row.needed.items()}
         for name, versions in wanted.items():
-            if versions and have.get(name) and have[name] not in versions and row.package != "torch_npu":
+            other = have.get(name, "") not in ("", *versions) and ".dev" not in have[name]
+            if versions and other and row.package != "torch_npu":
                 values = {"package": row.package, "version": row.version, "name": name, "have": have[name]}
                 yield fault("goes-with", wanted=", ".join(versions), **values)
     if "vllm" in packages and "vllm-ascend" not in packages:
@@ -227,7 +228,7 @@ def _variables(machine: Machine) -> Iterator[Fault]:
     )
     npus = machine.npus()
     if value and (problem := _choice_problem(value, npus)):
-        yield fault("visible-devices", value=value, problem=problem, count=len(npus) or "none")
+        yield fault("visible-devices", value=value, problem=problem, count=len(npus))
     if container and container != "void" and not _NAMES.fullmatch(container):
         yield fault("container-devices", value=container)
     if cuda and not value:

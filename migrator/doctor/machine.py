@@ -26,10 +26,8 @@ _ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
 _TOOLKITS = ("ascend-toolkit", "cann")
 DRIVER = "/usr/local/Ascend/driver"
 FIRMWARE = "/usr/local/Ascend/firmware/version.info"
-_PACKAGES = (
-    *("torch", "torch_npu", "torchvision", "torchaudio", "apex", "vllm", "vllm-ascend", "triton"),
-    *("triton-ascend", "mindspeed", "mindspeed-llm", "mindspeed-mm", "deepspeed", "mx_driving"),
-)
+_PACKAGES: tuple[str, ...] = ("torch", "torch_npu", "torchvision", "torchaudio", "apex", "vllm", "triton")
+_PACKAGES += ("vllm-ascend", "triton-ascend", "mindspeed", "deepspeed", "mx_driving")
 _FILES = ("RECORD", "installed-files.txt", "SOURCES.txt")  # which have the names of a package's files
 
 

@@ -32,6 +32,8 @@ def explain(scan: Scan) -> Optional[Explanation]:
     """Explain what a scan has found; None where nothing failed."""
     for record in scan.records:
         record.rank = record.rank or scan.ranks.get(record.process, "")
+        if record.listed and scan.first not in ("", record.rank):
+            record.level = WARNING  # torchrun ended it after the one that failed
     records = scan.records
     if not records:
         return None
@@ -51,7 +53,7 @@ def explain(scan: Scan) -> Optional[Explanation]:
     if found:
         (entry, _beside), record = min(found, key=lambda each: weight(each[0]))
     place = first.place or record.place or _nearest_place(first, records)
-    known_ranks = any(each.rank for each in records)
+    known_ranks = any(each.rank and not each.listed for each in records)
     rank = record.rank or first.rank or ("" if known_ranks else scan.first)
     others: dict[str, tuple[str, dict[str, None]]] = {}
     for each in records:

@@ -72,7 +72,8 @@ class Record:
 
     ``rank`` and ``process`` are empty where nothing says whose it is; ``time`` is in seconds of a year, and
     ``stamp`` as it stands in the log. ``place`` is the project's line of an exception. ``found`` are the
-    entries that it may be about, with whether what they ask for stands beside it.
+    entries that it may be about, with whether what they ask for stands beside it. ``listed`` is one in
+    torchrun's table of the ranks that ended.
     """
 
     log: str
@@ -88,6 +89,7 @@ class Record:
     stamp: str = ""
     found: list[tuple[Entry, bool]] = field(default_factory=list)
     count: int = 1
+    listed: bool = False
 
 
 class _Trace:
@@ -119,6 +121,8 @@ class _Trace:
         elif text.startswith(" ") and not blank:
             if self.frames and not self.frames[-1].source:
                 self.frames[-1] = self.frames[-1]._replace(source=text.strip())
+            elif self.frames and text.strip(" ^~"):
+                return False  # a part of the source, or what another said between
         elif self.frames and (raised := _RAISED.match(text)) and not raised[1].isupper():
             self.type, self.raised_at, self.message = raised[2] or raised[1], number, [text]
         else:
@@ -178,9 +182,11 @@ class Scan:
                 self._open[whose] = _Trace(number, logged[1] if logged else "", self._when(text))
                 self._open[whose].take(number, rest)
                 return
-        rank = rank or self._from_torchrun(rest)
+        listed = "" if rank else self._from_torchrun(rest)
         named = _NAMED.search(rest[:300])
-        self._note(Record(self._log.name, number, 0, rank, process, PLAIN, text, named[1] if named else ""))
+        record = Record(self._log.name, number, 0, rank or listed, process, PLAIN, text)
+        record.type, record.listed = named[1] if named else "", bool(listed)
+        self._note(record)
 
     def _from_torchrun(self, text: str) -> str:
         """The rank of which a line of torchrun's table speaks."""

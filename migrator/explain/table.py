@@ -75,8 +75,8 @@ def signs_in(table: Table, text: str, kinds: Iterable[str] = ()) -> Iterator[Sig
     ``kinds`` are the names of an exception's type and of what it derives from, as far as known.
     """
     tried, of = set(), frozenset(kinds)
-    for word in table.keys() & set(words(text.encode("utf-8", "replace"))):
-        for sign in table[word]:
+    for word in words(text.encode("utf-8", "replace")):
+        for sign in table.get(word, ()):
             if id(sign) not in tried:
                 tried.add(id(sign))
                 wanted = sign.entry.kinds
@@ -91,13 +91,15 @@ def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
     return min(found, key=weight)[0] if found else None
 
 
-def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool, bool, str]:
-    """What makes of several entries for one failure the one that says most: the least does.
+def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool, bool, bool]:
+    """What makes of several entries for one failure the one that says most: the least, of equals the first.
 
-    Each comes with whether what it asks for stands beside it.
+    Each comes with whether what it asks for stands beside it. Numbers that functions return say less than
+    the errors that are reported with them.
     """
     entry, beside = found
-    return entry.follows, not beside, SURE.index(entry.sure), entry.lacks, not entry.kinds, entry.code
+    numbered = entry.code.isdigit()
+    return entry.follows, not beside, SURE.index(entry.sure), entry.lacks, not entry.kinds, numbered
 
 
 def kinds_of(name: str) -> list[str]:

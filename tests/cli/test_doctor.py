@@ -37,7 +37,7 @@ def test_faults_are_shown_with_what_to_do(npumigrate, bare: Path, monkeypatch: p
     assert head == "0 NPUs"
     assert lines[0] == f"error: {fault_texts()['set-env-missing'].what}"
     assert lines[1] == f"  {fault_texts()['set-env-missing'].do}"
-    assert "warning: CUDA_VISIBLE_DEVICES=0 is set, and NPUs do not follow it" in lines
+    assert "warning: CUDA_VISIBLE_DEVICES=0 is set, but NPUs ignore it" in lines
     assert lines[-1] == "3 errors, 1 warning"
 
 

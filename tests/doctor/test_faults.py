@@ -92,13 +92,18 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({}, "HCCL_EVENT_TIMEOUT=1800", "event-timeout", "HCCL_EXEC_TIMEOUT (1836)"),
         ({}, "HCCL_EVENT_TIMEOUT=700 HCCL_EXEC_TIMEOUT=700", "event-timeout", "more than"),
         ({}, "MASTER_ADDR=node-1", "master-address", "node-1: no host has that name"),
-        ({HOSTNAME: "worker-7\n"}, "", "host-name", "worker-7, has no address"),
+        ({HOSTNAME: "worker-7\n"}, "", "host-name", "worker-7 of this machine has no address"),
         ({TCP: LISTENING.format(29500)}, "", "master-port", "port 29500"),
         ({TCP6: LISTENING.format(29600)}, "MASTER_PORT=29600", "master-port", "port 29600"),
-        ({TCP: LISTENING.format(60031)}, "", "hccl-ports", "60000-60031, and other programs listen on 60031"),
+        (
+            {TCP: LISTENING.format(60031)},
+            "",
+            "hccl-ports",
+            "60000-60031, and another program listens on 60031",
+        ),
         ({TCP: LISTENING.format(50015)}, "HCCL_IF_BASE_PORT=50000", "hccl-ports", "50015"),
-        ({TCP: LISTENING.format(7)}, "HCCL_HOST_SOCKET_PORT_RANGE=5-6,7", "hccl-ports", "listen on 7"),
-        ({FIRMWARE: "Version=9.0.0.1.220\n"}, "", "firmware-pair", "firmware 9.0.0.1.220 is none of those"),
+        ({TCP: LISTENING.format(7)}, "HCCL_HOST_SOCKET_PORT_RANGE=5-6,7", "hccl-ports", "listens on 7"),
+        ({FIRMWARE: "Version=9.0.0.1.220\n"}, "", "firmware-pair", "firmware 9.0.0.1.220 is installed"),
     ],
 )
 def test_a_fault_is_found(make, python, files, variables, expected, said) -> None:
@@ -191,6 +196,11 @@ def test_what_is_built_for_another_processor(make, python) -> None:
         ({"triton-ascend": Package("3.2.0")}, ["goes-with"], "goes with CANN 8.5.0, 8.5.1, and CANN 8.3.RC1"),
         ({"triton": Package("3.5.0"), "triton-ascend": Package("3.2.0rc4")}, ["with-triton"], "same folder"),
         ({"triton": Package("3.5.0")}, [], ""),
+        (
+            {"vllm-ascend": Package("0.26.0rc1"), "vllm": Package("0.26.0.dev1")},
+            ["goes-with"] * 2,
+            "torch 2.10.0",
+        ),
         ({"vllm": Package("0.18.0")}, ["without-ascend"], "without vllm-ascend"),
         ({"vllm-ascend": Package("0.99")}, [], ""),  # no table knows it
         (
@@ -313,7 +323,7 @@ def test_releases_that_do_not_belong_together(make, python, packages, expected, 
 def test_a_python_for_another_torch(make, python) -> None:
     found = examine(make(), replace(python, version="3.12.1")).faults
     assert names(found) == ["python-pair"]
-    assert found[0].do == "make the environment with Python 3.11"
+    assert found[0].do == "create the environment with Python 3.11"
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_images_are_for_the_architecture() -> None:
             "torch 2.7, vllm-ascend 0.18",
             [
                 "vllm-ascend 0.18 cannot be met; the nearest is vllm-ascend 0.11.0",
-                "vllm-ascend 0.18.0 goes with torch 2.9.0; CANN 8.5.1; Python 3.10, 3.11",
+                "vllm-ascend 0.18.0 goes with torch 2.9.0; CANN 8.5.1, 9.0.0; Python 3.10, 3.11",
             ],
         ),
         ("torch 3.0", ["torch 3.0 cannot be met; the nearest is torch 2.14.0"]),

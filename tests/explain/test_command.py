@@ -14,7 +14,7 @@ import pytest
 from migrator.cli.main import run
 from migrator.explain.logs import Log, lines, log_at, logs_of_run
 from migrator.explain.scan import Scan
-from migrator.explain.table import Entry, table, weight
+from migrator.explain.table import Entry, signs_in, table, weight
 from tests.reading import write
 
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)"
@@ -110,6 +110,16 @@ Root Cause (first observed failure):
         5,
         None,
     )
+    # That torchrun killed the others is no failure.
+    killed = f"""Failures:
+[1]:
+  rank      : 2 (local_rank: 2)
+  exitcode  : -9 (pid: 4019)
+  traceback : {OOM}"""
+    assert first(explain(killed + root)) == ("rank-failed", 5, None)
+    assert (
+        first(explain(killed.replace("rank: 2", "rank: 5").replace(": 2", ": 5") + root))[0] != "rank-failed"
+    )
     # Nothing else says whose log it is.
     assert first(explain(traceback(OOM, 10) + root)) == ("npu-out-of-memory", 5, 10)
 
@@ -168,6 +178,7 @@ def test_a_log_that_starts_or_ends_within_a_traceback(explain, before: str) -> N
     whole = traceback(OOM, before=before).splitlines(True)
     assert first(explain("".join(whole[1:])))[2] == 88
     assert first(explain("".join([before + OOM + "\n", *whole[:-1]])))[2] == 88
+    assert first(explain("".join([*whole[:5], before + "    " + OOM + "\n"])))[0] == "npu-out-of-memory"
     # The same exception, without and with the project's lines.
     assert first(explain("".join(whole[3:] + whole)))[2] == 88
 
@@ -217,12 +228,14 @@ def test_what_has_to_stand_beside_decides(tmp_path: Path) -> None:
     assert scan.records == []
 
 
-def test_of_equal_entries_one_is_always_chosen() -> None:
-    """Words are looked up in sets, whose order changes from run to run."""
-    text = {"match": [r"\bE9\b"], "cause": "", "do": (), "source": (), "examples": ()}
-    some = [Entry(code=code, name="n", layer="ge", sure="likely", **text) for code in "cab"]
-    lacking = some[1]._replace(code="0", lacks=True)
-    assert min([(each, False) for each in [lacking, *some]], key=weight)[0].code == "a"
+def test_of_equal_entries_the_first_is_chosen() -> None:
+    """Words are looked up in their order, not in sets, whose order changes from run to run."""
+    text = {"cause": "", "do": (), "source": (), "examples": (), "name": "n", "layer": "ge"}
+    some = [Entry(code=f"E{one}", match=[rf"\bE{one}\b"], sure="likely", **text) for one in "81943"]
+    found = [(sign.entry, False) for sign in signs_in(table(some), "E4 E8 E9 E1 E3")]
+    assert [entry.code for entry, _beside in found] == ["E4", "E8", "E9", "E1", "E3"]
+    lacking, number = found[0][0]._replace(lacks=True), found[0][0]._replace(code="507015")
+    assert min([(lacking, False), (number, False), *found], key=weight)[0].code == "E4"
 
 
 def test_a_huge_log_is_streamed() -> None:
