@@ -72,7 +72,7 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         default = _(" (default {default})", default=npu.default) if npu.default else ""
         lines += _entry(_("Meaning"), npu.meaning)
         lines += _entry(_("Values"), npu.values + default)
-        lines += _entry(_("Read by"), " ".join(npu.hardware), [npu.note])
+        lines += _entry(_("Read on"), " ".join(npu.hardware), [npu.note])
     return lines + _entry(_("Sources"), "; ".join(_sources(answer)))
 
 
