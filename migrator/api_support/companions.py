@@ -107,23 +107,20 @@ def of_torch(version: str) -> tuple[ReleaseSet, ...]:
     return tuple(one for one in release_sets() if one.torch == wanted or one.torch.startswith(wanted + "."))
 
 
-def recommended(torch: str) -> ReleaseSet | None:
-    """The release of torch_npu to write down for a torch: the newest whose CANN is known, or the newest.
+def recommended(torch: str, cann: str = "") -> ReleaseSet | None:
+    """The release of torch_npu for a torch: the newest of this CANN, or whose CANN is known, or the newest.
 
     None where none is known.
     """
     known = [one for one in of_torch(torch)[::-1] if "rc" not in one.torch_npu]
-    return next((one for one in [*(one for one in known if one.cann), *known]), None)
+    same = [one for one in known if cann_order(one.cann) == cann_order(cann) is not None]
+    return next((one for one in [*same, *(one for one in known if one.cann), *known]), None)
 
 
 def release_for(torch: str, cann: str) -> str:
-    """The release of torch_npu to install for a torch: the newest that belongs to a CANN, or else the newest.
-
-    Empty where none is known.
-    """
-    known = [one for one in of_torch(torch)[::-1] if "rc" not in one.torch_npu]
-    same = [one for one in known if cann_order(one.cann) == cann_order(cann) is not None]
-    return next((one.torch_npu for one in same or known), "")
+    """The name of that release; empty where none is known."""
+    release = recommended(torch, cann)
+    return release.torch_npu if release else ""
 
 
 def cann_order(version: str) -> tuple[int, int, int, int] | None:

@@ -16,7 +16,6 @@ _WISH = re.compile(r"([A-Za-z][\w.-]*?)\s*(?:==?)?\s*(?:v?(\d\S*))?")
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _OF_RELEASE = ("torch", "torch_npu", "torchvision", "torchaudio")
 _OF_MACHINE = {"python": "Python", "cann": "CANN", "driver": "Ascend HDK"}
-_ALSO = {"torch-npu": "torch_npu", "hdk": "driver", "firmware": "driver"}
 _PYTHON = "3.11"  # that of most images and guides
 _MOST = 8
 _AS_WISHED, _NEAREST, _LEFT_OUT = range(3)
@@ -74,9 +73,10 @@ def make_plan(text: str, arch: str, set_env: str) -> dict[str, Any]:
 
 
 def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
-    packages = reports_yaml("doctor_plan.yaml")["packages"]
-    names = {name: name for name in (*_OF_RELEASE, *_OF_MACHINE, *packages)}
-    also = {other: name for name, each in packages.items() for other in each.get("also", ())}
+    texts = reports_yaml("doctor_plan.yaml")
+    entries = {**{name: {} for name in _OF_RELEASE}, **texts["before"], **texts["packages"]}
+    names = {also: name for name, each in entries.items() for also in (name, *each.get("also", ()))}
+    names |= {also.replace("_", "-"): name for also, name in names.items()}
     wishes: dict[str, _Wish] = {}
     for word in filter(None, map(str.strip, text.split(","))):
         match = _WISH.fullmatch(word)
@@ -86,10 +86,11 @@ def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
         if match is None:
             raise MessageError("{word!r} is not a wish such as 'torch 2.8' or 'vllm-ascend'", word=word)
         called = match[1].lower()
-        name = next(filter(None, map({**names, **also, **_ALSO}.get, (called, called.replace("_", "-")))), "")
+        name = names.get(called.replace("_", "-"), "")
         if not name:
-            said = N_("the tables of releases have no {name}{hint}; they have {known}")
-            raise MessageError(said, name=match[1], hint=did_you_mean(called, names), known=", ".join(names))
+            said = N_("the tables of releases have no {name} (they have {known}){hint}")
+            hint = did_you_mean(called, names)
+            raise MessageError(said, name=match[1], hint=hint, known=", ".join(entries))
         if name in wishes:
             raise MessageError("{name} is wished twice", name=name)
         wishes[name] = _Wish(name, match[2] or "")

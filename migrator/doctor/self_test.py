@@ -35,7 +35,7 @@ def run_self_test(python: Sequence[str]) -> tuple[list[str], list[Fault]]:
     begun = re.findall(r"(?m)^\d (.+)$", said)
     steps = list(dict.fromkeys(begun))
     if not reason:
-        return steps[:-1], []
+        return steps, []
     # Where one rank has gone further, the other one failed in the step before.
     step = next((step for step in reversed(steps) if begun.count(step) == RANKS), steps[-1] if steps else "")
     return steps[: steps.index(step)] if step else [], [_failure(step, errors, reason)]

@@ -114,6 +114,7 @@ class Profile:
         """Make sums over all steps those of a mean step."""
         for one in (*self.operators.values(), *self.kernels.values()):
             one.calls, one.device, one.host = (x / self.steps for x in (one.calls, one.device, one.host))
+            one.places = {place: time / self.steps for place, time in one.places.items()}
 
 
 def of_program(file: str) -> bool:

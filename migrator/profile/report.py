@@ -34,7 +34,8 @@ def blocks(profile: Profile, rows: Rows, other: Optional[Profile]) -> Blocks:
         yield _("Emulated"), iter([_(said)])
     if profile.steps:
         yield _("Step"), _step(profile)
-        yield _("Costs most"), _costs(profile, rows)
+        yield _("Costs most"), _costs(profile)
+        yield _("Seen on emulated NPUs"), _seen(profile, rows)
     if other:
         yield _("Compared with {path}", path=other.path), _compared(profile, other)
     for memory in profile.memory:
@@ -53,7 +54,7 @@ def _step(profile: Profile) -> Iterator[str]:
             yield f"{spent / profile.step:5.1%}  {_ms(spent):>10}  {_(_NAMES[part])}"
 
 
-def _costs(profile: Profile, rows: Rows) -> Iterator[str]:
+def _costs(profile: Profile) -> Iterator[str]:
     for one in costly(profile.kernels)[:3]:
         name, time = f"{one.name} {one.kind}".strip(), _ms(one.device)
         yield _("kernel {name}: {time}, calls: {calls:.3g}", name=name, time=time, calls=one.calls)
@@ -61,7 +62,16 @@ def _costs(profile: Profile, rows: Rows) -> Iterator[str]:
         time = _ms(one.device) if one.device else _("{time} of the host", time=_ms(one.host))
         said = _("operator {name}: {time}, calls: {calls:.3g}", name=one.name, time=time, calls=one.calls)
         yield f"{said}  {one.place}".rstrip()
-        yield from (f"  {line}" for line in seen_at(rows, one.place))
+
+
+def _seen(profile: Profile, rows: Rows) -> Iterator[str]:
+    """What a recorded run says of lines of the profile, the most costly first."""
+    times: dict[str, float] = {}
+    for one in profile.operators.values() if rows else ():
+        for place, time in one.places.items():
+            times[place] = times.get(place, 0.0) + time
+    said = ((time, line) for place, time in times.items() for line in seen_at(rows, place))
+    yield from (f"{_ms(time)}  {line}" for time, line in sorted(said, reverse=True)[:_MOST])
 
 
 def costly(found: Operators) -> list[Operator]:

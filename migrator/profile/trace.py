@@ -114,7 +114,7 @@ class Trace:
         self.spans.add("communication" if collective else "compute", start, end)
         if not collective:
             self.kernels.setdefault(name, Operator(name)).add(1, end - start)
-            number = arguments.get("External id", -1)
+            number = int(arguments.get("External id", -1))
             self._launched.setdefault(number, Operator("")).add(1, end - start)
 
     def _name_launched(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -50,7 +51,9 @@ def test_a_build_is_made_once_and_shown(installed, tmp_path):
         building.CORE,
         building.COMPUTE,
     ]
-    assert sorted(path.name for path in built.cann.iterdir()) == ["compiler", "opp", "runtime"]
+    assert sorted(path.name for path in built.cann.iterdir()) == ["compiler", "opp", "runtime", "tools"]
+    helped = subprocess.run([built.tools / "msprof", "--help"], capture_output=True, text=True, check=True)
+    assert "--type" in helped.stdout  # what torch_npu asks for before it exports a database
     assert said[0].startswith("building the emulated NPU for torch_npu 2.13.0")
     assert str(built.folder) in said[1]
     assert building.build(installed, said.append) == built == building.built(installed)
