@@ -149,11 +149,11 @@ def test_a_self_test_that_fails(
         (["--fix"], "No such option"),
         (["--plan", "torch 2.8 vllm"], "--plan: 'torch 2.8 vllm' is not a wish"),
         (["--plan", ""], "--plan: name 1 to 8 wishes"),
-        (["--plan", "torch", "--brief"], "--plan and --brief exclude each other"),
-        (["--plan", "torch", "--self-test"], "--plan and --self-test exclude each other"),
-        (["--self-test", "--root", "."], "--root and --self-test exclude each other"),
+        (["--plan", "torch", "--brief"], "--plan and --brief cannot be used together"),
+        (["--plan", "torch", "--self-test"], "--plan and --self-test cannot be used together"),
+        (["--self-test", "--root", "."], "--root and --self-test cannot be used together"),
         (["--emulate"], "--emulate belongs to --self-test"),
-        (["--self-test", "--emulate", "--python", "nowhere/python"], "--emulate and --python exclude"),
+        (["--self-test", "--emulate", "--python", "nowhere/python"], "--emulate and --python cannot"),
     ],
 )
 def test_wrong_use_is_one_line(npumigrate, arguments: list[str], said: str) -> None:
