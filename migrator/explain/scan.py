@@ -41,7 +41,9 @@ _TIME = re.compile(
 _WARNS = re.compile(r"\b(?:WARN(?:ING)?|INFO|DEBUG|EVENT|\w*Warning)\b|(?:^|\[)[WI]\d{3,4} |\[W ", re.ASCII)
 _FAILS = re.compile(r"(?i)error|fatal|critical|fail|exception|abort|\bE[A-Z]?\d{4,5}\b|\[E\d")
 _NEW_LINE = re.compile(r"\[?[EWIF]\d{3,4} |\[?\d{4}[-/]\d\d|\[?(?:INFO|WARN|ERROR|DEBUG)|\[[\w ]+\]:")
-_GOES_ON = re.compile(r"\bERR\d{5}\b|\b[A-Z]{1,2}\d{4,5}\b: ?")  # torch_npu's and CANN's part of a message
+_GOES_ON = re.compile(
+    r"\bERR\d{5}\b|\b[A-Z]{1,2}\d{4,5}\b: ?|^\[Error\]:"
+)  # torch_npu's and CANN's part of a message
 _OF_TORCHRUN = re.compile(
     r"(?P<root>Root Cause \(first observed failure\))|\s*rank\s+: (?P<rank>\d+) \(local_rank: \d+\)"
     r"|\s*exitcode\s+: -?\d+ \(pid: (?P<pid>\d+)\)|.*failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+) \("

@@ -79,6 +79,20 @@ def test_what_follows_counts_only_alone(explain) -> None:
     assert found["others"] == [{"code": "EI0006", "name": "HCCL connection timeout", "ranks": []}]
 
 
+def test_an_unknown_failure_is_the_first_where_the_others_only_waited(explain) -> None:
+    """torch_npu and CANN write their part of a message over several lines."""
+    waited = (
+        "RuntimeError: operator():OpParamMaker.cpp:396 OPS function error: HcclAllreduce, error code is 21\n"
+        "[ERROR] 2026-11-28-03:13:42 (PID:4922, Device:0, RankID:0) ERR01100 OPS call acl api failed\n"
+        f"[Error]: error cqe\n{TIMEOUT}"
+    )
+    log = traceback(waited, 11, before="[default0]:[rank0]: ")
+    log += traceback("KeyError: 'los'", 10, before="[default2]:[rank2]: ")
+    found = explain(log, code=1)
+    assert first(found) == (None, 2, 10)
+    assert [(each["code"], each["ranks"]) for each in found["others"]] == [("EI0006", [0])]
+
+
 def test_time_stamps_decide_across_files(explain) -> None:
     stamped = "2024-07-01 10:15:{} INFO step\n"
     files = {
