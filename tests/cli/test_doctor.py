@@ -104,7 +104,7 @@ def test_two_ranks_on_emulated_npus(npumigrate) -> None:
         "all_reduce",
         "barrier",
     )
-    assert answer.out.splitlines() == [*(f"{step}: passed" for step in steps), "no problem found"]
+    assert answer.out.splitlines() == [*(f"{step}: passed" for step in steps), "no problems found"]
 
 
 def _fake_python(folder: Path, program: str) -> Path:
