@@ -11,7 +11,7 @@ from migrator.profile.database import read_database
 from migrator.profile.memory import moments, read_tables, seen_at_peak
 from migrator.profile.model import Operator, Profile, place_of
 from migrator.profile.streams import ProfileError, content, number, rows, unreadable
-from migrator.profile.trace import Trace
+from migrator.profile.trace import read_trace
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 _STEP = ("Computing", "Communication(Not Overlapped)", "Bubble", "Free", "Communication")
@@ -41,16 +41,13 @@ def read_npu(folder: Path) -> Profile:
             read_database(file, profile)
     read_tables(output, profile)
     if (output / "trace_view.json").is_file():
-        trace = Trace(output / "trace_view.json", profile, moments(profile))
-        profile.kernels = profile.kernels or trace.kernels
-        seen_at_peak(profile, trace.at)
+        seen_at_peak(profile, read_trace(output / "trace_view.json", profile, moments(profile)))
     else:
         profile.notes.append(_("there is no trace_view.json: why the NPU waits is not known"))
-        trace = None
     if not profile.steps:
         raise ProfileError(N_("{folder}: no time of a step is in it"), folder=folder)
     profile.per_step()
-    note_signs(profile, trace)
+    note_signs(profile)
     _note_waiting(output / "communication.json", profile)
     return profile
 
@@ -93,7 +90,7 @@ def note_kernel(profile: Profile, name: str, core: str, calls: float, time: floa
     profile.kernels.setdefault(f"{name} {core}", Operator(name, core)).add(calls, time, time * plain)
 
 
-def note_signs(profile: Profile, trace: Trace | None) -> None:
+def note_signs(profile: Profile) -> None:
     """What parts, kernels, operators and settings are signs of."""
     waits = profile.parts["host"]
     for part in ("data", "bubble", "communication", "host"):
@@ -109,10 +106,6 @@ def note_signs(profile: Profile, trace: Trace | None) -> None:
     profile.found("ai-cpu", sum(one.device for one in on_ai_cpu), on_ai_cpu)
     if profile.settings.get("ASCEND_LAUNCH_BLOCKING") == "1":
         profile.found("blocking", waits)
-    if trace:
-        profile.found("fallback", profile.parts.get("fallback", 0.0), trace.on_cpu.values())
-        profile.found("compile", trace.compiling / profile.steps)
-        profile.found("garbage", trace.garbage / profile.steps)
 
 
 def _note_waiting(file: Path, profile: Profile) -> None:

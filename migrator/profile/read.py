@@ -10,7 +10,7 @@ from migrator.profile.memory import note_memory, read_snapshot
 from migrator.profile.model import Profile
 from migrator.profile.npu import OUTPUT, note_signs, read_npu
 from migrator.profile.streams import ProfileError, number, rows
-from migrator.profile.trace import Trace
+from migrator.profile.trace import read_trace
 
 _SNAPSHOTS = (".pickle", ".pkl")
 _TRACES = (".json", ".gz")
@@ -18,18 +18,20 @@ _TRACES = (".json", ".gz")
 
 def read_profile(path: Path) -> Profile:
     """Read a rank's folder, a folder of ranks, a trace or a memory snapshot. Raises ProfileError."""
-    if path.is_file():
-        profile = read_snapshot(path) if path.suffix in _SNAPSHOTS else _read_trace(path)
-    elif path.is_dir():
-        profile = _read_folder(path.parent if path.name == OUTPUT else path)
-    else:
+    if not path.exists():
         raise ProfileError(N_("no such file or folder: {path}"), path=shown(path))
+    profile = (
+        _read_folder(path.parent if path.name == OUTPUT else path) if path.is_dir() else _read_file(path)
+    )
     note_memory(profile)
+    profile.advice.sort(key=lambda one: (one.memory, -one.gain))
     return profile
 
 
 def _read_folder(folder: Path) -> Profile:
-    ranks = [place for place in (folder, *sorted(folder.glob("*_ascend_pt"))) if (place / OUTPUT).is_dir()]
+    places = (folder, *sorted(folder.glob("*_ascend_pt")))
+    ranks = [place for place in places if (place / OUTPUT).is_dir()]
+    ranks = ranks or [place for place in places if (place / "FRAMEWORK").is_dir()]  # read_npu refuses these
     if ranks:
         times = [_computing(rank) for rank in ranks]
         profile = read_npu(ranks[times.index(max(times))])  # the others wait for it
@@ -38,14 +40,12 @@ def _read_folder(folder: Path) -> Profile:
             values = {"most": max(times) / 1000, "least": min(times) / 1000}
             profile.notes.append(_(said, count=len(ranks), **values))
         return profile
-    if (folder / "FRAMEWORK").is_dir() or any(folder.glob("PROF_*")):
-        return read_npu(folder)
     files = sorted(file for file in folder.iterdir() if file.suffix in (*_SNAPSHOTS, *_TRACES))
     files = [file for file in files if ".pt.trace.json" in file.name] or files
     if len(files) != 1:
         said = N_("{path}: neither a folder …_ascend_pt, nor one trace or memory snapshot: name the file")
         raise ProfileError(said, path=shown(folder))
-    return read_profile(files[0])
+    return _read_file(files[0])
 
 
 def _computing(rank: Path) -> float:
@@ -54,14 +54,14 @@ def _computing(rank: Path) -> float:
     return sum(times) / len(times) if times else 0.0
 
 
-def _read_trace(path: Path) -> Profile:
+def _read_file(path: Path) -> Profile:
+    if path.suffix in _SNAPSHOTS:
+        return read_snapshot(path)
     profile = Profile(str(path))
-    trace = Trace(path, profile)
+    read_trace(path, profile)
     if not profile.steps:
         raise ProfileError(N_("{folder}: no time of a step is in it"), folder=shown(path))
-    profile.device = "GPU" if trace.gpu else "NPU"
-    profile.operators, profile.kernels = trace.operators, trace.kernels
     profile.per_step()
-    if not trace.gpu:
-        note_signs(profile, trace)
+    if profile.device == "NPU":
+        note_signs(profile)
     return profile

@@ -40,7 +40,7 @@ def blocks(profile: Profile, rows: Rows, other: Optional[Profile]) -> Blocks:
         yield _("Compared with {path}", path=other.path), _compared(profile, other)
     for memory in profile.memory:
         yield _("Memory of {device}", device=memory.device), _held(memory)
-    yield _("What to change"), _advised(sorted(profile.advice, key=lambda one: (one.memory, -one.gain)), rows)
+    yield _("What to change"), _advised(profile.advice, rows)
     if profile.notes:
         yield _("Notes"), iter(dict.fromkeys(profile.notes))
 

@@ -22,41 +22,52 @@ _ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 _MOST = 1 << 26  # numbers of operators that are kept
 
 
-class Trace:
-    """What the events of a trace come to; times in microseconds. Raises ProfileError where there is none.
+def read_trace(path: Path, profile: Profile, moments: Sequence[float] = ()) -> dict[float, dict[str, str]]:
+    """Add to a profile what a trace shows, in one pass; what its tables say of it already stays.
 
-    ``at`` has, for each of the ``moments``, the line and the module that ran.
+    Gives, for each of the ``moments``, the ``line`` and the ``module`` that ran. Raises ProfileError.
     """
+    trace = _Trace(profile, sorted(moments))
+    for event in events(path, profile.notes):
+        try:
+            trace.take(event)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            continue  # an event without what its kind has
+    trace.name_launched()
+    trace.spans.divide(profile)
+    profile.kernels = profile.kernels or trace.kernels
+    if not profile.parts.get("compute"):
+        profile.notes.append(_("no kernel was recorded: what the device does is not known"))
+    if profile.steps and profile.device == "NPU":
+        profile.found("fallback", profile.parts.get("fallback", 0.0), trace.on_cpu.values())
+        profile.found("compile", trace.compiling / profile.steps)
+        profile.found("garbage", trace.garbage / profile.steps)
+    return trace.at
 
-    def __init__(self, path: Path, profile: Profile, moments: Sequence[float] = ()) -> None:
+
+class _Trace:
+    """What the events of a trace come to; times in microseconds."""
+
+    def __init__(self, profile: Profile, moments: Sequence[float]) -> None:
+        self._profile, self._moments = profile, moments
         self.spans = Spans()
         self.kernels: Operators = {}
-        self.operators: Operators = {}  # of a GPU
         self.on_cpu: Operators = {}
-        self.gpu = False
         self.compiling = self.garbage = 0.0
         self.at: dict[float, dict[str, str]] = {}
-        self._moments, self._innermost = sorted(moments), dict[tuple[float, str], float]()
+        self._innermost: dict[tuple[float, str], float] = {}
         self._processes: dict[Any, str] = {}
         self._to_cpu: list[tuple[Any, float, float]] = []
         self._names: dict[str, int] = {}
         self._operator = array("i")  # by External id: the number of a name
         self._launched: dict[int, Operator] = {}  # by External id
-        for event in events(path, profile.notes):
-            try:
-                self._take(event, profile)
-            except (AttributeError, KeyError, TypeError, ValueError):
-                continue  # an event without what its kind has
-        self._name_launched()
-        self.spans.divide(profile)
-        if not profile.parts.get("compute"):
-            profile.notes.append(_("no kernel was recorded: what the device does is not known"))
 
-    def _take(self, event: dict[str, Any], profile: Profile) -> None:
+    def take(self, event: dict[str, Any]) -> None:
+        """Note one event. Raises an error of Python where it lacks something."""
         name, arguments, category = str(event["name"]), event.get("args") or {}, event.get("cat")
         if event["ph"] == "M" and name == "process_name":
             self._processes[event["pid"]] = str(arguments["name"])
-            profile.emulated = profile.emulated or "emulated" in self._processes[event["pid"]]
+            self._profile.emulated |= "emulated" in self._processes[event["pid"]]
         if event["ph"] != "X":
             return
         start, process = float(event["ts"]), self._processes.get(event["pid"], "")
@@ -109,7 +120,7 @@ class Trace:
                 self.at.setdefault(moment, {})[what] = name
 
     def _gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
-        self.gpu = True
+        self._profile.device = "GPU"
         collective = category == "kernel" and "nccl" in name.lower()
         self.spans.add("communication" if collective else "compute", start, end)
         if not collective:
@@ -117,10 +128,10 @@ class Trace:
             number = int(arguments.get("External id", -1))
             self._launched.setdefault(number, Operator("")).add(1, end - start)
 
-    def _name_launched(self) -> None:
+    def name_launched(self) -> None:
         """Give the time of kernels to the operators that launched them."""
         names = list(self._names)
         for number, launched in self._launched.items():
             if 0 <= number < len(self._operator) and (known := self._operator[number]) >= 0:
-                one = self.operators.setdefault(names[known], Operator(names[known]))
+                one = self._profile.operators.setdefault(names[known], Operator(names[known]))
                 one.add(launched.calls, launched.device)

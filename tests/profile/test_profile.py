@@ -128,7 +128,8 @@ def test_a_snapshot_is_told_by_line(tmp_path: Path) -> None:
     (memory,), gib = profile.memory, 1 << 30
     assert (memory.allocated, memory.reserved, memory.unused, memory.refused) == (gib, 3 * gib, gib, 2 * gib)
     assert [one.place for one in memory.holders.values()] == ["/home/me/proj/model.py:41 forward"]
-    assert set(told(profile)) == {"refused", "fragmented"}
+    assert [one.sign for one in profile.advice] == ["fragmented", "refused"]
+    assert read_profile(tmp_path).advice == profile.advice
 
 
 class Evil:
