@@ -8,6 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from migrator.language import _
+
 
 def shell_word(text: str) -> str:
     """A text as one word of bash, on one line: what cannot be printed becomes an escape in ``$'…'``."""
@@ -75,7 +77,7 @@ def say_next(*commands: str) -> None:
         from migrator.report.colors import paint, wanted
 
         sys.stdout.flush()
-        print("", paint("Next", "bold", wanted()), sep="\n", file=sys.stderr)
+        print("", paint(_("Next"), "bold", wanted()), sep="\n", file=sys.stderr)
         for command in commands:
             program, space, rest = command.partition(" ")
             print(f"  {own_command() if program == 'npumigrate' else program}{space}{rest}", file=sys.stderr)

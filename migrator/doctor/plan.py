@@ -204,7 +204,7 @@ def _steps(choice: _Choice, values: Mapping[str, str]) -> Iterator[dict[str, Any
         if name in rows:
             more["index"] = "".join(f" --extra-index-url {one}" for one in rows[name].indexes)
             more |= {need.replace("-", "_"): version for need, version in rows[name].needed.items()}
-        title = _(entry.get("title", "")) or f"{_OF_MACHINE.get(name, name)} {{version}}"
+        title = _(entry["title"]) if "title" in entry else f"{_OF_MACHINE.get(name, name)} {{version}}"
         title, *lines = (line.format(**more).strip() for line in (title, *entry["lines"]))
         yield {"title": title, "notes": [*map(_, entry.get("notes", ()))], "lines": lines}
 
