@@ -18,8 +18,9 @@ class LibraryDefault(NamedTuple):
     ``argument`` decides, with its ``position`` where it has one, and is empty where nothing does: a value of
     ``harmless`` helps, ``missing`` there stands for none given; one of ``default`` is as good as none given.
     ``value`` is what to give, as source. ``unless`` is another argument, as it is written, with which nothing
-    happens. ``statement`` mends the library when it stands behind the import. ``outcome``: a CUDA device
-    ``raises``, the ``cpu`` is taken where there is no CUDA, or the function is ``disabled`` then.
+    happens; one by its name alone chooses the device in another way. ``statement`` mends the library when it
+    stands behind the import. ``outcome``: a CUDA device ``raises``, the ``cpu`` is taken where there is no
+    CUDA, or the function is ``disabled`` then.
     """
 
     api: str

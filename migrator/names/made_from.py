@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Union
 
 from migrator.names.tree import (
     FUNCTIONS,
@@ -16,6 +16,7 @@ from migrator.names.tree import (
     Function,
     argument_of,
     arguments_of,
+    bare_name,
     called_name,
     parameters,
     string_value,
@@ -156,11 +157,7 @@ def _names_dtype(index: ModuleIndex, node: ast.Call) -> bool:
 
 def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.expr]:
     """What a name loops over, what is appended to it, and what is put under the key."""
-    found: list[ast.expr] = []
-    for binding in index.bindings(node):
-        if isinstance(binding.node, (ast.For, ast.AsyncFor)):
-            index.expand(binding.node)
-            found.append(binding.node.iter)
+    found = [loop.iter for loop in loops(index, node)]
     holds = any(map(_is_mapping, index.assigned(node)))
     for use in index.uses_of(node):
         around = index.parent(use)
@@ -175,6 +172,18 @@ def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.
                 and (key == other or None in (key, other))
             ):
                 found.append(put.value)
+    return found
+
+
+def loops(index: ModuleIndex, node: ast.Name) -> list[Union[ast.For, ast.AsyncFor, ast.comprehension]]:
+    """The loops that give a name one value after the other, those in comprehensions as well."""
+    found: list[Union[ast.For, ast.AsyncFor, ast.comprehension]] = []
+    for binding in index.bindings(node):
+        if isinstance(binding.node, (ast.For, ast.AsyncFor)):
+            index.expand(binding.node)
+            found.append(binding.node)
+        made = getattr(binding.node, "generators", ())
+        found += (each for each in made if node.id in map(bare_name, ast.walk(each.target)))
     return found
 
 

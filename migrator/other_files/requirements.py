@@ -50,6 +50,8 @@ _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*")
 _ABOUT = re.compile(rb"[ \t]+#")
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|[ \t]+)?([^ \t]*)")
 _EDITABLE = ("-e", "--editable")
+# Options by which pip asks one index alone; torch_npu is not in those of torch.
+ONE_INDEX = ("--index-url", "-i")
 
 
 def requirements_of(index: TextIndex) -> Iterator[Requirement]:

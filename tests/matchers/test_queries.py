@@ -127,9 +127,9 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("api('f')", ["acme.f()"], []),
         ("api('g')", [], ["acme.f()"]),
         (
-            "completes('k')",
-            ["a_k = f'a_{acme.f()}'", "a = acme.f() + '_b'\nk_b = 1", "a = f'{acme.f()}_{b}'\nk_c = 1"],
-            ["a = f'a_{acme.f()}'", "k = f'{acme.f()}'", "a = f'{acme.f()}:1'\n'k:1'"],
+            "keys('k')",
+            ["acme.f(), {'k': 1}", "acme.f(x['k'])", "acme.f(x.get('k', 0))", "acme.f(dict(j=1, k=2))"],
+            ["acme.f(), {'k': 0}", "acme.f('k', k=1)", "acme.f(), {'j': 'k'}"],
         ),
         (
             "off('x') and (off('y') or not off('z'))",

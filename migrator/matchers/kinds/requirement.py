@@ -20,7 +20,7 @@ from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import Content, Requirement, TextIndex
-from migrator.other_files.requirements import alone_on_line, requirement_at, requirements_of
+from migrator.other_files.requirements import ONE_INDEX, alone_on_line, requirement_at, requirements_of
 from migrator.project.wanted_versions import limits_hold, limits_of
 
 _TORCH, _TORCH_NPU = ("torch", "pytorch"), "torch-npu"
@@ -29,8 +29,6 @@ _SETUP_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_r
 # Lists for one machine: they name one version.
 _INSTALLED = ("requirements", "shell", "dockerfile", "makefile", "markdown", "rst", "yaml")
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
-# Options by which pip asks one index alone; torch_npu is not in those of torch.
-_INDEX = ("--index-url", "-i")
 _PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
 
@@ -247,7 +245,7 @@ def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> li
         return [Edit(end, end, f'", "{new}')]
     command = index.content.commands[int(item.group.rpartition(" ")[2])]
     texts = [word.text or "" for word in command.words]
-    if any(text.startswith(_INDEX) for text in texts) and "install" in texts:
+    if any(text.startswith(ONE_INDEX) for text in texts) and "install" in texts:
         try:
             shlex.split(index.text_of(command.span), comments=True)
         except ValueError:

@@ -18,6 +18,7 @@ from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Content, Setting, TextIndex
+from migrator.other_files.requirements import ONE_INDEX, requirements_of
 from migrator.project.offers import DEVICE_KEY, MEETS
 from migrator.project.project import Project
 
@@ -44,7 +45,8 @@ class SettingOptions(Options):
     program of the project gets a value, or reads a variable, what it does with it decides, and no name.
     ``of_own``: what becomes of options that a parser of the project takes without a value: ``removed``, or
     ``left``, without a word. ``read_as_device``: only keys whose value the project's Python gives to a
-    device. ``only_ci``: only in files of CI systems. ``unless_adapted``: not where the result gets
+    device. ``installing``: not of a command that installs other packages alone, from this index alone.
+    ``only_ci``: only in files of CI systems. ``unless_adapted``: not where the result gets
     this module, by which a library finds NPUs.
     """
 
@@ -58,6 +60,7 @@ class SettingOptions(Options):
     of_own: dict[str, str] = field(default_factory=dict)
     by_parser: bool = False
     read_as_device: bool = False
+    installing: str = ""
     only_ci: bool = False
     unless_adapted: str = ""
 
@@ -109,6 +112,8 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
     holds = not options.holding or any(one in value for one in options.holding)
     if setting.value in options.unless or not holds:
         return False
+    if options.installing and _installs_others(index, setting, options.installing):
+        return False
     adapted = options.unless_adapted in project.added
     if adapted or (options.only_ci and not is_of_ci(index.name)):
         return False
@@ -127,6 +132,17 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
         return False
     programs = project.programs if setting.command is not None else None
     return not (_DEFAULTS.match(setting.name) or (programs and programs.is_choice(setting.name, value)))
+
+
+def _installs_others(index: TextIndex, setting: Setting, pattern: str) -> bool:
+    """Whether a command installs packages from one index alone, all of which are known and not meant."""
+    if setting.command is None or setting.name not in ONE_INDEX:
+        return False
+    words = index.content.commands[setting.command].words
+    group = f"command {setting.command}"
+    names = [each.name for each in requirements_of(index) if each.group == group]
+    is_known = bool(names) and not any(word.text in (None, "-r", "--requirement") for word in words)
+    return is_known and not any(fnmatchcase(name, pattern) for name in names)
 
 
 def _said(

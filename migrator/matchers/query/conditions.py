@@ -14,6 +14,7 @@ from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_guarded
 from migrator.names.goes_to import behind_choices, goes_to, kept_as, taken_by
+from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
     arguments_of,
@@ -322,6 +323,30 @@ def project_has(use: Use, kind: str) -> bool:
     return bool(use.context.project.offers.of(kind))
 
 
+def keys(use: Use, *names: str) -> bool:
+    """The file has a key of one of these names, for more than 0 or None: as a string, or an argument of dict."""
+    index, letters = use.index, dict[str, ast.expr]()
+    strings = (each for each in index.strings if string_value(each) in names)
+    return any(_is_key(index, each) for each in strings) or any(
+        Comparison(index, letters).holds([f"dict(..., {name}=X)"], call) and not is_off(letters.pop("X"))
+        for call in index.calls
+        for name in names
+    )
+
+
+def is_key(use: Use) -> bool:
+    """The string is a key of a dictionary, for more than 0 or None, or what is looked up in one."""
+    return _is_key(use.index, use.node)
+
+
+def _is_key(index: ModuleIndex, node: ast.AST) -> bool:
+    sink = taken_by(index, node)
+    if isinstance(sink.holder, ast.Dict):
+        return any(key is node and not is_off(value) for key, value in zip(sink.holder.keys, sink.holder.values))
+    looked_up = called_name(sink.holder) in ("get", "pop", "setdefault") and sink.place == 0
+    return sink.kind == "look-up" or looked_up
+
+
 def initializes(use: Use, word: str) -> bool:
     """The class whose base this is has an ``__init__`` that holds a word."""
     owner = use.index.parent(use.node)
@@ -392,21 +417,6 @@ def compared_beside(use: Use, word: str) -> bool:
         if isinstance(each, ast.Compare) and isinstance(each.ops[0], (ast.In, ast.NotIn))
     }
     return bool(sought.pop(comparison, "")) and any(word in text for text in sought.values())
-
-
-def completes(use: Use, word: str) -> bool:
-    """The text that the value is put into would be a name of the file, were the value this word."""
-    index, holder = use.index, use.index.parent(use.node)
-    pieces: list[tuple[ast.expr | None, str]] = []
-    if isinstance(holder, ast.JoinedStr):
-        pieces = [(each.expression, each.raw) for each in index.parts(holder)]
-    elif isinstance(holder, ast.BinOp):
-        pieces = [(each, string_value(each) or "") for each in (holder.left, holder.right)]
-    if len(pieces) < 2:
-        return False
-    text = "".join(word if each is use.node else re.escape(raw) or ".+" for each, raw in pieces)
-    is_part = re.search(rf"\w[-./]?{word}|{word}[-./]?\w", text) is not None
-    return is_part and re.search(rf"(?<![\w.])(?:{text})(?!\w)", index.text) is not None
 
 
 def given_to(use: Use, *functions: str) -> bool:

@@ -14,7 +14,8 @@ from functools import cache
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import fields_of, hands_on, is_none, root
+from migrator.names.made_from import last_assigned, loops
+from migrator.names.tree import bare_name, elements, fields_of, hands_on, is_none, root
 
 _LETTER = re.compile(r"[A-Z]\Z")
 
@@ -36,7 +37,8 @@ class Comparison(NamedTuple):
     """How expressions of a file are compared with shapes.
 
     ``letters`` gets what the letters stand for. With ``follows`` a name, or an attribute of ``self``, is what
-    it is assigned: all of that has to fit, or any. A call of a method in ``through`` is what it is called on.
+    it is assigned, and one of several what all of them are: all of that has to fit, or any. A call of a method
+    in ``through`` is what it is called on.
     """
 
     file: ModuleIndex
@@ -61,15 +63,38 @@ class Comparison(NamedTuple):
             and node.func.attr in self.through
         ):
             return self._fits(shapes, node.func.value)
-        if self.follows is None or node in self.above or not isinstance(node, (ast.Name, ast.Attribute)):
+        if self.follows is None or node is None or node in self.above:
             return False
-        if isinstance(node, ast.Attribute):
-            values = self.file.stored_as(node)
-        else:
-            values = self.file.assigned(node) if self.follows is any else self.file.only_assigned(node)
-        known = [each for each in values if not is_none(each)]
+        known = [each for each in self._values(node) if not is_none(each)]
         inner = self._replace(above=(*self.above, node))
         return bool(known) and self.follows(inner._fits(shapes, each) for each in known)
+
+    def _values(self, node: ast.AST) -> list[ast.expr]:
+        """What a name or an attribute is assigned; what all are of which it is one."""
+        if isinstance(node, ast.Attribute):
+            return self.file.stored_as(node)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            return self._in(node.value)
+        if not isinstance(node, ast.Name):
+            return []
+        last = last_assigned(self.file, node) if self.follows is all else None
+        if last is not None and last.value is not None:
+            self.file.expand(last.node)
+            return [last.value]
+        looped = [loop.iter for loop in loops(self.file, node) if bare_name(loop.target) == node.id]
+        if len(looped) == 1:
+            return self._in(looped[0])
+        return self.file.assigned(node) if self.follows is any else self.file.only_assigned(node)
+
+    def _in(self, node: ast.AST) -> list[ast.expr]:
+        """What a list that is written, or made by a comprehension, has in it."""
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return [node.elt]
+        found = elements(node)
+        if not found and node not in self.above:
+            values = self._replace(above=(*self.above, node))._values(node)
+            found = self._in(values[0]) if len(values) == 1 else []
+        return found
 
     def _part(self, shape: ast.AST, node: ast.AST | None) -> bool:
         return self._fits([shape], node)

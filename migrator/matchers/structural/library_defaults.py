@@ -19,7 +19,7 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import imports_package, statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import argument_of, hands_on, string_value
+from migrator.names.tree import argument_of, hands_on, is_none, string_value
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
@@ -101,7 +101,8 @@ def _reported(
     if any(f"{each.arg}={_written(each.value)}" == default.unless for each in call.keywords):
         return
     literal = given is None or isinstance(given, ast.Constant)
-    edits = _edits(index, call, default) if sure else None
+    chosen = any(each.arg == default.unless and not is_none(each.value) for each in call.keywords)
+    edits = _edits(index, call, default) if sure and not chosen else None
     if given is not None and not literal and default.outcome == "raises" and "False" in default.harmless:
         # What asks for CUDA asks for NPUs after a migration; the library computes on the CPU in all versions.
         edits = [instead_of(index, given, "False")]
@@ -132,10 +133,13 @@ def _edits(index: ModuleIndex, call: ast.Call, default: LibraryDefault) -> Optio
         bound = {each.name.partition(".")[0] for each in aliases if not each.asname}
         if default.value.startswith("torch.") and "torch" not in bound:
             return None
-        given = argument_of(call, default.argument, default.position)
+        given, value = argument_of(call, default.argument, default.position), default.value
+        if default.outcome == "cpu":  # so does the function where there is no CUDA
+            module = "torch" if "torch" in bound else "torch_npu"
+            value = f'{value} if {module}.npu.is_available() else "cpu"'
         if given is not None:
-            return [instead_of(index, given, default.value)]
-        return added_argument(index, call, default.argument, default.value)
+            return [instead_of(index, given, value)]
+        return added_argument(index, call, default.argument, value)
     statements, statement = default.statement.split("; "), index.statement_of(call)
     if default.statement and statements[-1].partition("=")[0] in index.text:  # whatever device it gives
         return []
