@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from migrator.files.document import is_of_ci
@@ -34,7 +34,7 @@ from migrator.names.conditions import (
     patches_cuda,
     surely_runs,
 )
-from migrator.names.goes_to import goes_to
+from migrator.names.goes_to import goes_to, taken_by
 from migrator.names.index import ModuleIndex
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
     asking -= {node for node in several if any(is_inside(index, it, _skipped(index, node)) for it in fixed)}
     if not asking:
         return matches
+    asking |= set(_beside(index, asking, fixed))
     skipped = [each for node in asking for each in _skipped(index, node)]
     avoided = {id(item) for item in used if is_inside(index, item.node, skipped)}
     all_avoided = all(id(item) in avoided for item in used if not isinstance(item.node, _IMPORTS))
@@ -183,6 +184,20 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
             item = _less(item, "warning")
         result.append(item)
     return result
+
+
+def _beside(index: ModuleIndex, asking: set[ast.AST], fixed: list[ast.AST]) -> Iterator[ast.AST]:
+    """The other questions of the same classes for the type of a device, where nothing else changes on their way.
+
+    They may speak of what the operators have made.
+    """
+    owners = {index.class_of(node) for node in asking if isinstance(node, ast.Constant)} - {None}
+    for node in fixed:
+        sink = taken_by(index, node)
+        if sink.kind == "compared" and index.class_of(node) in owners:
+            ways = _skipped(index, node)
+            if not any(each is not node and is_inside(index, each, ways) for each in fixed):
+                yield node
 
 
 def _less(item: Match, severity: Severity) -> Match:

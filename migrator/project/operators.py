@@ -37,8 +37,8 @@ class Operator(NamedTuple):
 class Module(NamedTuple):
     """An extension module with CUDA operators, and the file that builds it.
 
-    ``operators`` is None where it is unknown what it binds. ``npu`` tells that all of it is there for
-    NPUs too.
+    ``operators`` is None where it is unknown what it binds; without any, what it binds may be for CUDA by its
+    name. ``npu`` tells that all of it is there for NPUs too.
     """
 
     name: str
@@ -115,7 +115,7 @@ def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Cat
     npu_builders = {extension.name for extension in listed if extension.kind == "npu"}
     for extension in (each for each in listed if each.kind != "npu"):
         operators, known = _bound_by(extension, pybind, claimed, plain)
-        if not operators and (known or not extension.cuda):
+        if not operators and not extension.cuda:
             continue
         npu = extension.name in npu_builders or (bool(operators) and all(o.npu for o in operators.values()))
         name = extension.name if "*" not in extension.name else "".join(extension.variables[:1])

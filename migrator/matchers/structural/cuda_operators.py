@@ -122,7 +122,7 @@ def _uses(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced = forms(context)  # of these NPU637 speaks
     for node in context.index.imports:
         names = users.imported(node) if not any(node is form.node for form in replaced) else ()
-        for built in (each for name in names if (each := users.module(name))):
+        for built in (each for name in names if (each := users.module(name)) and each.operators != {}):
             message = _("{api} is an extension built from CUDA sources", api=_importable(built.name))
             yield _used(context, rule, node, built.name, message, built.npu)
     in_forms = {form.owner for form in replaced}
@@ -239,8 +239,9 @@ class Users:
             return None
         if module.operators is None:
             return (name, None, module) if self.context.index.call_of(ref) else None
-        operator = module.operators.get(name.rpartition(".")[2])
-        return (name, operator, module) if operator else None
+        last = name.rpartition(".")[2]
+        operator = module.operators.get(last)
+        return (name, operator, module) if operator or "cuda" in last.lower() else None
 
     def _held(self, node: ast.expr) -> Module | None:
         """The module that an expression holds: the result of a loader."""
@@ -348,7 +349,7 @@ def _forms(context: FileContext) -> Iterator[Form]:
         if len(node.names) > 1 or "." in bound or index.function_of(node) is not None:
             continue
         modules = [users.module(name) for name in users.imported(node)]
-        if any(module is not None and not module.npu for module in modules):  # it has CUDA operators
+        if any(module and module.operators != {} and not module.npu for module in modules):
             made = [_form(index, node, bound, owner, functions) for owner in index.classes]
             complete = [form for form in made if form is not None]
             inside = {each for form in complete for each in ast.walk(form.owner)}
