@@ -39,7 +39,14 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
     calls = [(call, index.qualified_name(call.func)) for call in index.calls]
     choosing = tuple(f".{name}" for name in rule.options.choosing)
     chosen = [call for call, name in calls if f".{name}".endswith(choosing)]
-    collectives = [call for call, name in calls if rule.fits(name)]
+    on_cpu = not offers.of(CUDA_DEFAULT)
+    # Of a tensor on the CPU gloo takes care, which needs no device.
+    collectives = [
+        call
+        for call, name in calls
+        if rule.fits(name)
+        if not (on_cpu and call.args and kept_on_the_cpu(index, call.args[0], made=True))
+    ]
     # The file's functions that call a collective, and choose no device.
     waiting = {*map(index.function_of, collectives)} - {None, *map(index.function_of, chosen)}
     uses = (use for function in waiting if function is not None for use in index.uses_of(function))
