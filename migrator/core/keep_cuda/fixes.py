@@ -233,7 +233,16 @@ def _shared_string(context: FileContext, rule: Rule, item: Match) -> Optional[li
     if None in named:
         return None
     edits = [edit._replace(text=f"{{{name}}}") for edit, name in zip(item.edits, named)]
-    return edits if isinstance(node, ast.JoinedStr) else _as_fstring(index, node, edits)
+    if isinstance(node, ast.Constant):
+        return _as_fstring(index, node, edits)
+    return [_in_field(index, each) for each in edits]
+
+
+def _in_field(index: ModuleIndex, edit: Edit) -> Edit:
+    """The edit for a part of an f-string, which may be a string in a field already: ``f"{'cuda'}:{i}"``."""
+    start, end = edit.start - 1, edit.end + 1
+    is_string = index.data[start - 1 : edit.start] in (b"{'", b'{"') and index.data[start] == index.data[edit.end]
+    return Edit(start, end, edit.text[1:-1]) if is_string else edit
 
 
 def _as_fstring(index: ModuleIndex, node: ast.Constant, edits: list[Edit]) -> Optional[list[Edit]]:
