@@ -14,7 +14,7 @@ from migrator.matchers.context import FileContext, Match, Said, TextContext, fou
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
-from migrator.names.tree import bare_name, called_name, string_value
+from migrator.names.tree import String, bare_name, called_name, string_value
 
 if TYPE_CHECKING:  # a hook does without
     from migrator.other_files.index import Content, Setting
@@ -25,7 +25,8 @@ _MESSAGE = re.compile(
     r"(?:Error|Warning|Exception|^(?:print|info|debug|warning|warn|error|critical|exception|log|write|skip|fail))$"
 )
 _MESSAGE_KEYWORDS = frozenset("help description epilog usage reason msg message".split())
-_SETTING = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
+# A setting in a text; behind an option it is handed to a program: ``mpirun -x NAME=value``.
+_SETTING = re.compile(r"((?:^|\s)--?[\w{}-]+[ =])?\b([A-Z][A-Z0-9_]+)=([\w.:,-]*)")
 
 
 class EnvOptions(Options):
@@ -197,8 +198,8 @@ def _is_set_beside(index: ModuleIndex, node: ast.Constant, name: str) -> bool:
     return any(index.block(index.statement_of(each)) is block and _given(index, each)[0] for each in same)
 
 
-def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, text: str) -> Iterator[Match]:
-    """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text."""
+def _inside(context: FileContext, by_verdict: dict[str, Rule], node: String, text: str) -> Iterator[Match]:
+    """A shell line such as ``CUDA_VISIBLE_DEVICES=0 python train.py`` in a text, or an option with one."""
     rule, holder = by_verdict.get("report"), context.index.parent(node)
     if rule is None or "=" not in text or len(text) > 2000:
         return
@@ -206,9 +207,15 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: ast.AST, te
         return  # it is only shown, or stands in a longer text
     if getattr(holder, "arg", "") in _MESSAGE_KEYWORDS or _MESSAGE.search(called_name(holder)):
         return
-    for name in _SETTING.findall(text):
+    for option, name, value in _SETTING.findall(text):
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name:
+            renames = option and variable.npu and env_vars.carries_over(variable, value, context.version.tuple)
+            likely = by_verdict.get("likely") if renames else None
+            if likely is not None:
+                edits = replace_text(context.index, node, f"{name}=", f"{variable.npu}=")
+                yield found(context, likely, node, api=name, edits=edits, message=variable.on_npus())
+                return
             other = _("write {npu}.", npu=variable.npu) if variable.npu else variable.advice
             message = _("{name} is set inside a string, which is left unchanged", name=name)
             advice = _("If this command runs: {other}", other=other)
