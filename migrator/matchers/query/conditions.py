@@ -18,6 +18,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
     arguments_of,
+    bare_name,
     called_name,
     elements,
     hands_on,
@@ -26,6 +27,7 @@ from migrator.names.tree import (
     is_off,
     only_target,
     string_value,
+    targets_of,
     walk,
 )
 from migrator.names.what_is import is_cpu_device, stays_on_the_cpu
@@ -145,6 +147,15 @@ def declared(call: Call) -> bool:
     keywords = all(each.arg in known for each in given.keywords)
     most = len(call.rule.positions) - call.is_of_method
     return keywords and not hands_on(given) and len(given.args) <= most
+
+
+def declares(call: Call, member: str) -> bool:
+    """A class of the file that is called, or that an argument is or holds, sets a member in its body."""
+    index, given = call.index, arguments_of(call.call)
+    held = (each for value in given for each in (value, *made_from(index, value, inside=True)))
+    classes = map(index.definition, (call.call.func, *held))
+    bodies = (owner.body for owner in classes if isinstance(owner, ast.ClassDef))
+    return any(member in map(bare_name, targets_of(each)) for body in bodies for each in body)
 
 
 def implies(call: Call, name: Argument, other: Argument) -> bool:

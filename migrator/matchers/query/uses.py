@@ -107,9 +107,12 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
         name = index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
         name = name or (_of_base(index, call.func) if method.startswith(".__") else "")
+        inherited = "" if name or method else _inherited(index, call.func)
         for rule in rules:
             if name and context.fits(rule, name):
                 yield Use(context, rule, "call", call, name)
+            elif inherited and context.fits(rule, f"{inherited}.__init__"):
+                yield Use(context, rule, "call", call, inherited)
             elif method in rule.match and (not name or not _is_of_module(index, call.func, name)):
                 yield Use(context, rule, "call", call, name or method)
 
@@ -122,6 +125,16 @@ def _of_base(index: ModuleIndex, function: ast.expr) -> str:
     base = owner.bases[0]
     name = index.qualified_name(base.value if isinstance(base, ast.Subscript) else base)
     return f"{name}.{bare_name(function)}" if name else ""
+
+
+def _inherited(index: ModuleIndex, function: ast.expr) -> str:
+    """The name of the base of a class of the file that takes what its base takes; empty for any other."""
+    owner = index.definition(function)
+    if not isinstance(owner, ast.ClassDef) or not owner.bases:
+        return ""
+    if any(getattr(each, "name", "") in ("__init__", "__new__") for each in owner.body):
+        return ""
+    return index.qualified_name(owner.bases[0]) or _inherited(index, owner.bases[0])
 
 
 def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
