@@ -424,6 +424,7 @@ _WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
     offers.SCALES: (("GradScaler", "apex"), _SCALER),
     offers.CHOOSES: (_CHOOSING, r"\A()"),
     offers.BINDS: (("device_id",), _BINDS),
+    offers.LOCAL_RANK: (("local_rank",), r"(?<![-\w])local_rank()"),
 }
 # What needs more than that, with words of which a text then has one.
 _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (

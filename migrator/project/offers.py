@@ -33,6 +33,7 @@ CUDA_DEFAULT = "CUDA default"  # a CUDA type becomes the default type of tensors
 SCALES = "scales"  # there is a GradScaler that is no torch.amp.GradScaler, or apex.amp, which becomes one
 WAITS = "waits"  # torch.distributed.barrier is called
 CHOOSES = "chooses"  # the current device is chosen
+LOCAL_RANK = "local rank"  # a name local_rank, which is not the option's alone
 BINDS = "binds"  # init_process_group, or a function of such a name, is given a device_id
 
 

@@ -241,7 +241,9 @@ def _shared_string(context: FileContext, rule: Rule, item: Match) -> Optional[li
 def _in_field(index: ModuleIndex, edit: Edit) -> Edit:
     """The edit for a part of an f-string, which may be a string in a field already: ``f"{'cuda'}:{i}"``."""
     start, end = edit.start - 1, edit.end + 1
-    is_string = index.data[start - 1 : edit.start] in (b"{'", b'{"') and index.data[start] == index.data[edit.end]
+    is_string = (
+        index.data[start - 1 : edit.start] in (b"{'", b'{"') and index.data[start] == index.data[edit.end]
+    )
     return Edit(start, end, edit.text[1:-1]) if is_string else edit
 
 

@@ -210,7 +210,9 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: String, tex
     for option, name, value in _SETTING.findall(text):
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name:
-            renames = option and variable.npu and env_vars.carries_over(variable, value, context.version.tuple)
+            renames = (
+                option and variable.npu and env_vars.carries_over(variable, value, context.version.tuple)
+            )
             likely = by_verdict.get("likely") if renames else None
             if likely is not None:
                 edits = replace_text(context.index, node, f"{name}=", f"{variable.npu}=")

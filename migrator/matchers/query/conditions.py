@@ -334,6 +334,11 @@ def project_has(use: Use, kind: str) -> bool:
     return bool(use.context.project.offers.of(kind))
 
 
+def project_lacks(use: Use, kind: str) -> bool:
+    """No file of the project offers something of a kind, and all of them were read."""
+    return use.context.project.files > 0 and not project_has(use, kind)
+
+
 def keys(use: Use, *names: str) -> bool:
     """The file has a key of one of these names, for more than 0 or None: as a string, or an argument of dict."""
     index, letters = use.index, dict[str, ast.expr]()
@@ -353,7 +358,9 @@ def is_key(use: Use) -> bool:
 def _is_key(index: ModuleIndex, node: ast.AST) -> bool:
     sink = taken_by(index, node)
     if isinstance(sink.holder, ast.Dict):
-        return any(key is node and not is_off(value) for key, value in zip(sink.holder.keys, sink.holder.values))
+        return any(
+            key is node and not is_off(value) for key, value in zip(sink.holder.keys, sink.holder.values)
+        )
     looked_up = called_name(sink.holder) in ("get", "pop", "setdefault") and sink.place == 0
     return sink.kind == "look-up" or looked_up
 
