@@ -187,7 +187,7 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
 
 
 def _beside(index: ModuleIndex, asking: set[ast.AST], fixed: list[ast.AST]) -> Iterator[ast.AST]:
-    """The other questions of the same classes for the type of a device, where nothing else changes on their way.
+    """Other questions for the type of a device in the same classes, on whose ways nothing else changes.
 
     They may speak of what the operators have made.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
 from migrator.names.tree import (
     FUNCTIONS,
@@ -175,9 +175,9 @@ def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.
     return found
 
 
-def loops(index: ModuleIndex, node: ast.Name) -> list[Union[ast.For, ast.AsyncFor, ast.comprehension]]:
+def loops(index: ModuleIndex, node: ast.Name) -> list[ast.For | ast.AsyncFor | ast.comprehension]:
     """The loops that give a name one value after the other, those in comprehensions as well."""
-    found: list[Union[ast.For, ast.AsyncFor, ast.comprehension]] = []
+    found: list[ast.For | ast.AsyncFor | ast.comprehension] = []
     for binding in index.bindings(node):
         if isinstance(binding.node, (ast.For, ast.AsyncFor)):
             index.expand(binding.node)

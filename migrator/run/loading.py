@@ -39,8 +39,15 @@ if TYPE_CHECKING:
 _MAY_TELL = (
     *b"cuda xtension OpBuilder .cu jit.script LightningModule all_reduce reduce_scatter torch.double".split(),
     *b"torch.float64 .double() torch.save( torch.device( map_location init_process_group horovod".split(),
-    *b"local_rank save_on_master( save_checkpoint( attr(torch attr(F, attr(nn torch.__version__ torch.version".split(),
-    *(b"torch.jit import", b"import torch as ", b"= torch\n", b"def forward(", b"fairscale.nn"),
+    *b"save_on_master( save_checkpoint( attr(torch attr(F, attr(nn torch.__version__ torch.version".split(),
+    *(
+        b"local_rank",
+        b"torch.jit import",
+        b"import torch as ",
+        b"= torch\n",
+        b"def forward(",
+        b"fairscale.nn",
+    ),
 )
 
 

@@ -340,7 +340,7 @@ def project_lacks(use: Use, kind: str) -> bool:
 
 
 def keys(use: Use, *names: str) -> bool:
-    """The file has a key of one of these names, for more than 0 or None: as a string, or an argument of dict."""
+    """The file has a key of one of these names, as a string or for dict, whose value is not 0 or None."""
     index, letters = use.index, dict[str, ast.expr]()
     strings = (each for each in index.strings if string_value(each) in names)
     return any(_is_key(index, each) for each in strings) or any(

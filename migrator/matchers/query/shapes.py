@@ -37,8 +37,8 @@ class Comparison(NamedTuple):
     """How expressions of a file are compared with shapes.
 
     ``letters`` gets what the letters stand for. With ``follows`` a name, or an attribute of ``self``, is what
-    it is assigned, and one of several what all of them are: all of that has to fit, or any. A call of a method
-    in ``through`` is what it is called on.
+    it is assigned, one of several what they all are: all of that has to fit, or any. A call of a method in
+    ``through`` is what it is called on.
     """
 
     file: ModuleIndex
