@@ -52,6 +52,7 @@ _SOURCE_FOLDERS = ("src", "python", "lib")
 _MODULE_BASES = re.compile(
     r"(?:Module|ModuleList|Sequential|Tensor|Variable|Function|Optimizer|Parameter|Storage|Parallel|DDP|FSDP)$"
 )
+_FOR_NVIDIA = re.compile(r"(?:^|[/_])(?:nvidia|cuda|cute_?dsl|cute)(?:_[^/]*)?/")
 _PLAIN_BASES = frozenset(
     {"object", "Enum", "IntEnum", "str", "int", "NamedTuple", "ABC", "abc.ABC", "enum.Enum"}
 )
@@ -162,9 +163,13 @@ class Project:
         return other or min(of_project(self.frameworks))
 
     def way_to(self, file: str) -> str:
-        """How what can be started comes to a file, see ``Programs.ways``; ``program`` if unknown."""
+        """How what can be started comes to a file, see ``Programs.ways``.
+
+        Where that is unknown it is one for a ``program``, but ``perhaps`` in a folder for NVIDIA's devices.
+        """
         ways = self.programs.ways if self.programs is not None else {}
-        return ways.get(file, "") if ways else "program"
+        unknown = "perhaps" if _FOR_NVIDIA.search(file) else "program"
+        return ways.get(file, "") if ways else unknown
 
     def is_scripted(self, function: str, file: str) -> bool:
         """Whether TorchScript may compile a function of a file, because another file calls it."""
