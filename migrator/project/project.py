@@ -137,6 +137,12 @@ class Project:
         places = product(folders_around(file), ("", *_SOURCE_FOLDERS), meant)
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
+    def holds(self, name: str) -> bool:
+        """Whether some folder has the package of a name, which a file may mean that adds to ``sys.path``."""
+        package = name.partition(".")[0]
+        ends = tuple(f"/{package}{ending}" for ending in ("", ".py", "/__init__.py"))
+        return any(each.endswith(ends) for each in self.packages)
+
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""
         if not any(map(self.offers.of, (MODULE, FLAG, TAKER, MEETS))):

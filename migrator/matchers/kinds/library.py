@@ -75,9 +75,11 @@ def every_import(context: FileContext, rules: list[Rule], members: bool = False)
     project = context.project
     about = {pattern.partition(".")[0] for rule in rules for pattern in rule.match}
     is_open = any("*" in package for package in about)
+    adds_folders = "sys.path." in context.index.text
     for node in context.index.imports:
         names = (name for name in imported(node) if is_open or name.partition(".")[0] in about)
         others = [name for name in names if not project.owns(name, context.name)]
+        others = [name for name in others if not (adds_folders and project.holds(name))]
         whole = others if members and isinstance(node, ast.Import) else ()
         if not all(rule_of(rules, name) for name in whole):
             others += dict.fromkeys(_members(context.index, node))
