@@ -92,7 +92,7 @@ def variable_of(node: Node) -> str:
     for child in node.children if node.type in ("simple_expansion", "expansion") else ():
         if child.type == "subscript":
             child = child.children[0]
-        if child.type == "variable_name":
+        if child.type == "variable_name" or text_of(child) == "@":
             return text_of(child)
     return ""
 

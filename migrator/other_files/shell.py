@@ -120,7 +120,9 @@ class _Script:
 
     ``_texts`` are the texts that each variable is given, or compared with, ``_lists`` the options that it
     holds; ``_flows`` the options whose value is a variable. ``_reads`` are the places at which each is asked
-    for, ``_shown`` those that only print, compare or export. ``_exported`` variables go to programs.
+    for, ``_shown`` those that only print, compare or export. ``_exported`` variables go to programs. What a
+    function is given is a variable, too, called after it: ``run 1``, and ``run @`` for all. ``_functions``
+    are those defined so far.
     """
 
     def __init__(self, data: bytes, depth: int, in_value: bool) -> None:
@@ -138,6 +140,7 @@ class _Script:
         self._reads: list[tuple[str, Span]] = []
         self._shown: list[Span] = []
         self._exported: set[str] = set()
+        self._functions: set[str] = set()
         self._around: _Around = {}
 
     def take(self, spans: tuple[Span, ...]) -> None:
@@ -169,12 +172,22 @@ class _Script:
         outer = self._around.get(parent.id) if parent is not None and parent.type == "subscript" else None
         if outer is not None and outer.type == "variable_assignment":
             return
-        name, span = text_of(node), span_of(node)
+        name, span = self._scoped(text_of(node), node), span_of(node)
         if _is_export(parent):  # export NAME
             self._exported.add(name)
             self._shown.append(span)
         self._reads.append((name, span))
         self._settings.append(Setting("variable", name, span, reads=True))
+
+    def _scoped(self, name: str, node: Node) -> str:
+        """The name of a variable at a node, which may be what the function around it is given."""
+        around = self._around.get(node.id) if name == "@" or name.isdecimal() else None
+        while around is not None and around.type != "function_definition":
+            around = self._around.get(around.id)
+        return name if around is None else f"{_name_of(around)} {name}"
+
+    def on_function_definition(self, node: Node) -> None:
+        self._functions.add(_name_of(node))
 
     def on_unary_expression(self, node: Node) -> None:
         """``[ -n "$DEVICE" ]``: whether it has a value says nothing of the value."""
@@ -217,21 +230,38 @@ class _Script:
         if started and started[0].name in _PRINTING:
             self._shown.append(span_of(node))
             return
+        if started and started[0].name in self._functions:
+            self._call(started[0].name, words[1:])
+            started = started if f"{started[0].name} @" not in self._handed else ()
         for place, program in enumerate(started):
-            self._options(program, words, number, place)
+            self._options(program, words, number, place, node)
         for word in words:
             if word.variable:
-                self._handed.setdefault(word.variable, (number, max(0, len(started) - 1)))
+                name = self._scoped(word.variable, node)
+                self._handed.setdefault(name, (number, max(0, len(started) - 1)))
         self._texts_in(words, started)
 
+    def _call(self, function: str, words: list[ShellWord]) -> None:
+        """What a function of the script is given, one by one, and all together for who hands on ``$@``."""
+        for place, word in enumerate(words, 1):
+            self._may_be(f"{function} {place}", word)
+        if f"{function} @" in self._handed:
+            self._hold(f"{function} @", words)
+
     def _options(
-        self, program: Program, words: list[ShellWord], command: Optional[int], place: Optional[int]
+        self,
+        program: Program,
+        words: list[ShellWord],
+        command: Optional[int],
+        place: Optional[int],
+        node: Optional[Node] = None,
     ) -> list[Setting]:
         found = []
         for setting, flow in settings(program, words):
             found.append(setting._replace(command=command, program=place))
             if flow is not None:
-                self._flows.setdefault(flow[0], []).append((found[-1], flow[1]))
+                name = flow[0] if node is None else self._scoped(flow[0], node)
+                self._flows.setdefault(name, []).append((found[-1], flow[1]))
         self._settings += found
         return found
 
@@ -318,7 +348,9 @@ class _Script:
             self._may_be(own, word)
             default = _default_of(value) if word.text == FILLED else None
             if default is not None:
-                self._may_be(own, shell_word(default, self._data))
+                word = shell_word(default, self._data)
+                self._holds_command(own, word, default)
+                self._may_be(own, word)
         self._settings.append(
             Setting("variable", own, span_of(name), found, span, command=command, exported=exported)
         )
@@ -333,10 +365,11 @@ class _Script:
 
     def _holds_command(self, variable: str, word: ShellWord, node: Node) -> None:
         """``ARGS="$MORE --device cuda"``, ``CMD="python a.py --device cuda"``, ``PREFIX="NAME=value"``."""
-        if node.type not in ("string", "raw_string"):
+        quotes = int(node.type in ("string", "raw_string"))
+        if not quotes and (node.type != "word" or " " not in word.text):  # ${ARGS:---device cuda}
             return
         if _OPTIONS.match(word.text) and "\\" not in text_of(node).replace("\\\n", ""):
-            self._hold(variable, self._words_at((node.start_byte + 1, node.end_byte - 1)))
+            self._hold(variable, self._words_at((node.start_byte + quotes, node.end_byte - quotes)))
         elif starts_program(word.text):
             self._inside(word)
 
@@ -376,7 +409,9 @@ class _Script:
         """``${DEVICE:-cuda}``: what the variable is where nobody gives it."""
         default, variable = _default_of(node), variable_of(node)
         if default is not None and variable:
-            self._may_be(variable, shell_word(default, self._data))
+            word = shell_word(default, self._data)
+            self._holds_command(variable, word, default)
+            self._may_be(variable, word)
 
     def _may_be(self, variable: str, word: ShellWord) -> None:
         """A variable is given, or compared with, what a word says."""
@@ -453,6 +488,11 @@ def _words(command: Optional[Node], data: bytes) -> list[ShellWord]:
     children = command.children if command is not None else []
     named = (c.children[0] if c.type == "command_name" and c.children else c for c in children)
     return [shell_word(child, data) for child in named if child.type in WORDS]
+
+
+def _name_of(function: Node) -> str:
+    name = function.child_by_field_name("name")
+    return text_of(name) if name is not None else ""
 
 
 def _known(words: Iterable[ShellWord]) -> tuple[Word, ...]:

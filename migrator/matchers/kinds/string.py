@@ -269,8 +269,15 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     if not annotates and (match := _API_NAME.match(value)):
         names = [match[2]]
     by = taken_by(index, node)
-    is_looked_up = annotates or (
-        by.kind in ("argument", "value") and not _RESOLVERS.isdisjoint((by.name, called_name(by.holder)))
+    in_modules = any(
+        index.qualified_name(each) == "sys.modules"
+        for holder in (by.holder, getattr(by.holder, "func", None))
+        for each in ast.iter_child_nodes(holder or ast.Pass())
+    )
+    is_looked_up = (
+        annotates
+        or in_modules
+        or (by.kind in ("argument", "value") and not _RESOLVERS.isdisjoint((by.name, called_name(by.holder))))
     )
     if not names or not (is_looked_up or _may_be_looked_up(index, vocabulary, node, value)):
         return None
@@ -289,7 +296,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
         return says(message=message, advice=advice, severity="warning")
     message = _("on NPUs the name {value} in a string is {new}", value=value, new=new)
     edits = replace_text(index, node, value, new)
-    return says(edits=edits, message=message, needs_npu=None if annotates else False)
+    return says(edits=edits, message=message, needs_npu=None if annotates or in_modules else False)
 
 
 def _may_be_looked_up(
