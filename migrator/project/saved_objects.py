@@ -13,7 +13,15 @@ from typing import NamedTuple, Optional
 
 from migrator.language import N_
 from migrator.names.outline import Outline, outline
-from migrator.names.tree import FUNCTIONS, bare_name, called_name, children, last_name, string_value
+from migrator.names.tree import (
+    FUNCTIONS,
+    argument_of,
+    bare_name,
+    called_name,
+    children,
+    last_name,
+    string_value,
+)
 
 # torch.save, and what programs put around it: a text that saves has one of these.
 SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
@@ -62,7 +70,7 @@ def _saved(shared: Outline) -> Iterator[Saved]:
     )
     for assigned in (outer, *inner):
         for call in assigned.saves:
-            written = call.args[0]
+            written = argument_of(call, "client_state") or call.args[0]  # of DeepSpeed
             parts = list(assigned.parts(written))
             if not parts:
                 held = written.elts if isinstance(written, (ast.List, ast.Tuple)) else [written]
