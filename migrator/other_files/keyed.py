@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from migrator.files.source import Lines
 from migrator.language import N_, _
@@ -80,7 +80,8 @@ def read_toml(lines: Lines) -> Content:
             table = reader.header()
         else:
             reader.member(token, table, 0)
-    return content_of([entry for entry in reader.entries if _is_known(known, entry)], lines, reader.comments)
+    entries = filter(None, (_meant(known, entry) for entry in reader.entries))
+    return content_of([*entries], lines, reader.comments)
 
 
 class _Json:
@@ -216,16 +217,17 @@ class _Toml(_Json):
             token = self.following()
 
 
-def _is_known(known: Any, entry: Entry) -> bool:
-    """Whether a value is what tomllib reads at its place."""
+def _meant(known: Any, entry: Entry) -> Optional[Entry]:
+    """An entry with the value that tomllib reads at its place; None where that is another one."""
     try:
         for step in entry.path:
             known = known[step]
     except (KeyError, IndexError, TypeError):  # the last of what is no table and no list
-        return False
-    if not isinstance(known, str) or not entry.verbatim:
-        return True
-    return known.replace("\r\n", "\n") == (entry.value or "").replace("\r\n", "\n")
+        return None
+    if not isinstance(known, str):
+        return entry
+    same = known.replace("\r\n", "\n") == (entry.value or "").replace("\r\n", "\n")
+    return entry if same else None if entry.verbatim else entry._replace(value=known)
 
 
 _LINE = re.compile(rb"[^\r\n]*")

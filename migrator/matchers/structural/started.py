@@ -22,6 +22,10 @@ from migrator.names.strings import inside
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import FILLED, Content, Setting, Span, Word
 
+# A line that starts a script of Python, perhaps behind what fields of an f-string give.
+_SCRIPT = re.compile(r"[^#\n]*(?:\.py|python[\d.]* -m \S+) -")
+_KEEPING = ("append", "extend", "submit", "put", "map", "apply_async")
+
 
 class StartedOptions(Options):
     """``values``: what a value becomes; a ``*`` at the end is a number.
@@ -59,13 +63,16 @@ def find(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[Match]:
         api = ", ".join(f"{each.name} {each.value or each.begins}" for each in edits.values())
         yield found(context, rule, node, api=api, edits=sorted(edits), message=message)
     for node in index.strings:
-        holder = index.parent(node)
+        holder, text = index.parent(node), written(index, node)
         if isinstance(holder, (ast.List, ast.Tuple)):  # a word of a list
             holder = index.parent(holder)
-        fits = node not in seen and isinstance(holder, ast.Call) and node is not holder.func
-        fits = fits and called_name(holder) in options.calls
-        phrase = re.search(options.phrase, written(index, node)) if fits else None
-        if phrase:
+        fits = (
+            isinstance(holder, ast.Call) and node is not holder.func and called_name(holder) in options.calls
+        )
+        # What starts a script, and is kept for whoever runs it.
+        kept = isinstance(holder, (ast.Assign, ast.Return)) or called_name(holder) in _KEEPING
+        phrase = re.search(options.phrase, text) if node not in seen and (fits or kept) else None
+        if phrase and (fits or _SCRIPT.match(text)):
             yield found(context, rule, node, api=phrase.group().strip())
 
 
