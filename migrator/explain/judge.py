@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from migrator.explain.scan import ERROR, WARNING, Frame, Record, Scan
-from migrator.explain.table import Entry, weight
+from migrator.explain.table import Entry, kinds_of, weight
 
 _NEAR = 40  # lines of one failure
 _AT_ONCE = 2.0  # seconds
@@ -49,6 +49,8 @@ def explain(scan: Scan) -> Optional[Explanation]:
     near = [record for record in same if record is first or _together(record, first)]
     # What a process says elsewhere of its failure, as CANN does in a log of its own, explains it, too.
     found = _found(near) or (_found(same) if first.rank else [])
+    if best == 2:
+        found = [each for each in found if not each[0][0].follows or _tells(each[1], first)]
     entry, record = None, first
     if found:
         (entry, _beside), record = min(found, key=lambda each: weight(each[0]))
@@ -75,17 +77,32 @@ def _class(record: Record) -> int:
         return 4
     if any(not entry.follows for entry, _beside in record.found):
         return 0 if record.level >= ERROR else 1
-    return 3 if record.found else 2
+    return 3 if record.found and not _of_python(record) else 2
 
 
 def _found(records: Sequence[Record]) -> list[tuple[tuple[Entry, bool], Record]]:
     return [(each, record) for record in records for each in record.found]
 
 
+def _of_python(record: Record) -> bool:
+    """Whether it is an exception of Python's own that CANN's errors never are: those are RuntimeErrors."""
+    kinds = kinds_of(record.type)
+    return len(kinds) > 1 and "RuntimeError" not in kinds
+
+
+def _tells(record: Record, unknown: Record) -> bool:
+    """Whether what mostly follows from another error tells of an exception that the table does not know.
+
+    CANN has said it before, or in a log of its own.
+    """
+    before = record.log != unknown.log or record.order < unknown.order
+    return before and not _of_python(unknown)
+
+
 def _same_process(one: Record, other: Record) -> bool:
     if one.rank or other.rank:
         return one.rank == other.rank
-    return (one.process, one.log) == (other.process, other.log)
+    return one.log == other.log and (not one.process or other.process in ("", one.process))
 
 
 def _together(one: Record, other: Record) -> bool:

@@ -32,8 +32,8 @@ _WHOSE = re.compile(
 )
 _OF_WORKER = re.compile(r"_TP(\d+)")
 _BY_LOGGER = re.compile(rb"\[rank(\d+)\]:\[[EWIF]\d{3,4} ")  # torch's, before a message's first line only
-_SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank ?(\d+)\]")
-_SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),")
+_SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank[ :]?(\d+)\]")
+_SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),|^[EWIF]\d{4} [\d:.]+ (\d+) ")
 _TIME = re.compile(
     r"\b(?:\d{4}[-/])?(\d\d)[-/](\d\d)[-_ T](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"
     r"|(?:\b|\[)[EWIF](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))?"
@@ -225,7 +225,9 @@ class Scan:
         text = record.text
         rank, process = _SAID_RANK.search(text), _SAID_PROCESS.search(text)
         record.rank = record.rank or (rank and (rank[1] or rank[2])) or self._log.rank
-        record.process = record.process or (process and (process[1] or process[2])) or self._log.process
+        record.process = (
+            record.process or (process and next(filter(None, process.groups()))) or self._log.process
+        )
         if record.rank and record.process:
             self.ranks.setdefault(record.process, record.rank)
         if record.level == PLAIN:
@@ -246,7 +248,7 @@ class Scan:
         """Keep a record with entries that were found for it, once for each process."""
         if not found and record.level != EXCEPTION and not record.place:
             return
-        if not (record.rank or record.order or record.type):
+        if not (record.rank or record.order or record.type or _NEW_LINE.match(record.text)):
             record.rank = self._rank_of_message()
         codes = tuple(entry.code for entry, _beside in found)
         what = (record.type, record.text[:80]) if record.level == EXCEPTION else ()

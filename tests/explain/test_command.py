@@ -87,10 +87,17 @@ def test_an_unknown_failure_is_the_first_where_the_others_only_waited(explain) -
         f"[Error]: error cqe\n{TIMEOUT}"
     )
     log = traceback(waited, 11, before="[default0]:[rank0]: ")
-    log += traceback("KeyError: 'los'", 10, before="[default2]:[rank2]: ")
+    log += traceback("KeyError: 'los'\nand EI0002 at the end", 10, before="[default2]:[rank2]: ")
     found = explain(log, code=1)
     assert first(found) == (None, 2, 10)
-    assert [(each["code"], each["ranks"]) for each in found["others"]] == [("EI0006", [0])]
+    assert ("EI0006", [0]) in [(each["code"], each["ranks"]) for each in found["others"]]
+
+
+def test_a_consequence_does_not_explain_a_python_exception(explain) -> None:
+    end = "\n[ERROR] 2026-11-28-03:17:39 (PID:8350, Device:1, RankID:-1) EI0006 said at the end\n"
+    assert first(explain(traceback("KeyError: 'a'", 16) + end, code=1)) == (None, None, 16)
+    assert first(explain(traceback("RuntimeError: HCCL failed", 16) + end, code=1)) == (None, None, 16)
+    assert first(explain(end + traceback("RuntimeError: HCCL failed", 16))) == ("EI0006", None, 16)
 
 
 def test_time_stamps_decide_across_files(explain) -> None:
