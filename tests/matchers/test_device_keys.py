@@ -49,4 +49,4 @@ def test_a_word_of_lightning_is_no_device_to_be_written() -> None:
     text = "import pytorch_lightning as pl\npl.Trainer(accelerator='cuda', devices=1)\n"
     (found,) = [each for each in migrate(text).findings if each.code == "NPU123"]
     assert "a term of that library" in found.message
-    assert "device of torch" in found.advice
+    assert "torch device" in found.advice

@@ -157,7 +157,7 @@ def test_a_server_needs_a_folder_and_the_package(
     assert capsys.readouterr().err == f"npumigrate: no such folder: {tmp_path}/none\n"
     monkeypatch.chdir("/")
     assert run(["mcp"]) == 2
-    assert "name the workspace, npumigrate mcp FOLDER" in capsys.readouterr().err
+    assert "give the workspace: npumigrate mcp FOLDER" in capsys.readouterr().err
     for name in ("mcp", "mcp.server"):
         monkeypatch.setitem(sys.modules, name, None)
     assert run(["mcp", str(tmp_path)]) == 2
