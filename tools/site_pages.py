@@ -1,18 +1,22 @@
 """What the site has beside the files of docs/: a hook of MkDocs.
 
-It adds one page for each rule, ``rules/NPU101/``, made from the rule's data; a table of them as the page
-``rules/``; and the documents of the repository's root. Links are written for readers of the repository, and
-turned here.
+It adds one page for each rule, ``rules/NPU101/``, and for each error, ``errors/EI0006/``, made from their
+data; tables of them as the pages ``rules/`` and ``errors/``; and the documents of the repository's root.
+Links are written for readers of the repository, and turned here.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import migrator
+from migrator.explain.show import as_markdown as as_page
+from migrator.explain.show import parts_of_entry
+from migrator.explain.table import entries
 from migrator.matchers.packs import load_all
 from migrator.report.rule_text import as_markdown, tables_as_markdown
 
@@ -55,6 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages["rules.md"] = tables_as_markdown(rules, "rules/{code}.md")
     for rule in rules:
         pages[f"rules/{rule.code}.md"] = f"{as_markdown(rule)}\n[All rules](../rules.md)\n"
+    pages |= dict(_pages_of_errors())
     for page, text in pages.items():
         old = files.get_file_from_path(page)
         if old is not None:
@@ -63,11 +68,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def _pages_of_errors() -> Iterator[tuple[str, str]]:
+    rows = ["| error | | |", "| --- | --- | --- |"]
+    for entry in entries():
+        rows.append(f"| [{entry.code}](errors/{entry.code}.md) | {entry.name} | {entry.layer} |")
+        looks = "\n".join(entry.examples)
+        page = as_page(parts_of_entry(entry))[1:]  # its heading is the page's
+        yield (
+            f"errors/{entry.code}.md",
+            f"{page}\n**Looks like**\n\n```text\n{looks}\n```\n\n[All](../errors.md)\n",
+        )
+    yield (
+        "errors.md",
+        "# Errors\n\n`npumigrate explain LOG` finds them in a log.\n\n" + "\n".join(rows) + "\n",
+    )
+
+
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Turn links for readers of the repository into links of the site, and mend code in tables."""
     markdown = _CODE_WITH_BAR.sub(lambda code: code[0].replace("\\|", "|"), markdown)
     name = page.file.src_uri
-    if name.startswith("rules"):
+    if name.startswith(("rules", "errors")):
         return markdown
     of_root = name in DOCUMENTS.values()
     if of_root:

@@ -35,8 +35,8 @@ def explain(scan: Scan) -> Optional[Explanation]:
         if record.listed and scan.first not in ("", record.rank):
             record.level = WARNING  # torchrun ended it after the one that failed
     records = scan.records
-    if not records:
-        return None
+    if not any(record.level > WARNING or record.place for record in records):
+        return None  # nothing but warnings
     best = min(map(_class, records))
     worst = [record for record in records if _class(record) == best]
     in_time = all(record.time is not None for record in worst)

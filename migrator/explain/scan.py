@@ -282,7 +282,7 @@ class Scan:
             if said := _TIME.search(line[:_KEPT]):
                 month, day, hour, minute, second = (int(said[at] or said[at + 6]) for at in range(1, 6))
                 seconds = (((month * 31 + day) * 24 + hour) * 60 + minute) * 60 + second
-                return seconds + float(f"0.{said[6] or said[12] or 0}"), said[0].lstrip("[")
+                return seconds + float(f"0.{said[6] or said[12] or 0}"), said[0].lstrip("[EWIF")
         return None, ""
 
 

@@ -43,7 +43,8 @@ def as_markdown(parts: Sequence[Part]) -> str:
     """The parts of an explanation, the first as its title."""
     (_heading, title, _steps), *others = parts
     text = f"## {title[0]}\n"
-    for heading, items, steps in others:
+    for heading, given, steps in others:
+        items = [f"<{item}>" if item.startswith("http") else item.replace("<", "\\<") for item in given]
         listed = [f"{number}. {item}" if steps else f"- {item}" for number, item in enumerate(items, 1)]
         text += f"\n**{heading}**\n\n" + "\n".join(listed if steps or len(items) > 1 else items) + "\n"
     return text

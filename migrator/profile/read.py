@@ -9,7 +9,7 @@ from migrator.language import N_, _
 from migrator.profile.memory import note_memory, read_snapshot
 from migrator.profile.model import Profile
 from migrator.profile.npu import OUTPUT, note_signs, read_npu
-from migrator.profile.streams import ProfileError, number, rows
+from migrator.profile.streams import ProfileError, number, rows, unreadable
 from migrator.profile.trace import read_trace
 
 _SNAPSHOTS = (".pickle", ".pkl")
@@ -20,9 +20,11 @@ def read_profile(path: Path) -> Profile:
     """Read a rank's folder, a folder of ranks, a trace or a memory snapshot. Raises ProfileError."""
     if not path.exists():
         raise ProfileError(N_("no such file or folder: {path}"), path=shown(path))
-    profile = (
-        _read_folder(path.parent if path.name == OUTPUT else path) if path.is_dir() else _read_file(path)
-    )
+    try:
+        folder = path.parent if path.name == OUTPUT else path
+        profile = _read_folder(folder) if path.is_dir() else _read_file(path)
+    except OSError as error:
+        raise ProfileError("{line}", line=unreadable(path, error)) from None
     note_memory(profile)
     profile.advice.sort(key=lambda one: (one.memory, -one.gain))
     return profile

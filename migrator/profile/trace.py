@@ -33,7 +33,6 @@ def read_trace(path: Path, profile: Profile, moments: Sequence[float] = ()) -> d
             trace.take(event)
         except (AttributeError, KeyError, TypeError, ValueError):
             continue  # an event without what its kind has
-    trace.name_launched()
     trace.spans.divide(profile)
     profile.kernels = profile.kernels or trace.kernels
     if not profile.parts.get("compute"):
@@ -59,8 +58,8 @@ class _Trace:
         self._processes: dict[Any, str] = {}
         self._to_cpu: list[tuple[Any, float, float]] = []
         self._names: dict[str, int] = {}
+        self._known: list[str] = []
         self._operator = array("i")  # by External id: the number of a name
-        self._launched: dict[int, Operator] = {}  # by External id
 
     def take(self, event: dict[str, Any]) -> None:
         """Note one event. Raises an error of Python where it lacks something."""
@@ -109,7 +108,10 @@ class _Trace:
             self._run_at(start, end, "line", place_of(stack))
         if isinstance(number, int) and 0 <= number < _MOST:
             self._operator.extend(array("i", [-1]) * (number + 1 - len(self._operator)))
-            self._operator[number] = self._names.setdefault(name, len(self._names))
+            if name not in self._names:
+                self._names[name] = len(self._known)
+                self._known.append(name)
+            self._operator[number] = self._names[name]
 
     def _run_at(self, start: float, end: float, what: str, name: str) -> None:
         """Note what runs at the moments of a stretch; the shortest stretch is the innermost."""
@@ -121,17 +123,14 @@ class _Trace:
 
     def _gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
         self._profile.device = "GPU"
-        collective = category == "kernel" and "nccl" in name.lower()
-        self.spans.add("communication" if collective else "compute", start, end)
-        if not collective:
-            self.kernels.setdefault(name, Operator(name)).add(1, end - start)
-            number = int(arguments.get("External id", -1))
-            self._launched.setdefault(number, Operator("")).add(1, end - start)
-
-    def name_launched(self) -> None:
-        """Give the time of kernels to the operators that launched them."""
-        names = list(self._names)
-        for number, launched in self._launched.items():
-            if 0 <= number < len(self._operator) and (known := self._operator[number]) >= 0:
-                one = self._profile.operators.setdefault(names[known], Operator(names[known]))
-                one.add(launched.calls, launched.device)
+        if category == "kernel" and "nccl" in name.lower():
+            self.spans.add("communication", start, end)
+            return
+        self.spans.add("compute", start, end)
+        self.kernels.setdefault(name, Operator(name)).add(1, end - start)
+        number = int(
+            arguments.get("External id", -1)
+        )  # of the operator that launched it, which comes before it
+        if 0 <= number < len(self._operator) and self._operator[number] >= 0:
+            operator = self._known[self._operator[number]]
+            self._profile.operators.setdefault(operator, Operator(operator)).add(1, end - start)

@@ -207,6 +207,7 @@ def test_a_log_that_starts_or_ends_within_a_traceback(explain, before: str) -> N
 def test_a_warning_is_no_failure_where_another_is(explain) -> None:
     log = "[W801 10:15:30.1 x.cpp:1] NPU out of memory, trying again\n" + traceback("KeyError: 'x'", 5)
     assert first(explain(log, code=1)) == (None, None, 5)
+    assert explain(log.splitlines()[0] + "\nTraining is done\n", code=1)["failure"] is None
 
 
 def test_an_unknown_failure_is_called_unknown(explain) -> None:

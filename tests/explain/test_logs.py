@@ -47,7 +47,7 @@ class Share(NamedTuple):
 
 
 # What each half reaches; the goal is 95, 80 and 5 percent.
-REACHED = {"build": Share(0, 0, 100)}
+REACHED = {"build": Share(100, 100, 0)}
 
 
 def results(half: str) -> Iterator[Result]:

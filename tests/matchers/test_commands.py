@@ -9,46 +9,11 @@ from tests.matchers.migrating import migrate, migrated
 HEAD = "import os\nimport subprocess\nimport torch\n"
 
 
-def become(expression: str) -> str:
-    text = migrated(f"{HEAD}x = {expression}\n", select=("ALL",), ignore=("NPU901",))
-    return text.partition("x = ")[2].rstrip("\n")
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        'len(os.popen("nvidia-smi -L").readlines())',
-        'len(os.popen("nvidia-smi -L").read().strip().split("\\n"))',
-        'len(subprocess.check_output(["nvidia-smi", "-L"]).decode().split("\\n")) - 1',
-        'int(subprocess.check_output("nvidia-smi --list-gpus | wc -l", shell=True))',
-        'int(os.popen("nvidia-smi --query-gpu=name --format=csv,noheader | wc -l").read())',
-        'str(subprocess.check_output(["nvidia-smi", "-L"])).count("UUID")',
-        'len(subprocess.check_output(["/usr/bin/nvidia-smi", "-L"]).splitlines())',
-        'len(subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE).stdout.splitlines())',
-        'len(subprocess.check_output("nvidia-smi --query-gpu=name --format=csv".split()).splitlines()) - 1',
-    ],
-)
-def test_a_count_of_the_lines_is_a_count_of_devices(expression):
-    assert become(expression) == "torch.npu.device_count()"
-
-
-def test_lines_keep_their_form():
-    each = "for i in range(torch.npu.device_count())"
-    name = "{torch.npu.get_device_name(i)}"
-    query = '["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"]'
-    assert become(f"subprocess.check_output({query})") == f'"".join(f"{{i}}, {name}\\n" {each}).encode()'
-    assert become(f"subprocess.check_output({query}, text=True)") == f'"".join(f"{{i}}, {name}\\n" {each})'
-    assert become(f"subprocess.check_output({query}).decode().splitlines()") == f'[f"{{i}}, {name}" {each}]'
-    first = 'subprocess.getoutput("nvidia-smi -i 1 --query-gpu=memory.total --format=csv,noheader")'
-    assert become(first) == 'f"{torch.npu.mem_get_info(1)[1] >> 20} MiB"'
-
-
 @pytest.mark.parametrize(
     "expression",
     [
         'subprocess.check_output(["nvidia-smi", "--query-gpu=power.draw", "--format=csv"])',
         "subprocess.check_output(\"nvidia-smi -L | awk '{print $1}'\", shell=True)",
-        'subprocess.Popen(["nvidia-smi", "-L"], stdout=subprocess.PIPE)',
         'os.popen("nvidia-smi -l 1")',
         'subprocess.check_output(["nvidia-smi", option])',
     ],
@@ -59,29 +24,10 @@ def test_what_is_not_known_of_the_output_is_reported(expression):
     assert [finding.code for finding in result.findings] == ["NPU600"]
 
 
-@pytest.mark.parametrize(
-    ("given", "errors"),
-    [
-        ("stdout=subprocess.PIPE, stderr=subprocess.PIPE", ', b""'),
-        ("capture_output=True, text=True", ', ""'),
-        ("stdout=subprocess.PIPE, stderr=subprocess.DEVNULL", ""),
-        ("stdout=subprocess.PIPE", ""),
-    ],
-)
-def test_errors_that_are_asked_for_are_empty(given, errors):
-    after = become(f'subprocess.run(["nvidia-smi", "-L"], {given})\nprint(x.stderr)').partition("\n")[0]
-    each = "for i in range(torch.npu.device_count())"
-    lines = f'f"GPU {{i}}: {{torch.npu.get_device_name(i)}} (UUID: NPU-{{i}})\\n" {each}'
-    encoded = "" if "text" in given else ".encode()"
-    assert after == f'subprocess.CompletedProcess([], 0, "".join({lines}){encoded}{errors})'
-    pipes = given.replace("capture_output=True", "stdout=subprocess.PIPE, stderr=subprocess.PIPE")
-    pair = become(f'subprocess.Popen(["nvidia-smi", "-L"], {pipes}).communicate()')
-    assert pair == f'("".join({lines}){encoded}{errors or ", None"})'
-
-
 ELSEWHERE = "env -u ASCEND_RT_VISIBLE_DEVICES python3 -c"
 FREE = "{torch.npu.mem_get_info(i)[0] >> 20}"
 EACH = "for i in range(torch.npu.device_count())]"
+NAMED = "GPU {i}: {torch.npu.get_device_name(i)} (UUID: NPU-{i})"
 
 
 @pytest.mark.parametrize(
@@ -106,13 +52,24 @@ EACH = "for i in range(torch.npu.device_count())]"
             f"'import torch, torch_npu; [print(f\"{FREE} MiB\") {EACH}'], stdout=subprocess.PIPE)",
             id="a text that becomes a list",
         ),
+        pytest.param(
+            'x = int(subprocess.check_output("nvidia-smi --list-gpus | wc -l", shell=True))',
+            f"x = int(subprocess.check_output(\"{ELSEWHERE} 'import torch, torch_npu; "
+            f'[print(f\\"{NAMED}\\") {EACH}\' | wc -l", shell=True))',
+            id="what reads the lines in the shell",
+        ),
+        pytest.param(
+            'x = subprocess.run(["/usr/bin/nvidia-smi", "-L"], timeout=5, capture_output=True).stdout',
+            'x = subprocess.run(["env", "-u", "ASCEND_RT_VISIBLE_DEVICES", "python3", "-c", '
+            f"'import torch, torch_npu; [print(f\"{NAMED}\") {EACH}'], "
+            "timeout=5, capture_output=True).stdout",
+            id="the other arguments stay",
+        ),
     ],
 )
-def test_another_process_answers_a_program_that_chooses_its_devices(command, after):
-    chooses = 'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "1"\n'
-    head = f"import os\nimport subprocess\n{chooses}"
-    result = migrate(f"{head}{command}\nimport torch\n")
-    assert result.text == f"{head}{after}\nimport torch\n"
+def test_another_process_prints_the_lines(command, after):
+    result = migrate(f"{HEAD}{command}\n")
+    assert result.text == f"{HEAD}{after}\n"
     assert {finding.code for finding in result.findings} == {"NPU600"}
 
 
@@ -152,25 +109,6 @@ def test_a_library_of_cuda_is_needed_for_more_than_limits():
         result = migrate(text + more)
         assert result.text is None
         assert [finding.severity for finding in result.findings] == ["blocker"]
-
-
-def test_a_pipe_whose_name_is_used_again():
-    text = (
-        f"{HEAD}p = subprocess.Popen(['uname'], stdout=subprocess.PIPE)\nsystem = p.communicate()[0]\n"
-        "p = os.popen('nvidia-smi -L')\np = p.read().splitlines()\nprint(len(p), system)\n"
-    )
-    lines = migrated(text).splitlines()
-    assert "system = p.communicate()[0]" in lines
-    assert [line.partition(" = [f")[0] for line in lines if "GPU {i}" in line] == ["p"]
-    twice = text.replace("p = p.read().splitlines()", "n = p.read()\nm = p.read()")
-    assert migrate(twice).text is None
-
-
-def test_visible_devices_do_not_matter_for_names():
-    text = HEAD + "seen = os.environ.get('HIP_VISIBLE_DEVICES')\n"
-    query = "subprocess.check_output(['nvidia-smi', '--query-gpu={}', '--format=csv'])\n"
-    assert migrate(text + query.format("name")).text is not None
-    assert ELSEWHERE.split()[2] in migrated(text + query.format("memory.used"))
 
 
 @pytest.mark.parametrize(

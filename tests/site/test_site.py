@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from migrator.explain.table import entries
 from migrator.matchers import packs
 from tests.checking import every_rule
 
@@ -34,6 +35,13 @@ def test_each_rule_has_a_page(site) -> None:
         assert f"<title>{rule.code}: {rule.name}" in page
     table = (site / "rules" / "index.html").read_text(encoding="utf-8")
     assert 'href="NPU101/"' in table
+
+
+def test_each_error_has_a_page(site) -> None:
+    for entry in entries():
+        page = (site / "errors" / entry.code / "index.html").read_text(encoding="utf-8")
+        assert f"<title>{entry.code}: " in page
+    assert 'href="EI0006/"' in (site / "errors" / "index.html").read_text(encoding="utf-8")
 
 
 def test_pages_load_nothing_from_elsewhere(site) -> None:

@@ -1,67 +1,56 @@
 """Commands that a program runs.
 
-Where it reads what ``nvidia-smi`` prints, the same lines are made from torch.npu's answers, and what the
-program does with them stays as it is; where it only counts them, ``device_count()`` is enough. An option that
-names CUDA, as in ``[sys.executable, "t.py", "--device=cuda"]``, changes where the program that is started is
-one of the project, and its parser takes the value for a device: then it is changed there, too.
+Where it is known what ``nvidia-smi`` prints, Python prints the same lines in its place, from torch.npu's
+answers, and what the program does with them stays as it is.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
-from functools import partial
-from typing import NamedTuple, Optional
+from dataclasses import dataclass, field
 
+from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found, instead_of
-from migrator.matchers.device_listing import (
-    Form,
-    Listing,
-    Printed,
-    all_known,
-    functions,
-    knows_visible_devices,
-    program,
-    read,
-    source,
-)
-from migrator.matchers.npu_import import npu_module
-from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.commands import Command, commands
 from migrator.names.device_strings import is_docstring, written
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
-from migrator.names.tree import argument_of, bare_name, called_name, last_name, only_target, string_value
+from migrator.names.tree import argument_of, called_name, last_name, string_value
 
-_KEYWORDS = frozenset(
-    "args shell stdout stderr stdin text universal_newlines encoding errors check capture_output timeout"
-    " bufsize close_fds".split()
-)
-# What stands once in each line of a list of devices.
-_ONCE_A_LINE = frozenset({"UUID", "UUID:", "GPU ", "\n"})
-# What asks for no more than how many devices are visible, and of what kind.
-_PLAIN = frozenset({"device_count", "get_device_name"})
 _SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
-_IN_TEXT = ("text", "universal_newlines", "encoding")
+# What reads lines, and asks nothing of them that those of an NPU answer otherwise.
+_READS_LINES = re.compile(r"wc -l|grep (?:-c )?(?:GPU|UUID|\.|\^)|head -(?:n ?)?\d+|tail -n \+\d+|cat")
+_CALL = re.compile(r"\btorch\.npu\.(\w+)")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command prints, a line for each device.
+
+    ``lists`` gives the line by what stands behind the command, ``fields`` the value of what ``--query-gpu``
+    asks for, ``units`` its unit; ``{i}`` in a line, and ``i`` in a value, is the device.
+    """
+
+    lists: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
 
 
 class OutputOptions(Options):
     """What the command ``prints``; ``shown`` is the one that shows a person the same.
 
-    Where the answer chooses the visible devices, ``all_visible`` are the words that start Python in another
-    process, which sees all of them, and ``chosen`` is said.
+    ``runs`` are the words that start Python in another process: it sees all devices, as the command does,
+    where the program has chosen some.
     """
 
     prints: Printed = field(default_factory=Printed)
     shown: str = ""
-    all_visible: str = ""
-    chosen: str = field(default="", metadata=SAID)
+    runs: str = ""
 
 
 def find_runs(context: FileContext, rule: Rule[OutputOptions]) -> Iterator[Match]:
@@ -119,20 +108,11 @@ def _judged(context: FileContext, rule: Rule[OutputOptions], command: Command) -
             edits = [instead_of(context.index, first, text)]
         yield found(context, rule, call, api=api, edits=edits, severity=severity, needs_npu=False)
         return
-    listing = read(rule.options.prints, command.texts)
-    known = listing is not None and all_known(context, functions(listing))
-    asks = listing is not None and bool(functions(listing) - _PLAIN)
-    chooses = known and asks and knows_visible_devices(context.index.text)
-    advice, changes = "", []
-    if listing and chooses:
-        advice, changes = rule.options.chosen, _elsewhere(context.index, rule, command, listing)
-    elif listing and known:
-        changes = _changes(context.index, command, listing)
-    says = partial(found, api=api, severity=severity, advice=advice, needs_npu=False if chooses else None)
+    changes = _printed_by_python(context, rule, command)
     if not changes:
-        yield says(context, rule, call)
+        yield found(context, rule, call, api=api, severity=severity)
     for node, edit in changes:
-        yield says(context, rule, node, edits=[edit])
+        yield found(context, rule, node, api=api, edits=[edit], severity=severity, needs_npu=False)
 
 
 def _is_shown(index: ModuleIndex, command: Command) -> bool:
@@ -145,218 +125,77 @@ def _is_shown(index: ModuleIndex, command: Command) -> bool:
     return isinstance(holder, ast.Call) and called_name(holder) in _SHOWING
 
 
-def _changes(index: ModuleIndex, command: Command, listing: Listing) -> list[tuple[ast.AST, Edit]]:
-    """What changes where the NPU's lines are put there; nothing where that is unknown."""
-    if any(keyword.arg not in _KEYWORDS for keyword in command.call.keywords):
-        return []
-    npu = npu_module(index, command.call)
-    reading = None
-    if not listing.file:
-        reading = _reading(index, command)
-    elif command.runner == "os.system" and isinstance(index.parent(command.call), ast.Expr):
-        # os.system("nvidia-smi … > file")
-        reading = _Reading(command.call, Form("text"), f'open("{listing.file}", "w").write({{}})')
-    if npu is None or reading is None:
-        return []
-    node, form = (reading.node, reading.form) if reading.around else _used(index, reading, listing)
-    text = source(listing, form)
-    if not text:
-        return []
-    text = reading.around.replace("{}", text) if reading.around else text
-    unused = [(each, without_statement(index, each)) for each in _unused(index, command, reading.held)]
-    return [(node, instead_of(index, node, text.replace("torch.npu.", f"{npu}."))), *unused]
-
-
-class _Reading(NamedTuple):
-    """Where a program takes the output, in which form; ``around`` is source that wraps it.
-
-    ``held`` is the assignment of what runs the command, where that is read by its name.
-    """
-
-    node: ast.expr
-    form: Form
-    around: str = ""
-    held: Optional[ast.stmt] = None
-
-
-def _elsewhere(
-    index: ModuleIndex, rule: Rule[OutputOptions], command: Command, listing: Listing
+def _printed_by_python(
+    context: FileContext, rule: Rule[OutputOptions], command: Command
 ) -> list[tuple[ast.AST, Edit]]:
-    """What changes where another process prints the lines: the program reads them as before."""
-    given, errors = argument_of(command.call, "args", 0), argument_of(command.call, "stderr")
-    start = rule.options.all_visible
-    if not start or given is None or command.line != command.shell or last_name(errors) == "STDOUT":
+    """What changes where Python prints the lines in another process; nothing where they are not known."""
+    index, errors = context.index, argument_of(command.call, "stderr")
+    given, start = argument_of(command.call, "args", 0), rule.options.runs
+    program, behind = _program(rule.options.prints, command.texts)
+    known = (npu_names.look_up(f"torch.cuda.{name}", context.version) for name in _CALL.findall(program))
+    is_there = program and all(each is not None and each.npu for each in known)
+    # Warnings would be among the lines.
+    if not is_there or given is None or command.line != command.shell or last_name(errors) == "STDOUT":
         return []
-    lines = program(listing)
     if command.line:
-        file = f" > {listing.file}" if listing.file else ""
-        # What reads the output by these two functions reads warnings, too.
         quiet = " 2>/dev/null" if command.runner.startswith("subprocess.get") else ""
-        text = '"{}"'.format(f"{start} '{lines}'{file}{quiet}".replace("\\", "\\\\").replace('"', '\\"'))
+        text = f"{start} '{program}'{quiet}{behind}".replace("\\", "\\\\").replace('"', '\\"')
+        text = f'"{text}"'
     else:
         words = ", ".join(f'"{word}"' for word in start.split())
-        text = f"[{words}, '{lines}']"
-    unused = [(each, without_statement(index, each)) for each in _unused(index, command, None)]
+        text = f"[{words}, '{program}']"
+    unused = [(each, without_statement(index, each)) for each in _unused(index, command)]
     return [(given, instead_of(index, given, text)), *unused]
 
 
-def _reading(index: ModuleIndex, command: Command) -> Optional[_Reading]:
-    call, runner = command.call, command.runner.rpartition(".")[2]
-    given = [argument_of(call, name) for name in _IN_TEXT]
-    form = Form("text" if any(each and getattr(each, "value", True) for each in given) else "bytes")
-    if runner == "check_output":
-        return _Reading(call, form)
-    if runner == "getoutput":
-        return _Reading(call, Form("text", ends=False))
-    if runner == "getstatusoutput":
-        return _Reading(call, Form("text", ends=False), "(0, {})")
-    if runner == "run" and (argument_of(call, "stdout") or argument_of(call, "capture_output")):
-        holder = index.parent(call)
-        if isinstance(holder, ast.Attribute) and holder.attr == "stdout":
-            return _Reading(holder, form)
-        module = index.segment(call.func).rpartition(".")[0]
-        errors = _errors(call, form)
-        rest = f", {errors}" if errors else ""
-        return _Reading(call, form, f"{module}.CompletedProcess([], 0, {{}}{rest})") if module else None
-    if runner in ("popen", "Popen"):
-        return _from_pipe(index, command, form)
-    return None
+def _program(printed: Printed, texts: Sequence[str]) -> tuple[str, str]:
+    """A Python program, without single quotes, that prints a command's lines, and what reads them behind it.
+
+    Empty where the lines are not known.
+    """
+    last = len(texts) - 2 if texts[-2:-1] == [">"] else len(texts)
+    stages = [stage.strip() for stage in " ".join(texts[1:last]).split("|")]
+    beginnings = {" | ".join(stages[:count]): count for count in range(1, len(stages) + 1)}
+    listed = next((each for each in beginnings if each in printed.lists), "")
+    lines = _lines(printed.lists[listed]) if listed else _query(printed, stages[0].split())
+    behind = stages[beginnings.get(listed, 1) :]
+    if not all(texts) or not lines or not all(map(_READS_LINES.fullmatch, behind)):
+        return "", ""
+    file = "".join(f" {text}" for text in texts[last:])
+    return f"import torch, torch_npu; {lines}", "".join(f" | {stage}" for stage in behind) + file
 
 
-def _errors(call: ast.Call, form: Form) -> str:
-    """What a program finds in the errors that it asks for, of which there are none."""
-    asked = argument_of(call, "capture_output") or argument_of(call, "stderr")
-    if asked is None or last_name(asked) in ("STDOUT", "DEVNULL"):
+def _lines(line: str, devices: str = "range(torch.npu.device_count())") -> str:
+    return f'[print(f"{line}") for i in {devices}]'
+
+
+def _query(printed: Printed, words: Sequence[str]) -> str:
+    """Python source that prints what ``--query-gpu=… --format=csv`` asks for; empty for others."""
+    given: dict[str, str] = {}
+    waiting = ""
+    for word in words:
+        name, equals, value = (waiting, "=", word) if waiting else word.partition("=")
+        waiting = "" if equals else name
+        if equals:
+            given[name] = value
+    asked = [each.strip() for each in given.pop("--query-gpu", "").split(",")]
+    how = given.pop("--format", "").replace(" ", "").split(",")
+    device = given.pop("--id", given.pop("-i", ""))
+    if given or waiting or "csv" not in how or not set(asked) <= printed.fields.keys():
         return ""
-    return '""' if form.kind == "text" else 'b""'
+    if device and not device.isdecimal():
+        return ""
+    units = [printed.units.get(each, "") for each in asked]
+    heads = ", ".join(f"{each} [{unit}]" if unit else each for each, unit in zip(asked, units))
+    behind = ["" if "nounits" in how or not unit else f" {unit}" for unit in units]
+    line = ", ".join(f"{{{printed.fields[each]}}}{unit}" for each, unit in zip(asked, behind))
+    header = "" if "noheader" in how else f'print("{heads}"); '
+    return header + (_lines(line, f"[{device}]") if device else _lines(line))
 
 
-def _from_pipe(index: ModuleIndex, command: Command, form: Form) -> Optional[_Reading]:
-    """What is read of ``os.popen(…)`` and ``Popen(…)``, also where that has a name and one use."""
-    pipe: ast.expr = command.call
-    held = index.parent(pipe)
-    if isinstance(held, ast.Assign) and isinstance(only_target(held), ast.Name):
-        uses = index.reads_of(pipe)
-        read = _read_before_next(index, held, uses)
-        if len(read) != 1 or (len(uses) > 1 and index.statement_of(read[0]) not in index.block(held)):
-            return None
-        pipe = read[0]
-    else:
-        held = None
-    if command.runner == "os.popen":
-        form = Form("text")
-    else:
-        holder = index.parent(pipe)
-        if not isinstance(holder, ast.Attribute):
-            return None
-        if holder.attr == "communicate" and (call := index.call_of(holder)) is not None:
-            item = index.parent(call)
-            if isinstance(item, ast.Subscript) and getattr(item.slice, "value", None) == 0:
-                return _Reading(item, form, held=held)
-            return _Reading(call, form, f"({{}}, {_errors(command.call, form) or None})", held)
-        if holder.attr != "stdout":
-            return None
-        pipe = holder
-    around = index.parent(pipe)
-    if isinstance(around, (ast.For, ast.comprehension)) and around.iter is pipe and form.kind == "text":
-        return _Reading(pipe, Form("lines", breaks=True), held=held)
-    call = index.call_of(around)
-    if call is None or call.args or not isinstance(around, ast.Attribute):
-        return None
-    if around.attr == "readlines":
-        return _Reading(call, Form("lines" if form.kind == "text" else "byte lines", breaks=True), held=held)
-    return _Reading(call, form, held=held) if around.attr == "read" else None
-
-
-def _read_before_next(index: ModuleIndex, held: ast.Assign, uses: Sequence[ast.expr]) -> list[ast.expr]:
-    """The reads of a name that stand between an assignment and the next one."""
-    target = held.targets[0]
-    lines = [each.node.lineno for each in index.bindings(target)] if isinstance(target, ast.Name) else []
-    # The next assignment may read the name before it binds it.
-    end = min((line for line in lines if line > held.lineno), default=sys.maxsize)
-    return [use for use in uses if held.lineno <= use.lineno <= end]
-
-
-def _used(index: ModuleIndex, reading: _Reading, listing: Listing) -> tuple[ast.expr, Form]:
-    """The widest expression around the output whose value is still known."""
-    form = reading.form
-    if form.kind.endswith("lines") and listing.header:
-        form = replace(form, more=1)
-    node, best = reading.node, (reading.node, form)
-    while (step := _step(index, node, form, listing)) is not None:
-        node, form = step
-        if source(listing, form):
-            best = step
-    return best
-
-
-def _step(
-    index: ModuleIndex, node: ast.expr, form: Form, listing: Listing
-) -> Optional[tuple[ast.expr, Form]]:
-    """The expression right around the output that makes something known of it."""
-    around = index.parent(node)
-    if isinstance(around, ast.Attribute):
-        call = index.call_of(around)
-        after = _method(form, around.attr, call, listing) if call is not None else None
-        return (call, after) if call is not None and after is not None else None
-    if isinstance(around, ast.Call) and around.args == [node] and not around.keywords:
-        name, after = bare_name(around.func), form if form.kind == "lines" else None
-        if name == "str" and form.kind in ("bytes", "text"):
-            after = replace(form, kind="repr" if form.kind == "bytes" else "text")
-        elif name == "len" and form.kind in ("lines", "byte lines") and not listing.counted:
-            after = Form("count", more=form.more)
-        elif name == "int" and listing.counted and form.kind in ("text", "bytes"):
-            after = Form("count")
-        elif name != "list":
-            after = None
-        return (around, after) if after is not None else None
-    if isinstance(around, ast.Subscript) and around.value is node and form.kind.endswith("lines"):
-        gone = _left_out(around.slice, form.more)
-        return (around, replace(form, more=form.more - gone)) if gone else None
-    if isinstance(around, ast.BinOp) and around.left is node and form.kind == "count":
-        less = around.right.value if isinstance(around.right, ast.Constant) else None
-        if isinstance(around.op, ast.Sub) and isinstance(less, int) and less == form.more:
-            return around, replace(form, more=0)
-    return None
-
-
-def _method(form: Form, name: str, call: ast.Call, listing: Listing) -> Optional[Form]:
-    if form.kind == "bytes" and name == "decode":
-        return replace(form, kind="text")
-    if call.keywords or form.kind not in ("text", "bytes", "repr"):
-        return None
-    given = [getattr(argument, "value", None) for argument in call.args]
-    text = given[0].decode() if given and isinstance(given[0], bytes) else given[0] if given else None
-    if name in ("strip", "rstrip") and text in (None, "\n") and form.kind != "repr":
-        return replace(form, ends=False)
-    if listing.counted:
-        return None
-    by_lines = name == "split" and text == ("\\n" if form.kind == "repr" else "\n")
-    if by_lines or (name == "splitlines" and form.kind != "repr"):
-        more = (form.ends and by_lines) + bool(listing.header)
-        return Form("lines" if form.kind == "text" else "byte lines", more=more)
-    if name == "count" and text in _ONCE_A_LINE and "UUID" in listing.line:
-        return None if text == "\n" and (form.kind == "repr" or not form.ends) else Form("count")
-    return None
-
-
-def _left_out(where: ast.expr, most: int) -> int:
-    """How many of the lines that are no device's a slice leaves out: ``[1:]``, ``[:-1]``, ``[1:-1]``."""
-    if not isinstance(where, ast.Slice) or where.step is not None:
-        return 0
-    upper = where.upper.operand if isinstance(where.upper, ast.UnaryOp) else where.upper
-    ends = [0 if end is None else getattr(end, "value", None) for end in (where.lower, upper)]
-    if (upper is not None and upper is where.upper) or any(end not in (0, 1) for end in ends):
-        return 0
-    gone = sum(end for end in ends if end)
-    return gone if gone <= most else 0
-
-
-def _unused(index: ModuleIndex, command: Command, held: Optional[ast.stmt]) -> Iterator[ast.stmt]:
-    """The assignments that nobody reads any more: of the command, and of what runs it."""
-    if held is not None:
-        yield held
+def _unused(index: ModuleIndex, command: Command) -> Iterator[ast.stmt]:
+    """The assignments of the command that nobody reads any more."""
     for statement in dict.fromkeys(command.through):
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            if len(_read_before_next(index, statement, index.uses_of(statement.targets[0]))) == 1:
+            if len(index.reads_of(statement.value)) <= 1:
                 yield statement
