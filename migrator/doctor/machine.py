@@ -244,7 +244,7 @@ def python_at(path: Path) -> Python:
     folders = [found for pattern in patterns for found in sorted(prefix.glob(pattern))]
     if not folders:
         raise ValueError(
-            _("{path} is no Python environment: it has no lib/python3.*/site-packages", path=path)
+            _("{path} is not a Python environment: it has no lib/python3.*/site-packages", path=path)
         )
     given = re.search(r"^version\s*=\s*(\S+)", text_of(prefix / "pyvenv.cfg"), re.MULTILINE)
     minors = re.findall(r"python(3\.\d+)", f"{path.resolve().name} {folders[0]}")

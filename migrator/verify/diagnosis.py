@@ -23,7 +23,7 @@ from migrator.language import N_, _
 _SIGNAL = signal.SIGRTMAX - 3  # as bootstrap/npumigrate_emulator/waiting.py has it
 _ANSWER = 2.0  # seconds for all to answer
 _FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
-_ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": N_("check the place where it waits")}
+_ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": N_("check the line where it waits")}
 
 
 @dataclass(frozen=True)
