@@ -48,7 +48,7 @@ _OF_TORCHRUN = re.compile(
     r"(?P<root>Root Cause \(first observed failure\))|\s*rank\s+: (?P<rank>\d+) \(local_rank: \d+\)"
     r"|\s*exitcode\s+: -?\d+ \(pid: (?P<pid>\d+)\)|.*failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+) \("
 )
-_STRUCTURE = words(b"Traceback File RankID observed local_rank exitcode")
+_STRUCTURE = frozenset(words(b"Traceback File RankID observed local_rank exitcode"))
 _INSTALLED = re.compile(
     r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3?[\d.]*[/\\]|^<|[/\\]s?bin[/\\][^/\\.]+$"
 )
@@ -145,7 +145,7 @@ class Scan:
         self.ranks: dict[str, str] = {}
         self.first = ""
         self._table = table
-        self._words = frozenset({*table, *_STRUCTURE})
+        self._words = _STRUCTURE.union(table)
         self._kept: dict[object, Record] = {}
 
     def read(self, log: Log, lines: Iterable[tuple[int, bytes]]) -> None:
@@ -155,13 +155,22 @@ class Scan:
         self._waiting: list[tuple[int, Record, Sign]] = []
         self._listed, self._root = "", False
         self._last: deque[bytes] = deque(maxlen=_AROUND)
-        nothing, keep = self._words.isdisjoint, self._last.append
+        keep = self._last.append
         for number, line in lines:
-            if not nothing(words(line)) or self._open or self._waiting:
+            if self._open or self._waiting or self._may_tell(words(line)):
                 self._take(number, decoded(line))
             keep(line)
         for whose in [*self._open]:
             self._close(whose)
+
+    def _may_tell(self, said: list[bytes]) -> bool:
+        """Whether a line with some words has to be looked at."""
+        if self._words.isdisjoint(said):
+            return False
+        known = self._words.intersection(said)
+        return not _STRUCTURE.isdisjoint(known) or any(
+            needed.issubset(said) for word in known for needed, _sign in self._table.get(word, ())
+        )
 
     def _take(self, number: int, text: str) -> None:
         for _until, record, sign in self._waiting:

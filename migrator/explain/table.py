@@ -65,8 +65,8 @@ class Sign(NamedTuple):
     beside: Optional[re.Pattern[str]]
 
 
-# The signs of all entries, by the words of which a text must hold one, in small letters.
-Table = dict[bytes, list[Sign]]
+# The signs of all entries, each by a word that a text must hold, and with all that it must; in small letters.
+Table = dict[bytes, list[tuple[frozenset[bytes], Sign]]]
 
 
 def signs_in(table: Table, text: str, kinds: Iterable[str] = ()) -> Iterator[Sign]:
@@ -74,14 +74,12 @@ def signs_in(table: Table, text: str, kinds: Iterable[str] = ()) -> Iterator[Sig
 
     ``kinds`` are the names of an exception's type and of what it derives from, as far as known.
     """
-    tried, of = set(), frozenset(kinds)
-    for word in words(text.encode("utf-8", "replace")):
-        for sign in table.get(word, ()):
-            if id(sign) not in tried:
-                tried.add(id(sign))
-                wanted = sign.entry.kinds
-                if (not wanted or not of.isdisjoint(wanted)) and sign.regex.search(text):
-                    yield sign
+    said, of = dict.fromkeys(words(text.encode("utf-8", "replace"))), frozenset(kinds)
+    signs = {id(sign): sign for word in said for needed, sign in table.get(word, ()) if needed <= said.keys()}
+    for sign in signs.values():
+        wanted = sign.entry.kinds
+        if (not wanted or not of.isdisjoint(wanted)) and sign.regex.search(text):
+            yield sign
 
 
 def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
@@ -135,8 +133,8 @@ def table(some: Iterable[Entry]) -> Table:
         beside = re.compile(entry.beside, re.ASCII) if entry.beside else None
         for text in entry.match:
             sign = Sign(entry, re.compile(text, re.ASCII), beside)
-            for word in words_needed(text):
-                by_word.setdefault(word, []).append(sign)
+            for way in words_needed(text):
+                by_word.setdefault(way[0], []).append((frozenset(way), sign))
     return by_word
 
 
@@ -146,18 +144,19 @@ def known() -> Table:
     return table(entries())
 
 
-def words_needed(regex: str) -> frozenset[bytes]:
-    r"""Words, in small letters, of which each text that the expression matches has one; none if not known.
+def words_needed(regex: str) -> list[list[bytes]]:
+    r"""The words that a text has which the expression matches: all of one list, the rarest of which is first.
 
-    A word is whole only where what is beside it cannot belong to it: ``\bEI0006\b``.
+    A word is whole only where what is beside it cannot belong to it: ``\bEI0006\b``. Nothing where a text may
+    have none. They are in small letters.
     """
-    chosen = set()
+    ways = []
     for way in _ways(importlib.import_module(_PARSER).parse(regex, re.ASCII)):
         whole = re.findall(r"(?<![\w\0])\w+(?![\w\0])", f"{_OPEN}{way}{_OPEN}", re.ASCII)
         if not whole:
-            return frozenset()
-        chosen.add(max(whole, key=_rare).lower().encode())
-    return frozenset(chosen)
+            return []
+        ways.append([word.lower().encode() for word in sorted(whole, key=_rare, reverse=True)])
+    return ways
 
 
 def _rare(word: str) -> tuple[bool, bool, int]:

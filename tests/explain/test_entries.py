@@ -60,10 +60,8 @@ def test_a_line_without_an_entrys_words_is_never_tried(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_its_expressions_take_time_that_grows_with_the_line(entry: Entry) -> None:
     for regex in map(re.compile, (*entry.match, *filter(None, [entry.beside]))):
-        for part in {*re.findall(r"\w+", regex.pattern), *entry.examples, " ", "a1 "}:
-            assert grows_evenly(
-                lambda text, regex=regex: regex.search(text), lambda n, part=part: part * n, 100
-            )
+        for part in {*re.findall(r"\w{3,}", regex.pattern), entry.examples[0], " ", "a1 "}:
+            assert grows_evenly(regex.search, lambda n, part=part: part * n, 6000 // len(part) + 4)
 
 
 @pytest.mark.parametrize(
@@ -80,4 +78,4 @@ def test_its_expressions_take_time_that_grows_with_the_line(entry: Entry) -> Non
     ],
 )
 def test_words_that_a_text_must_have(regex: str, words: set[str]) -> None:
-    assert table.words_needed(regex) == {word.encode() for word in words}
+    assert {way[0] for way in table.words_needed(regex)} == {word.encode() for word in words}
