@@ -37,12 +37,12 @@ def place_in(workspace: Path, path: str) -> Path:
     return place
 
 
-def existing(workspace: Path, path: str) -> Path:
-    """A file of no more than LARGEST bytes, or a folder, of the workspace. Raises Refused."""
+def existing(workspace: Path, path: str, largest: int = LARGEST) -> Path:
+    """A file of no more than ``largest`` bytes, or a folder, of the workspace. Raises Refused."""
     place = place_in(workspace, path)
     if place.is_file():
-        if place.stat().st_size > LARGEST:
-            raise Refused(f"{shown(path)} has more than {LARGEST:,} bytes")
+        if place.stat().st_size > largest:
+            raise Refused(f"{shown(path)} has more than {largest:,} bytes")
     elif not place.is_dir():
         raise Refused(f"no such file or folder in the workspace: {shown(path)}")
     return place

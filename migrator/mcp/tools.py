@@ -45,6 +45,7 @@ _ANSWERS = 30  # of a pattern
 _LONGEST_DIFF = 60_000  # characters
 _LONGEST_OUTPUT = 4_000
 _AT_ONCE = 2
+_LARGEST_LOG = 4 << 30
 _TROUBLE = 2  # exit code of lint
 
 _NAME = "torch.cuda.Event, Tensor.mode, F.relu, aten::add, NCCL_DEBUG, 'torch.fft.*', …"
@@ -142,7 +143,7 @@ class Tools:
         rank and the line of the project.
         """
         with _refusals():
-            place = "-" if text is not None else str(existing(self.workspace, path))
+            place = "-" if text is not None else str(existing(self.workspace, path, _LARGEST_LOG))
             content = _read(await self._run("explain", "--output-format=json", place, stdin=text or ""))
         result = results.Explained(**{**content, "explained": content["code"] is not None})
         said = [f"{result.code}: {result.name}. {result.cause}" if result.explained else "unknown"]

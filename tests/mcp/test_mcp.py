@@ -182,9 +182,9 @@ def test_a_run_is_verified_where_that_is_allowed(agent: Agent, tmp_path: Path) -
 
 def test_a_failure_in_a_log_is_explained(agent: Agent, tmp_path: Path) -> None:
     oom = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)\n"
-    write(tmp_path, {"logs/rank_3.log": oom})
+    write(tmp_path, {"logs/rank_3.log": "an ordinary line\n" * 70_000 + oom})  # logs are large
     folder, text, unknown = agent.ask_all(
-        ("explain_error", {"path": "logs"}),
+        ("explain_error", {"path": "logs/rank_3.log"}),
         ("explain_error", {"text": oom}),
         ("explain_error", {"text": "all is well\n"}),
     )
