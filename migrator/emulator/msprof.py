@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 CORE = "EMULATED_ON_CPU"
 # torch_npu looks ten times a second for the files, and gives up where this has ended before it has seen them.
-_SEEN = 0.5
+_SEEN = 1.0
 NOTED = "host/emulated_tasks.txt"
 _HELP = "msprof of npumigrate's emulated NPUs: --export=on|--analyze=on [--type=db] --output=PROF_FOLDER"
 _SUMMARY = (
