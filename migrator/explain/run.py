@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Optional
@@ -38,12 +38,4 @@ def explain_logs(
             else:
                 with open(log.path, "rb") as stream:
                     scan.read(log, lines(stream, read))
-    return explain(scan)
-
-
-def explain_text(texts: Iterable[tuple[str, str]]) -> Optional[Explanation]:
-    """What failed first in texts that are there already, each by the rank that said it, or empty."""
-    scan = Scan(known())
-    for rank, text in texts:
-        scan.read(Log("", "", rank), enumerate(text.encode("utf-8", "replace").split(b"\n"), 1))
     return explain(scan)

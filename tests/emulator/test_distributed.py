@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from migrator.explain.run import explain_text
 from tests.emulator.conftest import free_port
+from tests.explain import explain_text
 
 PROGRAMS = "programs"
 
@@ -98,7 +98,7 @@ def test_what_would_hang_is_told(emulate, tmp_path, program, text, code):
     assert done.returncode == 1
     assert len(re.findall(f"npumigrate emulate: {text}", done.stderr)) == 1, done.stderr
     assert re.search(rf"RuntimeError: [^\0]*\n\[rank\d\]: {code}: [^\0]*{text}", done.stderr), done.stderr
-    said = explain_text([("", done.stderr)])
+    said = explain_text(done.stderr)
     assert said is not None
     assert said.entry is not None
     assert (said.entry.code, said.place and said.place.file) == (code, str(tmp_path / "train.py"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from migrator.explain.run import explain_text
+from tests.explain import explain_text
 
 # Each statement fails; behind it the entries that may explain that.
 REFUSED = {
@@ -37,6 +37,6 @@ def test_each_refusal_is_explained(emulate, tmp_path) -> None:
     assert len(texts) == len(REFUSED), done.stdout + done.stderr
     found = {}
     for statement, text in zip(REFUSED, texts.values()):
-        said = explain_text([("", text)])
+        said = explain_text(text)
         found[statement] = said and said.entry and said.entry.code
     assert found == REFUSED, done.stdout
