@@ -119,7 +119,6 @@ HANDLERS = {
     "cuda-way": _neither("structural.cuda_operators", "find_ways_of_the_cpu", words_from="cuda_operators"),
     "device-before-collective": Finder("structural.collectives", "find_before_device"),
     "device-slice": _neither("structural.device_values", "find_slices", asks_project=True, settled=True),
-    "dynamic-batches": Finder("structural.training", "find_batches"),
     "dynamic-calls": Finder("structural.training", "find_calls"),
     "dynamic-masks": _no_match("structural.training", "find_masks"),
     "equivalent-function": _no_npu("structural.api_verdicts", "find_equivalents", goes_by="names"),

@@ -316,7 +316,9 @@ def _device_keys(file: _File) -> Iterator[Offer]:
 def _meeting(file: _File) -> Iterator[Offer]:
     """The classes of strings that reach other files, and whether they meet devices or backends there."""
     asks = any(re.search(pattern, file.text) for pattern in _OF_DEVICES)
-    index = file.index if asks and _MEETING.search(file.text) else None
+    # It takes a hundred times as long in all lines.
+    lines = (line for line in file.text.splitlines() if any(map(line.__contains__, _WORDS_OF_DEVICES)))
+    index = file.index if asks and any(map(_MEETING.search, lines)) else None
     if index is None:
         return
     starts = [node for node in index.strings if _DEVICE_TEXT.match(string_value(node) or "")]

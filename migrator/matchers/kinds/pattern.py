@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from fnmatch import fnmatchcase
 from itertools import islice, takewhile
 
@@ -29,9 +28,7 @@ class PatternOptions(Options):
     ``definitions`` (``class *RMSNorm``, ``def rotate_half``): one with such a name and without a fitting
     expression is only likely; it must hold a word of ``body`` and none of ``body_not``. With ``only_defined``
     an expression counts only in such a definition; ``not_where`` are patterns of other rules, which know
-    better. Before anything is replaced, the variables in ``plain`` must be numbers or attributes, the
-    function must hold a word of ``beside``, and what the functions named in ``defined`` return must fit one
-    of their patterns.
+    better. Before anything is replaced, the variables in ``plain`` must be numbers or attributes.
     """
 
     definitions: tuple[str, ...] = ()
@@ -40,8 +37,6 @@ class PatternOptions(Options):
     only_defined: bool = False
     not_where: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-    defined: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 PatternRule = Rule[PatternOptions]
@@ -113,7 +108,9 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[ast.AST | Non
 
 def _rewriting(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> list[Edit]:
     """The edits that put the replacement there, and take away the assignment that only it needed."""
-    if not rule.replace or outcome.casts or not _fits_rule(index, rule, node, outcome):
+    plain = (outcome.variables[name] for name in rule.options.plain if rule.replace)
+    are_plain = all(isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)) for value in plain)
+    if not rule.replace or outcome.casts or not are_plain:
         return []
     torch = index.module_scope.bindings.get("torch", ())
     is_package = bool(torch) and all(binding.name == "torch" for binding in torch)
@@ -129,27 +126,6 @@ def _rewriting(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: Pa
     before = _folded(index, node, outcome)
     text = _WORD.sub(lambda word: texts.get(word.group(), word.group()), rule.replace)
     return [] if before is None else [*before, Edit(index.start(node), index.end(node), text)]
-
-
-def _fits_rule(index: ModuleIndex, rule: PatternRule, node: ast.AST, outcome: PatternMatch) -> bool:
-    plain = (outcome.variables[name] for name in rule.options.plain)
-    if not all(isinstance(value, (ast.Constant, ast.Attribute, ast.UnaryOp)) for value in plain):
-        return False
-    function, beside = index.function_of(node), rule.options.beside
-    if beside and (function is None or identifiers(index.segment(function)).isdisjoint(beside)):
-        return False
-    return all(
-        any(_returns(index, each, patterns) for each in index.functions if each.name == name)
-        for name, patterns in rule.options.defined.items()
-    )
-
-
-def _returns(index: ModuleIndex, function: Function, patterns: Iterable[str]) -> bool:
-    last = function.body[-1]
-    if not isinstance(last, ast.Return) or last.value is None:
-        return False
-    index.expand(last)
-    return any(matched(index, pattern, last.value) is not None for pattern in patterns)
 
 
 def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Edit] | None:

@@ -310,12 +310,12 @@ def followed_by(use: Use, member: str) -> bool:
     return any(ast.unparse(each) == wanted for assignment in block for each in assignment.targets)
 
 
-def called_like(call: Call, name: Argument, pattern: Regex, other: Regex) -> bool:
+def called_like(use: Use, name: Argument, pattern: Regex, other: Regex) -> bool:
     """A name says the one, before one says the other: the target's, the argument's, the function's."""
-    statement = call.index.statement_of(call.node)
+    statement = use.index.statement_of(use.node)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    texts = [call.index.segment(each) for each in (*targets, call.argument(name)) if each is not None]
-    texts.append(getattr(call.index.function_of(call.node), "name", ""))
+    texts = [use.index.segment(each) for each in (*targets, use.argument(name)) if each is not None]
+    texts.append(getattr(use.index.function_of(use.node), "name", ""))
     for text in texts:
         if re.search(pattern, text, re.IGNORECASE):
             return True

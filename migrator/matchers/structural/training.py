@@ -191,7 +191,6 @@ _MAKES_MASK = frozenset(
 # Methods that give a mask again when they are called on one.
 _KEEPS_MASK = frozenset("squeeze unsqueeze view reshape flatten clone detach to cpu cuda npu".split())
 _LIKELY = "likely: the names do not say for sure what they stand for"
-_LOOPS = (ast.ListComp, ast.GeneratorExp, ast.SetComp)
 _NO_TENSORS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.JoinedStr, ast.Constant)
 _GIVES_NO_TENSOR = frozenset({"numpy", "tolist", "split", "keys"})
 _TORCH_WORD = re.compile(r"\btorch\.|\bF\.|\bnn\.|\.(?:cuda|npu|detach|unsqueeze|squeeze|to)\(")
@@ -306,21 +305,3 @@ def _mask(index: ModuleIndex, node: ast.AST, asked: tuple[str, ...] = ()) -> str
             return min(filter(None, answers), default="")
         return "likely" if _MASK.search(node.id) else ""
     return "likely" if isinstance(node, ast.Attribute) and _MASK.search(node.attr) else ""
-
-
-def find_batches(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """The greatest length of a batch's samples, where a function puts them together."""
-    index = context.index
-    for call in index.calls:
-        function = index.function_of(call) if called_name(call) in rule.match and call.args else None
-        if function is None or "collat" not in function.name:
-            continue
-        lengths = call.args[0]
-        values = [lengths, *(index.assigned(lengths) if isinstance(lengths, ast.Name) else ())]
-        element = next((each.elt for each in values if isinstance(each, _LOOPS)), None)
-        parts = ast.walk(element) if element is not None else ()
-        sizes = (
-            called_name(each) in ("len", "size") or getattr(each, "attr", "") == "shape" for each in parts
-        )
-        if any(sizes):
-            yield found(context, rule, call, api=function.name)
