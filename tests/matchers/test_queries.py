@@ -127,11 +127,6 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("api('f')", ["acme.f()"], []),
         ("api('g')", [], ["acme.f()"]),
         (
-            "keys('k')",
-            ["acme.f(), {'k': 1}", "acme.f(x['k'])", "acme.f(x.get('k', 0))", "acme.f(dict(j=1, k=2))"],
-            ["acme.f(), {'k': 0}", "acme.f('k', k=1)", "acme.f(), {'j': 'k'}"],
-        ),
-        (
             "off('x') and (off('y') or not off('z'))",
             ["acme.f(y=1, z=1)"],
             ["acme.f(1)", "acme.f(y=1)"],

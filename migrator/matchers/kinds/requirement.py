@@ -90,6 +90,8 @@ def _found(
         by_action["excluded"] = by_action["version"]
     release = recommended(context.version.text)
     for item in every:
+        if "rocm" in item.address:
+            continue  # for AMD's devices
         if release and item.name in _FAMILY:
             yield from _versions(context, by_action, item, every, release)
             continue

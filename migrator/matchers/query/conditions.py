@@ -14,7 +14,6 @@ from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_guarded
 from migrator.names.goes_to import behind_choices, goes_to, kept_as, taken_by
-from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
     arguments_of,
@@ -339,28 +338,12 @@ def project_lacks(use: Use, kind: str) -> bool:
     return use.context.project.files > 0 and not project_has(use, kind)
 
 
-def keys(use: Use, *names: str) -> bool:
-    """The file has a key of one of these names, as a string or for dict, whose value is not 0 or None."""
-    index, letters = use.index, dict[str, ast.expr]()
-    strings = (each for each in index.strings if string_value(each) in names)
-    return any(_is_key(index, each) for each in strings) or any(
-        Comparison(index, letters).holds([f"dict(..., {name}=X)"], call) and not is_off(letters.pop("X"))
-        for call in index.calls
-        for name in names
-    )
-
-
 def is_key(use: Use) -> bool:
     """The string is a key of a dictionary, for more than 0 or None, or what is looked up in one."""
-    return _is_key(use.index, use.node)
-
-
-def _is_key(index: ModuleIndex, node: ast.AST) -> bool:
-    sink = taken_by(index, node)
+    sink = taken_by(use.index, use.node)
     if isinstance(sink.holder, ast.Dict):
-        return any(
-            key is node and not is_off(value) for key, value in zip(sink.holder.keys, sink.holder.values)
-        )
+        pairs = zip(sink.holder.keys, sink.holder.values)
+        return any(key is use.node and not is_off(value) for key, value in pairs)
     looked_up = called_name(sink.holder) in ("get", "pop", "setdefault") and sink.place == 0
     return sink.kind == "look-up" or looked_up
 

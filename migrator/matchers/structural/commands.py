@@ -73,15 +73,19 @@ def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:
     seen = {node for command in runs for word in command.words for node in ast.walk(word.node)}
     # A command, or a line with one: the name with options, or alone behind a path.
     names = "|".join(map(re.escape, rule.match))
-    wanted = re.compile(rf"(?:^|[|;&(/]\s*)(?:{names})(?:\s|$)|(?:{names})\s+-")
+    wanted = re.compile(rf"(?:^|[|;&(/]\s*)(?:{names})(?:\s+[a-z]+)?\s*(?:$|[-|<>;&)])|(?:{names})\s+-")
     for node in index.strings:
         if node in seen or is_docstring(index, node) or isinstance(index.parent(node), ast.JoinedStr):
             continue
         if wanted.search(written(index, node)) and not (runs and _asks_whether_there(index, node)):
             above = (index.parent(node), *index.above(node))
             # Some are only shown to a person.
-            if not any(isinstance(each, ast.Raise) or called_name(each) in _SHOWING for each in above):
+            if not any(isinstance(each, ast.Raise) or _is_shown_by(called_name(each)) for each in above):
                 yield found(context, rule, node, api=rule.match[0])
+
+
+def _is_shown_by(name: str) -> bool:
+    return name in _SHOWING or name.endswith(("Error", "Exception", "Warning"))
 
 
 def _asks_whether_there(index: ModuleIndex, node: ast.AST) -> bool:

@@ -20,6 +20,7 @@ from migrator.matchers.options import EXPRESSION, LONGEST
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import is_for_cuda_builds
 from migrator.names.device_strings import is_docstring
+from migrator.names.goes_to import behind_lists
 from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import called_name, only_target, string_value, targets_of
@@ -56,8 +57,8 @@ def find_shared(context: FileContext, rule: Rule[LibraryOptions]) -> Iterator[Ma
         text = string_value(node) or ""
         named = (name for name in names if name in text)
         api = next((each for each in named if goes_on.match(text.partition(each)[2][:LONGEST])), "")
-        if not api or is_docstring(index, node):
-            continue
+        if not api or is_docstring(index, node) or behind_lists(index, node).name in ("id", "ids"):
+            continue  # it is shown: of pytest's parameters
         call = index.parent(node)
         if not isinstance(call, ast.Call) or index.qualified_name(call.func) not in _LOADERS:
             yield found(context, rule, node, api=api)
