@@ -157,9 +157,8 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
             if is_options_name(key) and (member := _asked_of_options(index, use)):
                 is_object = _('"{key}" is an object here (.{member})', key=key, member=member)
             read, *later = _reads(index, use)
-            here = (
-                () if key == "ema" or is_module_name(key) else _OF_TENSORS
-            )  # checkpoint["pos_embed"].float()
+            # Behind other keys a tensor is asked for these: checkpoint["pos_embed"].float()
+            here = () if key == "ema" or is_module_name(key) else _OF_TENSORS
             called = chain(
                 _members(index, read, here), *(_members(index, each, _OF_TENSORS) for each in later)
             )
