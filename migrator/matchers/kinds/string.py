@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -17,7 +18,7 @@ from typing import Any, Callable, Literal, Union
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit, Safety
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.context import FileContext, Match, Said, found
 from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, NEVER, Scalar
 from migrator.matchers.packs import Options, Rule
@@ -53,6 +54,7 @@ from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_o
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
+_TYPE_COMMENT = re.compile(r"#[ \t]*type:(?![ \t]*ignore\b)(.*\btorch\.cuda\..*)")
 _IN_ANNOTATION = r"\btorch\.cuda(?:\.\w+)+"
 # What looks a name up: by a call, a keyword or a key. In others it may be no more than a text.
 _RESOLVERS = frozenset(
@@ -145,6 +147,7 @@ def find(
                 result += [outcome] if isinstance(outcome, Match) else []
                 left_alone += not isinstance(outcome, Match) or outcome.finding.code in shown
                 break
+    result += (each for rule in by_shape.get("api-name", ()) for each in _type_comments(context, rule))
     return result, left_alone
 
 
@@ -297,6 +300,24 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     message = _("on NPUs the name {value} in a string is {new}", value=value, new=new)
     edits = replace_text(index, node, value, new)
     return says(edits=edits, message=message, needs_npu=None if annotates or in_modules else False)
+
+
+def _type_comments(context: FileContext, rule: StringRule) -> Iterator[Match]:
+    """Names in comments that are annotations: ``# type: (torch.cuda.FloatTensor) -> int``."""
+    index, lines = context.index, [*_TYPE_COMMENT.finditer(context.index.text)]
+    with suppress(SyntaxError):  # such a comment may stand where it is none
+        every = ast.walk(ast.parse(index.text, type_comments=True)) if lines else ()
+        known = {getattr(node, "type_comment", None) for node in every}
+        for line in lines:
+            for name in re.finditer(_IN_ANNOTATION, line[1]) if line[1].strip() in known else ():
+                form = npu_names.look_up(name[0], context.version)
+                start = len(index.text[: line.start(1) + name.start()].encode("utf-8"))
+                edits = [Edit(start, start + len(name[0]), form.npu)] if form and form.npu else []
+                about: Said = {"api": name[0], "edits": edits, "severity": "info"}
+                message = _("the name {value} stands in a type comment", value=name[0])
+                place, at = (start, start + len(name[0])), index.line_of(start)
+                node = next(each for each in reversed(index.statements) if each.lineno <= at)
+                yield found(context, rule, node, message=message, span=place, needs_npu=False, **about)
 
 
 def _may_be_looked_up(
