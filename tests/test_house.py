@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "migrator"
 # From the top down, as docs/design.md draws it.
 ROOMS = (
     *("cli", "server", "mcp", "lint", "migrate", "analyze", "verify", "doctor", "fleet", "profile"),
-    *("insight", "explain"),
+    *("insight", "explain", "compare"),
     *("convert", "report", "run", "core", "matchers", "launch"),
     *("project", "names", "other_files", "findings", "native", "files", "api_support", "emulator"),
 )

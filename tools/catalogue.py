@@ -43,6 +43,7 @@ _MARKS = {
     "N_": (0,),
     "ngettext": (0, 1),
     **dict.fromkeys(("ContainerError", "ManifestError", "MappingError", "MpiLineError"), (0,)),
+    **dict.fromkeys(("NoFolderForTraceError", "NoTraceError"), (0,)),
     **dict.fromkeys(("OriginalError", "RankTableError", "ShellLineError", "UnknownVersion"), (0,)),
     **dict.fromkeys(("CannotWrite", "ConfigError", "ResultExists", "SourceError", "Unreadable"), (0,)),
     **dict.fromkeys(("UsageError", "stop"), (0,)),
@@ -89,6 +90,7 @@ _OF_TABLES = {
 _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "page/texts.yaml": None,
     "columns.yaml": ("name",),
+    "compare.yaml": ("name", "why", "advice"),
     "consistency.yaml": ("message", "advice"),
     "distributed/texts.yaml": ("message", "advice"),
     "doctor.yaml": ("what", "do"),
@@ -146,10 +148,11 @@ def _said(options: Any) -> Iterator[str]:
 
 
 def _of_reports() -> Iterator[tuple[str, str]]:
-    page = (ROOT / "reports" / "page" / "fleet.html.j2").read_text(encoding="utf-8")
-    for _line, _function, said in extract_from_ast(Environment().parse(page), ["_"]):
-        text = said if isinstance(said, str) else (said or ("",))[0]  # a tuple: more arguments
-        yield text or "", "reports/page/fleet.html.j2"
+    for name in ("compare.html.j2", "fleet.html.j2"):
+        page = (ROOT / "reports" / "page" / name).read_text(encoding="utf-8")
+        for _line, _function, said in extract_from_ast(Environment().parse(page), ["_"]):
+            text = said if isinstance(said, str) else (said or ("",))[0]  # a tuple: more arguments
+            yield text or "", f"reports/page/{name}"
     for name, keys in _OF_REPORTS.items():
         for text in _leaves(_yaml(ROOT / "reports" / name), keys):
             yield text, f"reports/{name}"

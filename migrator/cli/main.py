@@ -27,8 +27,8 @@ _OWN_PARSER = {
 # Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
 # imported and gets a parser: making one of each takes longer than most commands.
 COMMANDS = (
-    *("migrate", "analyze", "lint", "check", "verify", "emulate", "profile", "report", "launch", "doctor"),
-    *("explain", "fleet", "api", "rule", "db", "server", "mcp", "completion", "version"),
+    *("migrate", "analyze", "lint", "check", "verify", "emulate", "record", "compare", "profile", "report"),
+    *("launch", "doctor", "explain", "fleet", "api", "rule", "db", "server", "mcp", "completion", "version"),
 )
 _FRAME_OPTIONS = ("-h", "--help", "-V")
 # By themselves these can do nothing: they show their help.
@@ -36,6 +36,8 @@ _HELP_ALONE = (
     "migrate",
     "analyze",
     "verify",
+    "record",
+    "compare",
     "profile",
     "report",
     "launch",
@@ -80,8 +82,8 @@ def parser(name: str) -> typer.Typer:
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
     else:
-        # What follows emulate's first word is the program's.
-        settings = {"allow_interspersed_args": False} if name == "emulate" else None
+        # What follows the first word of these is the program's.
+        settings = {"allow_interspersed_args": False} if name in ("emulate", "record") else None
         app.command(name, context_settings=settings)(described(name)(command))
     return app
 

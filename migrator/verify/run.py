@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from migrator.compare.printed import compare
 from migrator.emulator.build import Built
 from migrator.emulator.installed import Installed
 from migrator.emulator.launch import Machine, environment, find, with_cuda_on_cpu
@@ -19,7 +20,6 @@ from migrator.language import N_, MessageError, _
 from migrator.report.log_file import inputs
 from migrator.verify import observed, processes
 from migrator.verify.diagnosis import read_failures, read_stacks, what_fails, what_waits
-from migrator.verify.numbers import compare
 from migrator.verify.processes import Ended
 from migrator.verify.started import as_migrated
 from migrator.verify.verdict import Course, Original, Verdict, judge

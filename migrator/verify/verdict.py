@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from migrator import __version__
+from migrator.compare.printed import Comparison
 from migrator.explain.show import entry_data
 from migrator.explain.table import Entry
 from migrator.language import N_, _
 from migrator.verify.diagnosis import Failure, Lack, Stack
-from migrator.verify.numbers import Comparison
 from migrator.verify.observed import Bounded, Place, Process, Reached, Span, sum_work
 from migrator.verify.processes import Ended
 

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from migrator.cli import main
+from migrator.compare.printed import compare
 from migrator.verify.diagnosis import read_failures
-from migrator.verify.numbers import compare
 from migrator.verify.observed import read_processes, read_reached, write_places
 from migrator.verify.processes import Ended
 from migrator.verify.repair.fixes import watched

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from migrator.cli import main
-from migrator.verify.numbers import compare
+from migrator.compare.printed import compare
 from migrator.verify.observed import read_processes
 from migrator.verify.processes import Ended
 from migrator.verify.verdict import PASSED, Original, judge

@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 
 from migrator.cli import main
+from migrator.compare.printed import compare, lines
 from migrator.data_folders import reports_yaml
 from migrator.insight.recorded import read_recorded
 from migrator.verify.diagnosis import Failure, Frame, read_failures, read_stacks, what_fails, what_waits
-from migrator.verify.numbers import compare, lines
 from migrator.verify.observed import (
     Bounded,
     NewShapes,

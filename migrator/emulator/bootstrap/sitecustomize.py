@@ -9,7 +9,8 @@ from os.path import dirname
 def _chain() -> None:
     """Run the sitecustomize that this one stands before."""
     here = dirname(__file__)
-    spec = PathFinder.find_spec(__name__, [entry for entry in sys.path if entry != here])
+    behind = sys.path[sys.path.index(here) + 1 :] if here in sys.path else []  # one before it has called it
+    spec = PathFinder.find_spec(__name__, behind)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(module_from_spec(spec))
 

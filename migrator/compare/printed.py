@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Optional
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
 # Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times such as 01:02.
@@ -43,6 +44,7 @@ _LABEL = re.compile(
 )
 # Lines of warnings, of Python and of torch's C++ code.
 _WARNING = re.compile(r"(?:\[rank\d+\]:\s*)?\[[WEI]\d{4} |\S+:\d+: \w*Warning: |npumigrate emulate: ")
+_WORD = re.compile(r"[^\W\d][\w./%-]*")
 _SAME_WORDS = (("cuda", "npu"), ("nccl", "hccl"), ("gpu", "npu"))
 
 
@@ -54,6 +56,7 @@ class Line:
     key: str  # the text without its numbers
     numbers: tuple[str, ...]
     whole: tuple[str, ...]  # those of them that are whole numbers
+    names: tuple[str, ...]  # the words before each
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def lines(output: str) -> list[Line]:
             continue
         clean = _NOISE.sub(" ", text)
         numbers: list[str] = []
+        names: list[str] = []
         position, dropped = 0, False
         for match in _NUMBER.finditer(clean):
             before = clean[position : match.start()]
@@ -138,12 +142,13 @@ def lines(output: str) -> list[Line]:
             )
             if not dropped:
                 numbers.append(match[0])
+                names.append(" ".join(_WORD.findall(re.split("[,;|]", before)[-1])[-3:]))
         if numbers:
             whole = tuple(number for number in numbers if number.lstrip("+-").isdigit())
             same = " ".join(_NUMBER.sub("#", clean).lower().split())
             for before, after in _SAME_WORDS:
                 same = same.replace(before, after)
-            found.append(Line(text.strip(), same, tuple(numbers), whole))
+            found.append(Line(text.strip(), same, tuple(numbers), whole, tuple(names)))
     return found
 
 
@@ -181,3 +186,52 @@ def _last_place(number: str) -> float:
     if not decimals or len((before + decimals).lstrip("0")) < 3:
         return 0.0
     return float(10.0 ** (int(exponent or "0") - len(decimals)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A number that both runs print again and again, by its name; ``parts`` is where it first parts."""
+
+    name: str
+    values: tuple[tuple[float, float], ...]
+    largest: float
+    parts: Optional[int]
+
+
+def curves(original: str, migrated: str, tolerance: float) -> list[Curve]:
+    """The numbers with a point that both runs print, in the order of the first one.
+
+    They part where they differ by more than ``tolerance``, relative to the larger one or to a hundredth
+    of the largest that was printed, and by more than their rounding.
+    """
+    sides: tuple[dict[str, list[Line]], dict[str, list[Line]]] = ({}, {})
+    for side, output in zip(sides, (original, migrated)):
+        for line in lines(output):
+            side.setdefault(line.key, []).append(line)
+    found = []
+    for key, ours in sides[0].items():
+        pairs = _together(ours, sides[1].get(key, []))[0]
+        for place, name in enumerate(ours[0].names):
+            texts = [
+                (a.numbers[place], b.numbers[place]) for a, b in pairs if len(a.numbers) == len(b.numbers)
+            ]
+            if any("." in text or "n" in text.lower() for pair in texts for text in pair):
+                found.append(_curve(name or f"number {place + 1}", texts, tolerance))
+    return found
+
+
+def _curve(name: str, texts: list[tuple[str, str]], tolerance: float) -> Curve:
+    values = tuple((float(a), float(b)) for a, b in texts)
+    floor = max((abs(a) for a, _b in values if math.isfinite(a)), default=0.0) / 100
+    largest, parts = 0.0, None
+    for place, ((a, b), (ours, theirs)) in enumerate(zip(values, texts)):
+        if a == b or (math.isnan(a) and math.isnan(b)):
+            continue
+        distance = (
+            abs(a - b) / max(abs(a), abs(b), floor) if math.isfinite(a) and math.isfinite(b) else math.inf
+        )
+        rounded = max(_last_place(ours), _last_place(theirs)) * (1 + 1e-9)
+        largest = max(largest, distance)
+        if parts is None and distance > tolerance and not abs(a - b) <= rounded:
+            parts = place
+    return Curve(name, values, largest, parts)

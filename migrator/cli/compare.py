@@ -1,0 +1,62 @@
+"""``npumigrate compare``: where the numbers of two recorded runs part."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import typer
+
+from migrator.cli.ending import DONE, PROBLEMS, print_json, say, stop
+from migrator.cli.options import Given
+from migrator.language import _
+
+if TYPE_CHECKING:
+    from migrator.compare.showing import Outcome
+
+
+def compare(given: Given) -> None:
+    """Find where the numbers of two recorded runs first part, and say why that is likely.
+
+    A is the original, B the migrated program: folders of npumigrate record.
+
+    Exit status: 0 the runs agree; 1 they do not; 2 usage error.
+    """
+    limit = None if given.max_loss_diff is None else _share(given.max_loss_diff)
+    if given.output_format == "html" and given.output is None:
+        stop("--format html needs a file: -o compare.html")
+    from migrator.compare import showing
+    from migrator.compare.reading import read_trace
+
+    outcome = showing.compare(read_trace(given.first), read_trace(given.second), limit)
+    if given.output_format == "json" and given.output is None:
+        print_json(showing.as_json(outcome))
+    else:
+        text = _text(given.output_format, outcome)
+        if given.output is None:
+            typer.echo(text, nl=False)
+        else:
+            from migrator.files.replacing import replace_file
+
+            replace_file(given.output, text.encode("utf-8", "backslashreplace"))
+            say(_("written: {file}", file=given.output))
+    raise typer.Exit(DONE if outcome.agrees else PROBLEMS)
+
+
+def _text(form: str, outcome: Outcome) -> str:
+    import json
+
+    from migrator.compare import showing
+
+    ways = {"text": showing.as_text, "csv": showing.as_csv, "html": showing.as_page}
+    if form == "json":
+        return json.dumps(showing.as_json(outcome), indent=2) + "\n"
+    return ways[form](outcome)
+
+
+def _share(text: str) -> float:
+    """A share such as 2% or 0.02; stop where it is none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    if not match:
+        stop("--max-loss-diff: {text!r} is no share, such as 2% or 0.02", text=text)
+    return float(match[1]) / (100 if match[2] else 1)

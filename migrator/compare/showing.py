@@ -1,0 +1,351 @@
+"""What a comparison of two runs comes to: as text, JSON, a table with msprobe's columns, and a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Optional
+
+from migrator.compare.judging import Judge, Parting, module_settings, run_settings
+from migrator.compare.matching import Both, Pair, apart, step_pairs
+from migrator.compare.printed import Curve, curves
+from migrator.compare.reading import Step, Tensor, Trace
+from migrator.language import N_, _, language
+
+SCHEMA = 1
+_LIMIT = 0.01  # of a printed number, where none is given
+_SHOWN = 10
+_WAYS = {
+    "start": N_("before the first step"),
+    "data": N_("data"),
+    "forward": N_("forward"),
+    "backward": N_("backward"),
+    "optimizer": N_("optimizer"),
+}
+# msprobe's, in its order; B is the NPU's run, A the benchmark. Behind them our own.
+_STATISTICS = ("max", "min", "mean", "l2norm")
+_COLUMNS = (
+    *("NPU Name", "Bench Name", "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape"),
+    *("NPU Requires_grad", "Bench Requires_grad", "Max diff", "Min diff", "Mean diff", "L2norm diff"),
+    *("MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"),
+    *(f"{side} {name}" for side in ("NPU", "Bench") for name in _STATISTICS),
+    *("Requires_grad Consistent", "Result", "Err_message", "Step", "Rank", "Distance"),
+)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What the processes of one rank come to. ``distances`` are those of the models' outputs, by step."""
+
+    rank: int
+    both: Both
+    parting: Optional[Parting]
+    distances: tuple[tuple[int, float], ...]
+    alone: tuple[tuple[str, ...], tuple[str, ...]]
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A comparison of two traces; ``limit`` is the largest difference of printed numbers, if that decides."""
+
+    first: Trace
+    second: Trace
+    ranks: tuple[Ranked, ...]
+    limit: Optional[float]
+
+    @property
+    def parting(self) -> Optional[Ranked]:
+        """The rank whose numbers part first."""
+        parted = [(each.parting.step, each.rank, each) for each in self.ranks if each.parting]
+        return min(parted)[2] if parted else None
+
+    @property
+    def curves(self) -> list[Curve]:
+        """The printed numbers of all ranks."""
+        return [curve for each in self.ranks for curve in each.curves]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the runs agree: all that was compared, or the printed numbers alone where they decide."""
+        apart = any(curve.parts is not None for curve in self.curves)
+        return not apart and (bool(self.curves) if self.limit is not None else self.parting is None)
+
+
+def compare(first: Trace, second: Trace, limit: Optional[float] = None) -> Outcome:
+    """Compare two traces, rank by rank."""
+    ranks = []
+    for rank, processes in enumerate(zip(first.processes, second.processes)):
+        both = Both(*processes)
+        names = [
+            {key[1]: f"{key[1]} {kind}" for key, (kind, _all) in each.modules.items()} for each in processes
+        ]
+        alone = tuple(
+            tuple(said for path, said in one.items() if path not in other)
+            for one, other in (names, reversed(names))
+        )
+        distances = tuple(
+            (step.number, max((each.made for each in whole.inside if not each.first.api), default=0.0))
+            for step, _other, whole in step_pairs(both)
+        )
+        ours, theirs = ("\n".join(text for _step, text in each.lines) for each in processes)
+        found = tuple(curves(ours, theirs, _LIMIT if limit is None else limit))
+        ranks.append(Ranked(rank, both, Judge(both).first_parting(), distances, (alone[0], alone[1]), found))
+    return Outcome(first, second, tuple(ranks), limit)
+
+
+def head(parting: Parting) -> str:
+    """Where runs part, in a line."""
+    where = f"{parting.place} ({parting.api})" if parting.api else parting.place
+    return _("step {step}, {way}: {where}", step=parting.step, way=_(_WAYS[parting.direction]), where=where)
+
+
+def as_text(outcome: Outcome) -> str:
+    """The outcome for people, for a terminal."""
+    return "\n".join(_text(outcome)) + "\n"
+
+
+def _text(outcome: Outcome) -> Iterator[str]:
+    for name, trace in (("A", outcome.first), ("B", outcome.second)):
+        yield f"{name}  {trace.folder}  {' '.join(trace.about.get('command', ()))}"
+    for each in (
+        note for trace in (outcome.first, outcome.second) for p in trace.processes for note in p.notes
+    ):
+        yield _("note: {text}", text=_(each))
+    if len(outcome.first.processes) != len(outcome.second.processes):
+        counts = [len(each.processes) for each in (outcome.first, outcome.second)]
+        yield _(
+            "A has {ours} ranks and B has {theirs}: the first ones are compared",
+            ours=counts[0],
+            theirs=counts[1],
+        )
+    yield ""
+    ranked = outcome.parting
+    if ranked is None or ranked.parting is None:
+        steps = max((len(each.distances) for each in outcome.ranks), default=0)
+        largest = max((far for each in outcome.ranks for _step, far in each.distances), default=0.0)
+        said = _(
+            "The numbers agree in {steps} steps; largest distance of an output: {far:.2g}",
+            steps=steps,
+            far=largest,
+        )
+        yield said if steps else _("No step of both runs was recorded; only printed numbers are compared.")
+    else:
+        parting = ranked.parting
+        rank = _(" (rank {rank})", rank=ranked.rank) if len(outcome.ranks) > 1 else ""
+        yield _("The numbers part at {head}", head=head(parting)) + rank
+        if math.isfinite(parting.distance):
+            said = _(
+                "{far:.2g} of the norm; allowed: {allowed:.2g}",
+                far=parting.distance,
+                allowed=parting.tolerance,
+            )
+            yield f"  {said}"
+        yield from (f"  {fact}" for fact in parting.facts)
+        for cause in parting.causes:
+            yield _("Likely: {name}. {why}", name=cause.name, why=cause.why)
+            yield f"  {cause.advice}"
+    yield from _listed(_("Printed numbers"), [_curve_said(each) for each in outcome.curves])
+    both = outcome.ranks[0].both
+    said = _("{name}: {ours} in A, {theirs} in B")
+    settings = [(f"{place}, {name}", ours, theirs) for place, name, ours, theirs in module_settings(both)]
+    for title, differ in (
+        (_("Settings of modules that differ"), settings),
+        (_("Versions and settings of the runs that differ"), run_settings(both)),
+    ):
+        yield from _listed(title, [said.format(name=a, ours=b, theirs=c) for a, b, c in differ])
+    for name, modules in zip("AB", outcome.ranks[0].alone):
+        yield from _listed(_("Modules only in {name}", name=name), modules)
+    yield ""
+    yield _("Verdict: the runs agree") if outcome.agrees else _("Verdict: the runs differ")
+
+
+def _listed(title: str, lines: list[str] | tuple[str, ...]) -> Iterator[str]:
+    if lines:
+        yield from ("", title, *(f"  {line}" for line in lines[:_SHOWN]))
+    if len(lines) > _SHOWN:
+        yield "  " + _("… and {rows} more", rows=len(lines) - _SHOWN)
+
+
+def _curve_said(curve: Curve) -> str:
+    count, largest = len(curve.values), f"{100 * curve.largest:.3g}"
+    if curve.parts is None:
+        return _(
+            "{name}: {count} values agree, largest difference {far} %",
+            name=curve.name,
+            count=count,
+            far=largest,
+        )
+    ours, theirs = curve.values[curve.parts]
+    said = _("{name}: parts at value {place} of {count} ({ours:g} in A, {theirs:g} in B); largest {far} %")
+    return said.format(
+        name=curve.name, place=curve.parts + 1, count=count, ours=ours, theirs=theirs, far=largest
+    )
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """All of it; docs/compare.md has the keys."""
+    ranked = outcome.parting
+    parting = ranked.parting if ranked else None
+    both = outcome.ranks[0].both
+
+    def finite(number: float) -> Optional[float]:
+        return number if math.isfinite(number) else None
+
+    return {
+        "schema": SCHEMA,
+        "agrees": outcome.agrees,
+        "first": {"folder": str(outcome.first.folder), **outcome.first.about},
+        "second": {"folder": str(outcome.second.folder), **outcome.second.about},
+        "parting": parting
+        and {
+            **asdict(parting),
+            "distance": finite(parting.distance),
+            "signs": sorted(parting.signs),
+            "rank": ranked.rank if ranked else 0,
+            "causes": [asdict(each) for each in parting.causes],
+        },
+        "metrics": [
+            {
+                **asdict(each),
+                "largest": finite(each.largest),
+                "values": [[*map(finite, pair)] for pair in each.values],
+            }
+            for each in outcome.curves
+        ],
+        "distances": [[step, finite(far)] for step, far in outcome.ranks[0].distances],
+        "modules": [dict(zip(("module", "name", "first", "second"), each)) for each in module_settings(both)],
+        "runs": [dict(zip(("name", "first", "second"), each)) for each in run_settings(both)],
+        "only_first": outcome.ranks[0].alone[0],
+        "only_second": outcome.ranks[0].alone[1],
+    }
+
+
+def as_csv(outcome: Outcome) -> str:
+    """Every tensor of both runs with its statistics, in msprobe's columns."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, _COLUMNS)
+    table.writeheader()
+    for ranked in outcome.ranks:
+        for step, other, whole in step_pairs(ranked.both):
+            seen: Counter[str] = Counter()
+            grads = (dict(reversed(step.grads)), dict(reversed(other.grads)))
+            rows = _rows(ranked.both, whole, seen, grads)
+            for name, their_name, ours, theirs in (*rows, *_gradients(step, other)):
+                one, another = ranked.both.first.tensors.get(ours), ranked.both.second.tensors.get(theirs)
+                if one and another:
+                    cells = _cells(one, another)
+                    table.writerow(
+                        {
+                            **cells,
+                            "NPU Name": their_name,
+                            "Bench Name": name,
+                            "Step": step.number,
+                            "Rank": ranked.rank,
+                        }
+                    )
+    return text.getvalue()
+
+
+def _rows(
+    both: Both, outer: Pair, seen: Counter[str], grads: tuple[dict[int, int], dict[int, int]]
+) -> Iterator[tuple[str, str, int, int]]:
+    for pair in outer.inside:
+        yield from _rows(both, pair, seen, grads)
+        calls = pair.first, pair.second
+        if pair.first.api:
+            names = [each.api[:1].upper() + each.api[1:] for each in calls]
+            number = seen[names[0]]
+            ways = [tuple(f"{name}.{number}.{way}" for name in names) for way in ("forward", "backward")]
+        else:
+            names = [f"Module.{each.path}.{each.kind}".replace("..", ".") for each in calls]
+            number = seen[names[0]]
+            ways = [tuple(f"{name}.{way}.{number}" for name in names) for way in ("forward", "backward")]
+        seen[names[0]] += 1
+        for what, back, ours, theirs in (
+            ("input", "output", pair.first.given, pair.second.given),
+            ("output", "input", pair.first.made, pair.second.made),
+        ):
+            for place, (a, b) in enumerate(zip(ours, theirs)):
+                yield f"{ways[0][0]}.{what}.{place}", f"{ways[0][1]}.{what}.{place}", a, b
+                if a in grads[0] and b in grads[1]:
+                    yield (
+                        f"{ways[1][0]}.{back}.{place}",
+                        f"{ways[1][1]}.{back}.{place}",
+                        grads[0][a],
+                        grads[1][b],
+                    )
+
+
+def _gradients(step: Step, other: Step) -> Iterator[tuple[str, str, int, int]]:
+    for name in step.given.keys() & other.given.keys():
+        path = "Module." + name.rpartition(" ")[2] + ".parameters_grad"
+        yield path, path, step.given[name], other.given[name]
+
+
+def _cells(ours: Tensor, theirs: Tensor) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for side, tensor in (("NPU", theirs), ("Bench", ours)):
+        mean = tensor.sum / max(1, tensor.count)
+        cells |= {
+            f"{side} {key}": value
+            for key, value in zip(_STATISTICS, (tensor.high, tensor.low, mean, tensor.norm))
+        }
+        cells[f"{side} Dtype"], cells[f"{side} Requires_grad"] = f"torch.{tensor.dtype}", tensor.graded
+        cells[f"{side} Tensor Shape"] = f"[{tensor.shape.replace('x', ', ')}]"
+    names = (("Max", "Max"), ("Min", "Min"), ("Mean", "Mean"), ("L2norm", "Norm"))
+    for key, (name, relative) in zip(_STATISTICS, names):
+        difference, base = cells[f"NPU {key}"] - cells[f"Bench {key}"], cells[f"Bench {key}"]
+        cells[f"{name} diff"] = difference
+        cells[f"{relative}RelativeErr"] = f"{abs(difference / base) * 100:.6g}%" if base else "N/A"
+    far = apart(ours, theirs)
+    consistent = ours.graded == theirs.graded
+    same = far <= 1e-7
+    cells |= {
+        "Requires_grad Consistent": consistent,
+        "Distance": far,
+        "Result": "pass" if same else "different",
+    }
+    return {**cells, "Err_message": "" if consistent else "Requires_grad inconsistent."}
+
+
+def as_page(outcome: Outcome) -> str:
+    """A page with the parting, and a chart of each printed number and of the distance of the outputs."""
+    from migrator.report.views.page import page_environment
+
+    distances = [(step, far) for step, far in outcome.ranks[0].distances if math.isfinite(far)]
+    charts = [(each.name, _curve_said(each), _chart(each.values, each.parts)) for each in outcome.curves]
+    if distances:
+        name = _("Distance of the model's outputs, by step")
+        values = tuple((0.0, far) for _step, far in distances)
+        charts.append((name, "", _chart(values, None)))
+    template = page_environment(_=_).get_template("compare.html.j2")
+    return template.render(
+        language=language(),
+        outcome=outcome,
+        parting=outcome.parting and outcome.parting.parting,
+        head=head,
+        charts=charts,
+        text=as_text(outcome),
+    )
+
+
+def _chart(values: tuple[tuple[float, float], ...], parts: Optional[int]) -> dict[str, Any]:
+    """The points of both lines in a field of 640 by 160, the mark, and the ends of the scale."""
+    flat = [each for pair in values for each in pair if math.isfinite(each)] or [0.0]
+    low, high = min(flat), max(flat)
+    across, up = 640 / max(1, len(values) - 1), 150 / (high - low or 1.0)
+    sides = (
+        " ".join(
+            f"{place * across:.1f},{155 - (y - low) * up:.1f}"
+            for place, y in enumerate(side)
+            if math.isfinite(y)
+        )
+        for side in zip(*values)
+    )
+    mark = None if parts is None else f"{parts * across:.1f}"
+    return {"lines": list(sides), "mark": mark, "low": f"{low:.4g}", "high": f"{high:.4g}"}
