@@ -30,7 +30,7 @@ AVOIDED = {
     r"\b(?:is|are) told\b|\bis said\b|what becomes of|\bof ours\b": "the subject first, a noun",
     r"\bmends?\b": "fix",
     r"\black(?:s|ing)?\b": "is missing",
-    r"\bhardly\b|every some|\bfor ever\b|in silence|without a word": "rarely, every N, indefinitely, silently",
+    r"\bhardly\b|every some|\bfor ever\b|in silence|without a word": "rarely, every N, silently",
     r"\bno Python (?!files)": "is not a …",
     r"(?<!in[ -])\bplaces?\b(?! of)": "location, line",
 }

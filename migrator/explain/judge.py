@@ -18,7 +18,8 @@ class Explanation:
     """What failed first: its ``record``, the ``entry`` that explains it, the project's line.
 
     ``entry`` is None where the table knows no cause, ``place`` where no traceback has a line of the project.
-    ``others`` are the codes and names of what else was reported, with the ranks that did.
+    ``others`` are the codes and names of what else was reported, with the ranks that did. An entry that
+    follows from another error tells of a rank that does not report it: those are ``silent``.
     """
 
     record: Record
@@ -26,6 +27,7 @@ class Explanation:
     rank: str
     place: Optional[Frame]
     others: Sequence[tuple[str, str, Sequence[str]]]
+    silent: Sequence[str]
 
 
 def explain(scan: Scan) -> Optional[Explanation]:
@@ -62,12 +64,15 @@ def explain(scan: Scan) -> Optional[Explanation]:
         for one, _beside in each.found:
             if one is not entry or each.rank != rank:
                 others.setdefault(one.code, (one.name, {}))[1][each.rank] = None
+    report = {each.rank for each in records if entry in [one for one, _beside in each.found]}
+    silent = sorted(filter(None, scan.seen - report), key=int) if entry and entry.follows else []
     return Explanation(
         record,
         entry,
         rank,
         place,
         [(code, name, [*filter(None, ranks)]) for code, (name, ranks) in others.items()],
+        silent,
     )
 
 

@@ -136,13 +136,14 @@ class _Trace:
 class Scan:
     """Reads logs one after the other, and keeps what fails in them: ``records``, in their order.
 
-    ``ranks`` are those of processes, where a log says them; ``first`` is the rank that torchrun saw fail
-    first.
+    ``ranks`` are those of processes, where a log says them, and ``seen`` all of which something is read;
+    ``first`` is the rank that torchrun saw fail first.
     """
 
     def __init__(self, table: Table) -> None:
         self.records: list[Record] = []
         self.ranks: dict[str, str] = {}
+        self.seen: set[str] = set()
         self.first = ""
         self._table = table
         self._words = _STRUCTURE.union(table)
@@ -151,6 +152,7 @@ class Scan:
     def read(self, log: Log, lines: Iterable[tuple[int, bytes]]) -> None:
         """Read one log to its end."""
         self._log = log
+        self.seen.add(log.rank)
         self._open: dict[tuple[str, str], _Trace] = {}
         self._waiting: list[tuple[int, Record, Sign]] = []
         self._listed, self._root = "", False
@@ -237,6 +239,7 @@ class Scan:
         record.process = (
             record.process or (process and next(filter(None, process.groups()))) or self._log.process
         )
+        self.seen.add(record.rank)
         if record.rank and record.process:
             self.ranks.setdefault(record.process, record.rank)
         if record.level == PLAIN:

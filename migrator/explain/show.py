@@ -75,8 +75,13 @@ def _parts(explanation: Explanation) -> Iterator[Part]:
         yield from _about(entry)
     else:
         yield _to_collect(())
+    if explanation.silent:
+        yield _("Not reported by"), [_ranks(explanation.silent)], False
     if explanation.others:
-        others = [f"{code}: {_(name)}{_ranks(ranks)}" for code, name, ranks in explanation.others]
+        others = [
+            f"{code}: {_(name)}{f' ({_ranks(ranks)})' if ranks else ''}"
+            for code, name, ranks in explanation.others
+        ]
         yield _("Reported, too"), others, False
 
 
@@ -101,10 +106,8 @@ def _where(record: Record, rank: str) -> Iterator[str]:
 
 
 def _ranks(ranks: Sequence[str]) -> str:
-    if not ranks:
-        return ""
     more = ", …" if len(ranks) > _MOST_RANKS else ""
-    return " (" + _("rank {rank}", rank=", ".join(ranks[:_MOST_RANKS])) + more + ")"
+    return _("rank {rank}", rank=", ".join(ranks[:_MOST_RANKS])) + more
 
 
 def entry_data(entry: Entry) -> dict[str, Any]:
@@ -133,6 +136,7 @@ def as_data(explanation: Optional[Explanation]) -> dict[str, Any]:
         data["collect"] = _COLLECT
     else:
         data |= entry_data(entry)
+    data["not_reported_by"] = [*map(int, explanation.silent)]
     data["others"] = [
         {"code": code, "name": name, "ranks": [*map(int, ranks)]} for code, name, ranks in explanation.others
     ]

@@ -151,6 +151,13 @@ def test_a_traceback_in_torchruns_table(explain) -> None:
     assert first(explain(f"{head}  traceback : Traceback{inner}")) == ("npu-out-of-memory", 2, 10)
 
 
+def test_of_an_error_that_follows_the_ranks_without_it_are_named(explain, capsys) -> None:
+    said = traceback(TIMEOUT.replace("EI0006:", "RuntimeError: EI0006:"))
+    files = {f"rank_{rank}.log": "step 1\n" if rank == 2 else said for rank in range(4)}
+    assert explain(folder=files)["not_reported_by"] == [2]
+    assert explain(folder={"rank_0.log": traceback(OOM), "rank_1.log": ""})["not_reported_by"] == []
+
+
 def test_torchruns_error_file(explain) -> None:
     said = {"message": OOM, "extraInfo": {"py_callstack": traceback(OOM, 12), "timestamp": "1719828930"}}
     found = explain(folder={"attempt_0/4/error.json": json.dumps({"message": said})})
