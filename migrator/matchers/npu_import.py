@@ -68,27 +68,16 @@ def torch_npu_imports(
     return [] if present else _at_beginning(index, statement)
 
 
-def npu_module(index: ModuleIndex, node: ast.AST) -> str | None:
-    """How code at a node names torch.npu; None where torch is only imported below it."""
+def torch_module(index: ModuleIndex, node: ast.AST) -> str | None:
+    """How code at a node names torch; None where it does not."""
     line = node.lineno if isinstance(node, ast.expr) else 0
     here = index.scope_of(node)
     for scope in here.and_outer():
         for name, bindings in scope.bindings.items():
             if len(bindings) == 1 and bindings[0].kind == "import" and bindings[0].name == "torch":
                 if scope is not here or bindings[0].node.lineno < line:
-                    return f"{name}.npu"
-    # An import from torch_npu may be what an earlier migration made of one of torch; the plain one is added.
-    either = (each for each in index.imports if any(names_package(each, of) for of in ("torch", "torch_npu")))
-    torch = [each for each in either if _at_top(index, each) and index.segment(each) != NPU_IMPORT]
-    if torch and here is index.module_scope and torch[0].lineno > line:
-        return None
-    return "torch_npu.npu"
-
-
-def torch_module(index: ModuleIndex, node: ast.AST) -> str | None:
-    """How code at a node names torch; None where it does not."""
-    module = npu_module(index, node)
-    return None if module is None or module.startswith("torch_npu") else module.removesuffix(".npu")
+                    return name
+    return None
 
 
 def import_at_top(index: ModuleIndex, statement: str) -> tuple[ast.stmt, Edit] | None:

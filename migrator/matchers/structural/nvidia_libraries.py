@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import takewhile
-from typing import Union
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import _
-from migrator.matchers.argument_edits import without_entries, without_statement
-from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.npu_import import npu_module
+from migrator.matchers.argument_edits import without_entries
+from migrator.matchers.context import FileContext, Match, found
+from migrator.matchers.npu_import import torch_module
 from migrator.matchers.options import EXPRESSION, LONGEST
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import is_for_cuda_builds
@@ -34,18 +33,11 @@ _TEXTS = (ast.Constant, ast.JoinedStr)
 class LibraryOptions(Options):
     """``goes_on`` is a regular expression for what stands behind a library's name.
 
-    ``optional`` are functions that a program does without; ``calls`` gives the source for those that
-    torch.npu has, ``results`` for those that give what they know through pointers.
+    ``optional`` are functions that a program does without.
     """
 
     goes_on: str = field(default="", metadata=EXPRESSION)
     optional: tuple[str, ...] = ()
-    calls: dict[str, str] = field(default_factory=dict)
-    results: dict[str, str] = field(default_factory=dict)
-
-
-_Change = tuple[ast.expr, list[Edit]]  # what is written anew, and how
-_Place = tuple[Union[ast.AST, tuple[int, int]], list[Edit]]  # the same of a node, or of a place in the text
 
 
 def find_shared(context: FileContext, rule: Rule[LibraryOptions]) -> Iterator[Match]:
@@ -68,50 +60,30 @@ def find_shared(context: FileContext, rule: Rule[LibraryOptions]) -> Iterator[Ma
             continue
         message = _("{api} is a CUDA library: loading it on an NPU machine raises OSError", api=api)
         held = index.parent(call)
-        changes = _instead(index, rule.options, held) if isinstance(held, ast.Assign) else []
+        span, edits = index.span(call), list[Edit]()
+        if isinstance(held, ast.Assign) and (guarded := _on_cuda_only(index, rule.options, held)):
+            span, edits = guarded
         says = partial(found, api=api, message=message, severity="blocker")
-        for place, edits in changes or [(call, [])]:
-            span = place if isinstance(place, tuple) else index.span(place)
-            needs_npu = any("npu." in edit.text for edit in edits) if edits else None
-            yield says(context, rule, call, edits=edits, span=span, needs_npu=needs_npu)
+        yield says(context, rule, call, edits=edits, span=span, needs_npu=False if edits else None)
 
 
-def _instead(index: ModuleIndex, options: LibraryOptions, held: ast.Assign) -> list[_Place]:
-    """What changes to do without a library that a statement loads; nothing where it is needed."""
+def _on_cuda_only(
+    index: ModuleIndex, options: LibraryOptions, held: ast.Assign
+) -> tuple[tuple[int, int], list[Edit]] | None:
+    """The change that puts a library, its calls and what is made for them behind a question for CUDA.
+
+    None where a program does not do without one of the calls.
+    """
     target = only_target(held)
     uses = index.uses_of(target) if isinstance(target, ast.Name) else ()
     every = [index.call_of(index.parent(use)) for use in uses]
-    calls = [call for call in every if call is not None]
+    calls = [call for call in every if call is not None and called_name(call) in options.optional]
     if not calls or len(calls) < len(every) or any(len(index.bindings(use)) != 1 for use in uses):
-        return []
-    if all(called_name(call) in options.optional for call in calls):
-        return _on_cuda_only(index, held, calls)
-    asked = [(call, _by_npu(index, options, call, called_name(call))) for call in calls]
-    return [(held, [without_statement(index, held)]), *asked] if all(edits for _call, edits in asked) else []
-
-
-def _by_npu(index: ModuleIndex, options: LibraryOptions, call: ast.Call, name: str) -> list[Edit]:
-    """The edit that asks torch.npu instead; none where that is not seen."""
-    npu = npu_module(index, call)
-    if npu is None or not isinstance(index.parent(call), ast.Expr):
-        return []
-    if name in options.calls and not call.args:
-        return [instead_of(index, call, options.calls[name].replace("torch.npu", npu))]
-    given = (each for each in call.args if isinstance(each, ast.Call) and len(each.args) == 1)
-    pointers = (each.args[0] for each in given if called_name(each) in ("byref", "pointer"))
-    by_pointer = [f"{index.segment(each)}.value" for each in pointers]
-    if name not in options.results or len(by_pointer) != len(call.args):
-        return []
-    result = options.results[name].replace("torch.npu", npu)
-    return [instead_of(index, call, f"{', '.join(by_pointer)} = {result}")]
-
-
-def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call]) -> list[_Place]:
-    """The change that puts a library, its calls and what is made for them behind a question for CUDA."""
-    npu, block = npu_module(index, held.value), index.block(held)
+        return None
+    torch, block = torch_module(index, held.value), index.block(held)
     statements = [index.statement_of(call) for call in calls]
-    if npu is None or npu == "torch_npu.npu" or any(each not in block for each in statements):
-        return []
+    if torch is None or any(each not in block for each in statements):
+        return None
     first = block.index(held)
     places = [block.index(each) for each in statements if isinstance(each, ast.stmt)]
     made = _names(held.targets[0]).union(*(_names(each) for call in calls for each in call.args))
@@ -119,7 +91,7 @@ def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call
     behind = takewhile(lambda each: isinstance(each, ast.Assert) and _names(each) & made, block[last + 1 :])
     inside = block[first : last + 1 + len([*behind])]
     if min(places) < first or not all(isinstance(each, _SIMPLE) for each in inside):
-        return []
+        return None
     start, end = index.start(inside[0]), index.end(inside[-1])
     lines = range(index.line_of(start), index.line_of(end - 1) + 1)
     begins = [index.line_span(line, line)[0] for line in lines]
@@ -128,12 +100,12 @@ def _on_cuda_only(index: ModuleIndex, held: ast.Assign, calls: Sequence[ast.Call
     # What stands before the lines of a text is a part of it.
     is_long = any(node.lineno != node.end_lineno for node in texts)
     if indent.strip() or is_long or _is_used_behind(index, inside):
-        return []
-    question = f"{indent.decode()}if {npu[: -len('.npu')]}.version.cuda:{newline_of(index.text)}"
+        return None
+    question = f"{indent.decode()}if {torch}.version.cuda:{newline_of(index.text)}"
     step = "\t" if b"\t" in indent else " " * _LEAST
     filled = [at for at in begins if index.data[at : at + 1] not in (b"\n", b"\r")]
     edits = [Edit(at, at, question + step if at == begins[0] else step) for at in filled]
-    return [((start, end), edits)]
+    return (start, end), edits
 
 
 def _names(node: ast.AST) -> set[str]:
