@@ -47,7 +47,7 @@ def starting_words(rule: Rule) -> frozenset[str]:
 def line_words(rule: Rule) -> frozenset[str]:
     """The words with which a statement is looked at in a file in which a rule starts."""
     elsewhere = rule.finder.words_from == "training_loops" or (
-        rule.words and rule.on not in ((), ("string",), ("expression",))
+        rule.words and not {"string", "expression"}.issuperset(rule.on)
     )
     more = map(last_part, rule.match) if elsewhere else ()
     return frozenset((*rule.options.words_of_lines(), *more))

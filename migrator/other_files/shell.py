@@ -230,6 +230,8 @@ class _Script:
         if started and started[0].name in _PRINTING:
             self._shown.append(span_of(node))
             return
+        if words and words[0].text == "shift":  # behind it the places mean others
+            self._functions.discard(self._scoped("@", node).partition(" ")[0])
         if started and started[0].name in self._functions:
             self._call(started[0].name, words[1:])
             started = started if f"{started[0].name} @" not in self._handed else ()
