@@ -15,7 +15,7 @@ from migrator.api_support.companions import ReleaseSet, cann_order, recommended
 from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
-from migrator.launch.containers import ContainerError, Service, numbers_of, run_options, services
+from migrator.launch.containers import Service, run_options, services
 from migrator.launch.k8s.cluster import DEFAULT_HARDWARE, ManifestError, cluster, is_gpu, tables
 from migrator.launch.k8s.convert import convert, job_kind
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
@@ -57,43 +57,17 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
 
 
 def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
-    """``--gpus all`` and ``--runtime nvidia`` in the runArgs of a devcontainer.json."""
-    data = context.index.data
+    """``--gpus all`` and ``--runtime nvidia`` in the runArgs of a devcontainer.json: the first of them."""
     arguments = [item for item in context.index.content.settings if _RUN_ARGUMENT.search(item.name)]
-    spans = [item.value_span or item.name_span for item in arguments]
-    asked: list[tuple[int, int, str]] = []  # the quoted place of what asks for GPUs, and what --gpus says
-    gaps: list[tuple[int, int]] = []  # what stands between that and its neighbour
-    for number, item in enumerate(arguments):
-        name, sign, value = (item.value or "").partition("=")
-        last = number if sign else number + 1
-        if last == len(arguments):
-            continue
-        value = value if sign else arguments[last].value or ""
-        if name == "--gpus" or (name == "--runtime" and value == "nvidia"):
-            asked.append((spans[number][0] - 1, spans[last][1] + 1, value if name == "--gpus" else ""))
-            before, behind = (number - 1, number) if number else (last, min(last + 1, len(spans) - 1))
-            gaps.append((spans[before][1] + 1, spans[behind][0] - 1))
-    if not asked:
-        return
-    main = next((one for one in asked if one[2]), asked[0])
-    about: Said = {"message": _("the container uses GPUs")}
-    try:
-        numbers = numbers_of(main[2] or "all")
-        line = data[data.rfind(b"\n", 0, main[0]) + 1 : main[0]].decode("utf-8")
-        # Each on a line of its own where the first one begins a line.
-        newline = "\r\n" if b"\r\n" in data else "\n"
-        between = ", " if line.strip() else f",{newline}{line}"
-        edits = [Edit(*main[:2], between.join(f'"{option}"' for option in run_options(numbers or [0])))]
-        for one, gap in zip(asked, gaps):
-            if one is not main:
-                if data[slice(*gap)].strip(b", \t\r\n"):
-                    raise ContainerError("there is a comment among the arguments")
-                edits.append(Edit(min(one[0], gap[0]), max(one[1], gap[1]), ""))
-        about["edits"], about["advice"] = sorted(edits), "" if numbers else _(_EVERY)
-    except ContainerError as error:
-        about["advice"] = _("{error}. Write {value}.", error=error, value=" ".join(run_options([0])))
-    about["api"] = next(str(item.value) for item, span in zip(arguments, spans) if span[0] == main[0] + 1)
-    yield found_in_text(context, rule, main[:2], **about)
+    texts = [item.value or "" for item in arguments]
+    for item, text, following in zip(arguments, texts, [*texts[1:], ""]):
+        name, sign, value = text.partition("=")
+        value = value if sign else following
+        if (name == "--gpus" and value) or (name == "--runtime" and value == "nvidia"):
+            advice = f"{_(_LINES)}{' '.join(run_options([0]))}."
+            about: Said = {"api": text, "message": _("the container uses GPUs"), "advice": advice}
+            yield found_in_text(context, rule, item.value_span or item.name_span, **about)
+            return
 
 
 def find_manifests(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
