@@ -25,7 +25,7 @@ _ZERO = 1e-5  # a gradient so much smaller than the largest is rounding: a bias 
 _UPDATE = 0.1  # of what an optimizer changes: where gradients are small, rounding decides their sign
 _SMALL = 1e-2
 _MOST = 0.5  # of all parameters
-_OPTION = re.compile(r"(\w+)=(\[[^\]]*\]|'[^']*'|[^,]*)")
+_OPTION = re.compile(r"\b(\w+)=(\[[^\]]*\]|'[^']*'|[^,]*)")
 Difference = tuple[str, Any, Any]  # a name with its values in both runs
 
 
