@@ -313,11 +313,13 @@ def _type_comments(context: FileContext, rule: StringRule) -> Iterator[Match]:
                 form = npu_names.look_up(name[0], context.version)
                 start = len(index.text[: line.start(1) + name.start()].encode("utf-8"))
                 edits = [Edit(start, start + len(name[0]), form.npu)] if form and form.npu else []
-                about: Said = {"api": name[0], "edits": edits, "severity": "info"}
                 message = _("the name {value} stands in a type comment", value=name[0])
+                about: Said = {"api": name[0], "edits": edits, "severity": "info", "message": message}
                 place, at = (start, start + len(name[0])), index.line_of(start)
-                node = next(each for each in reversed(index.statements) if each.lineno <= at)
-                yield found(context, rule, node, message=message, span=place, needs_npu=False, **about)
+                before = (
+                    each for each in reversed(index.statements) if getattr(each, "lineno", at + 1) <= at
+                )
+                yield found(context, rule, next(before), span=place, needs_npu=False, **about)
 
 
 def _may_be_looked_up(
