@@ -30,7 +30,6 @@ IMPORT = "NPU901"
 TRANSFER = "NPU902"
 SPECIFY_DEVICE = "NPU190"
 MODES = (TRANSFER, SPECIFY_DEVICE)  # a command's options ask for them
-_ESCAPED = re.compile(r"\\u00([2-7][\da-fA-F])")  # a letter, as JSON and TOML may write it
 _FULL_NAME = re.compile(r"\btorch(?:_npu)?(?:\.\w+)+")
 FROM_PROJECT = ("cuda_operators", "library_functions", "legacy_constructors", "reducers")
 
@@ -108,7 +107,8 @@ class Rules:
         """The rules that may match in a text that is no Python: those of all frameworks of the project."""
         if self.settings.transfer:
             return []
-        words = identifiers(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text))
+        # JSON and TOML may write a letter as \u0063.
+        words = identifiers(re.sub(r"\\u00([2-7][\da-fA-F])", lambda found: chr(int(found[1], 16)), text))
         known = self._other_words
         frameworks = {*project.frameworks} or {TORCH}
         fitting = (

@@ -52,7 +52,7 @@ _SOURCE_FOLDERS = ("src", "python", "lib")
 _MODULE_BASES = re.compile(
     r"(?:Module|ModuleList|Sequential|Tensor|Variable|Function|Optimizer|Parameter|Storage|Parallel|DDP|FSDP)$"
 )
-_FOR_NVIDIA = re.compile(r"(?:^|[/_])(?:nvidia|cuda|cute_?dsl|cute)(?:_[^/]*)?/")
+_FOR_NVIDIA = r"(?:^|[/_])(?:nvidia|cuda|cute_?dsl|cute)(?:_[^/]*)?/"
 _PLAIN_BASES = frozenset(
     {"object", "Enum", "IntEnum", "str", "int", "NamedTuple", "ABC", "abc.ABC", "enum.Enum"}
 )
@@ -174,7 +174,7 @@ class Project:
         Where that is unknown it is one for a ``program``, but ``perhaps`` in a folder for NVIDIA's devices.
         """
         ways = self.programs.ways if self.programs is not None else {}
-        unknown = "perhaps" if _FOR_NVIDIA.search(file) else "program"
+        unknown = "perhaps" if re.search(_FOR_NVIDIA, file) else "program"
         return ways.get(file, "") if ways else unknown
 
     def is_scripted(self, function: str, file: str) -> bool:

@@ -49,7 +49,7 @@ def test_build_into_a_folder_and_use_it(tmp_path: Path, capsys) -> None:
     }
     assert look_up("torch_npu.npu_magic") is None  # the tables in use did not change
     assert sorted(path.name for path in out.iterdir()) == sorted(
-        path.name for path in data_folder("api_db").iterdir()
+        path.name for path in data_folder("api_db").iterdir() if path.name != "errors"
     )
 
 

@@ -18,7 +18,6 @@ from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Content, Setting, TextIndex
-from migrator.other_files.requirements import ONE_INDEX, requirements_of
 from migrator.project.offers import DEVICE_KEY, MEETS
 from migrator.project.project import Project
 
@@ -136,6 +135,8 @@ def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, n
 
 def _installs_others(index: TextIndex, setting: Setting, pattern: str) -> bool:
     """Whether a command installs packages from one index alone, all of which are known and not meant."""
+    from migrator.other_files.requirements import ONE_INDEX, requirements_of
+
     if setting.command is None or setting.name not in ONE_INDEX:
         return False
     words = index.content.commands[setting.command].words

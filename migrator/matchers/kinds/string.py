@@ -54,7 +54,7 @@ from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_o
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
-_TYPE_COMMENT = re.compile(r"#[ \t]*type:(?![ \t]*ignore\b)(.*\btorch\.cuda\..*)")
+_TYPE_COMMENT = r"#[ \t]*type:(?![ \t]*ignore\b)(.*\btorch\.cuda\..*)"
 _IN_ANNOTATION = r"\btorch\.cuda(?:\.\w+)+"
 # What looks a name up: by a call, a keyword or a key. In others it may be no more than a text.
 _RESOLVERS = frozenset(
@@ -304,7 +304,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
 
 def _type_comments(context: FileContext, rule: StringRule) -> Iterator[Match]:
     """Names in comments that are annotations: ``# type: (torch.cuda.FloatTensor) -> int``."""
-    index, lines = context.index, [*_TYPE_COMMENT.finditer(context.index.text)]
+    index, lines = context.index, [*re.finditer(_TYPE_COMMENT, context.index.text)]
     with suppress(SyntaxError):  # such a comment may stand where it is none
         every = ast.walk(ast.parse(index.text, type_comments=True)) if lines else ()
         known = {getattr(node, "type_comment", None) for node in every}
