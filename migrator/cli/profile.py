@@ -16,9 +16,8 @@ def profile(given: Given) -> None:
 
     Exit status: 0 done; 2 usage error, or a profile that cannot be read.
     """
-    from migrator.profile.insight import insight_rows
-    from migrator.profile.read import read_profile
-    from migrator.profile.report import as_json, as_text, blocks
+    from migrator.profile.read import insight_rows, read_profile
+    from migrator.profile.report import as_json, as_text
 
     rows = insight_rows(given.insight) if given.insight else []
     found = read_profile(given.path)
@@ -26,4 +25,4 @@ def profile(given: Given) -> None:
     if given.output_format == "json":
         print_json(as_json(found, rows, other))
     else:
-        typer.echo(as_text(found, blocks(found, rows, other), given.output_format == "md"))
+        typer.echo(as_text(found, rows, other, given.output_format == "md"))

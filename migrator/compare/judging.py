@@ -73,6 +73,7 @@ class Judge:
     errors: dict[str, tuple[float, float]] = field(default_factory=dict)  # of parameters, and norms: squares
     before: dict[str, tuple[int, int]] = field(default_factory=dict)  # parameters
     called: bool = False
+    grown: float = 0.0  # the largest error of a gradient so far
 
     def first_parting(self) -> Optional[Parting]:
         """Where the numbers part; None where they agree."""
@@ -121,10 +122,12 @@ class Judge:
             self.see_dtypes(pair.first)
             module = not pair.first.api
             self.called |= module
-            if module and pair.given > self.tolerance:
+            if module and pair.given > max(self.tolerance, _GROWTH * self.drift):
                 return self.data(step, whole, pair)
             if self.called and self.is_where(pair) and (module or self.graded(pair.first)):
-                return self.inside(step, whole, pair)
+                found = self.inside(step, whole, pair)
+                if found:
+                    return found
             if module:
                 self.drift = max(self.drift, pair.made)
             around = Pair(whole.first, whole.second, inside=[pair] if self.called else [])
@@ -133,16 +136,16 @@ class Judge:
                     return self.at(step, outer, each)
         return None
 
-    def inside(self, step: Step, outer: Pair, pair: Pair) -> Parting:
-        """Where in a call the numbers part."""
+    def inside(self, step: Step, outer: Pair, pair: Pair) -> Optional[Parting]:
+        """Where in a call the numbers part; None where errors grow inside of it, from call to call."""
         for each in pair.inside:
             if self.is_where(each):
                 return self.inside(step, pair, each)
             if each.given > self.tolerance:
                 fact = _("what {call} is given differs already", call=each.first.api or each.first.place)
                 return self.at(step, outer, pair, {"code"}, fact)
-            if each.made > self.tolerance:  # it grew from its inputs
-                break
+            if each.made > self.tolerance:
+                return None
         return self.at(step, outer, pair)
 
     def at(self, step: Step, outer: Pair, pair: Pair, signs: Iterable[str] = (), *facts: str) -> Parting:
@@ -243,7 +246,16 @@ class Judge:
         given = [*parameters(step.given, other.given)]
         largest = max((self.size(ours) for _name, ours, _theirs in given), default=0.0)
         given = [each for each in given if self.size(each[1]) > _ZERO * largest]
-        parted = [each for each in given if self.both.apart(*each[1:]) > self.allowed_backward()]
+        self.grown = max([self.grown, *(self.both.apart(*each[1:]) for each in given)])
+        parted = []
+        for each in given:
+            distance = self.both.apart(*each[1:])
+            # Where large parts cancel, as before a normalisation, the rest is rounding of these.
+            if (
+                distance > self.allowed_backward()
+                and distance * self.size(each[1]) > self.tolerance * largest
+            ):
+                parted.append(each)
         if not parted:
             return None
         name, distance = parted[0][0], self.both.apart(*parted[0][1:])
@@ -264,9 +276,11 @@ class Judge:
     def update(self, step: Step, other: Step) -> Optional[Parting]:
         """Buffers that part, and what an optimizer made of gradients that agree."""
         updates: list[float] = []
+        buffers = [self.size(tensor) for name, tensor in step.left.items() if name not in step.given]
         for name, ours, theirs in parameters(step.left, other.left):
             distance = self.both.apart(ours, theirs)
-            if name not in step.given and distance > max(self.tolerance, _GROWTH * self.drift):
+            counts = name not in step.given and self.size(ours) > _ZERO * max(buffers)
+            if counts and distance > max(self.tolerance, _GROWTH * self.drift):
                 module = self.module_of(name)
                 settings = self.settings_of(module)
                 signs = {"buffer", *(f"setting:{key}" for key, *_values in settings)}
@@ -276,11 +290,12 @@ class Judge:
             if name in step.given and name in self.before:
                 updates.append(self.update_apart(*self.before[name], ours, theirs))
             self.note_parameter(name, ours, theirs)
-        parted = [each for each in updates if each > _UPDATE]
+        allowed = _UPDATE + 10 * math.sqrt(self.grown)  # Adam divides small gradients by small ones
+        parted = [each for each in updates if each > allowed]
         if len(parted) <= _MOST * len(updates):
             return None
         fact = _("the updates of {count} of {all} parameters", count=len(parted), all=len(updates))
-        values = parted[0], _UPDATE, frozenset({"update"}), (fact,)
+        values = parted[0], allowed, frozenset({"update"}), (fact,)
         return Parting(step.number, "optimizer", _optimizer(step), *values)
 
     def update_apart(self, *tensors: int) -> float:
@@ -292,7 +307,7 @@ class Judge:
             return 0.0
         ours, theirs = ([y - x for x, y in zip(p.sums, q.sums)] for p, q in ((a, c), (b, d)))
         scale = max(math.hypot(*ours), math.hypot(*theirs))
-        rounding = scale < 1e-4 * c.norm
+        rounding = scale <= 1e-4 * c.norm
         return 0.0 if rounding else math.hypot(*(x - y for x, y in zip(ours, theirs))) / scale
 
     # What these ask.

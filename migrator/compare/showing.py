@@ -71,9 +71,10 @@ class Outcome:
 
     @property
     def agrees(self) -> bool:
-        """Whether the runs agree: all that was compared, or the printed numbers alone where they decide."""
-        apart = any(curve.parts is not None for curve in self.curves)
-        return not apart and (bool(self.curves) if self.limit is not None else self.parting is None)
+        """Whether something was compared and all of it agrees; printed numbers alone where these decide."""
+        compared = bool(self.curves) or (self.limit is None and any(each.distances for each in self.ranks))
+        parted = any(curve.parts is not None for curve in self.curves)
+        return compared and not parted and (self.limit is not None or self.parting is None)
 
 
 def compare(first: Trace, second: Trace, limit: Optional[float] = None) -> Outcome:
@@ -129,10 +130,12 @@ def _text(outcome: Outcome) -> Iterator[str]:
         steps = max((len(each.distances) for each in outcome.ranks), default=0)
         largest = max((far for each in outcome.ranks for _step, far in each.distances), default=0.0)
         said = _(
-            "The numbers agree in {steps} steps; largest distance of an output: {far:.2g}",
+            "No call parts in {steps} steps; largest distance of an output: {far:.2g}.",
             steps=steps,
             far=largest,
         )
+        if steps and any(each.parts is not None for each in outcome.curves):
+            said += " " + _("Rounding errors grow from step to step: compare runs with several seeds.")
         yield said if steps else _("No step of both runs was recorded; only printed numbers are compared.")
     else:
         parting = ranked.parting
@@ -188,41 +191,37 @@ def _curve_said(curve: Curve) -> str:
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """All of it; docs/compare.md has the keys."""
+    """All of it; docs/compare.md has the keys. What is not finite is null."""
     ranked = outcome.parting
     parting = ranked.parting if ranked else None
     both = outcome.ranks[0].both
-
-    def finite(number: float) -> Optional[float]:
-        return number if math.isfinite(number) else None
-
-    return {
+    found = None
+    if ranked and parting:
+        causes = [asdict(each) for each in parting.causes]
+        found = {**asdict(parting), "signs": sorted(parting.signs), "rank": ranked.rank, "causes": causes}
+    content: dict[str, Any] = {
         "schema": SCHEMA,
         "agrees": outcome.agrees,
         "first": {"folder": str(outcome.first.folder), **outcome.first.about},
         "second": {"folder": str(outcome.second.folder), **outcome.second.about},
-        "parting": parting
-        and {
-            **asdict(parting),
-            "distance": finite(parting.distance),
-            "signs": sorted(parting.signs),
-            "rank": ranked.rank if ranked else 0,
-            "causes": [asdict(each) for each in parting.causes],
-        },
-        "metrics": [
-            {
-                **asdict(each),
-                "largest": finite(each.largest),
-                "values": [[*map(finite, pair)] for pair in each.values],
-            }
-            for each in outcome.curves
-        ],
-        "distances": [[step, finite(far)] for step, far in outcome.ranks[0].distances],
+        "parting": found,
+        "metrics": [asdict(each) for each in outcome.curves],
+        "distances": outcome.ranks[0].distances,
         "modules": [dict(zip(("module", "name", "first", "second"), each)) for each in module_settings(both)],
         "runs": [dict(zip(("name", "first", "second"), each)) for each in run_settings(both)],
         "only_first": outcome.ranks[0].alone[0],
         "only_second": outcome.ranks[0].alone[1],
     }
+    finite: dict[str, Any] = _finite(content)
+    return finite
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_csv(outcome: Outcome) -> str:

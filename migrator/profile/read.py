@@ -1,19 +1,25 @@
-"""Which profile a path is."""
+"""Which profile a path is, and what torch_npu's profiler writes: the folder of a rank, ``…_ascend_pt``."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from migrator.data_folders import reports_yaml
 from migrator.files.errors import shown
 from migrator.language import N_, _
-from migrator.profile.memory import note_memory, read_snapshot
-from migrator.profile.model import Profile
-from migrator.profile.npu import OUTPUT, note_signs, read_npu
-from migrator.profile.streams import ProfileError, number, rows, unreadable
+from migrator.profile.memory import note_memory, read_snapshot, read_tables
+from migrator.profile.model import Operator, Profile, place_of
+from migrator.profile.streams import ProfileError, content, number, rows, unreadable
 from migrator.profile.trace import read_trace
 
+_OUTPUT = "ASCEND_PROFILER_OUTPUT"
+_STEPS = f"{_OUTPUT}/step_trace_time.csv"
+_STEP = ("Computing", "Communication(Not Overlapped)", "Bubble", "Free", "Communication")
+_HOST = "Host Self Duration(us)"
+_COLLECTIVES = ("HCCL", "COMMUNICATION")  # cores of tasks of collectives
 _SNAPSHOTS = (".pickle", ".pkl")
-_TRACES = (".json", ".gz")
+_NO_STEP = N_("{folder}: no time of a step is in it")
 
 
 def read_profile(path: Path) -> Profile:
@@ -21,7 +27,7 @@ def read_profile(path: Path) -> Profile:
     if not path.exists():
         raise ProfileError(N_("no such file or folder: {path}"), path=shown(path))
     try:
-        folder = path.parent if path.name == OUTPUT else path
+        folder = path.parent if path.name == _OUTPUT else path
         profile = _read_folder(folder) if path.is_dir() else _read_file(path)
     except OSError as error:
         raise ProfileError("{line}", line=unreadable(path, error)) from None
@@ -32,17 +38,18 @@ def read_profile(path: Path) -> Profile:
 
 def _read_folder(folder: Path) -> Profile:
     places = (folder, *sorted(folder.glob("*_ascend_pt")))
-    ranks = [place for place in places if (place / OUTPUT).is_dir()]
-    ranks = ranks or [place for place in places if (place / "FRAMEWORK").is_dir()]  # read_npu refuses these
+    ranks = [place for place in places if (place / _OUTPUT).is_dir()]
+    ranks = ranks or [place for place in places if (place / "FRAMEWORK").is_dir()]  # _read_rank refuses these
     if ranks:
-        times = [_computing(rank) for rank in ranks]
-        profile = read_npu(ranks[times.index(max(times))])  # the others wait for it
+        tables = (list(rows(rank / _STEPS, (), [])) for rank in ranks)
+        times = [sum(number(row, "Computing") for row in table) / (len(table) or 1) for table in tables]
+        profile = _read_rank(ranks[times.index(max(times))])  # the others wait for it
         if len(ranks) > 1:
             said = N_("{count} ranks: this one computes longest, {most:.3g} ms; the shortest: {least:.3g} ms")
             values = {"most": max(times) / 1000, "least": min(times) / 1000}
             profile.notes.append(_(said, count=len(ranks), **values))
         return profile
-    files = sorted(file for file in folder.iterdir() if file.suffix in (*_SNAPSHOTS, *_TRACES))
+    files = sorted(file for file in folder.iterdir() if file.suffix in (*_SNAPSHOTS, ".json", ".gz"))
     files = [file for file in files if ".pt.trace.json" in file.name] or files
     if len(files) != 1:
         said = N_("{path}: neither a folder …_ascend_pt, nor one trace or memory snapshot: name the file")
@@ -50,20 +57,120 @@ def _read_folder(folder: Path) -> Profile:
     return _read_file(files[0])
 
 
-def _computing(rank: Path) -> float:
-    table = rows(rank / OUTPUT / "step_trace_time.csv", ("Computing",), [])
-    times = [number(row, "Computing") for row in table]
-    return sum(times) / len(times) if times else 0.0
-
-
 def _read_file(path: Path) -> Profile:
     if path.suffix in _SNAPSHOTS:
         return read_snapshot(path)
     profile = Profile(str(path))
     read_trace(path, profile)
-    if not profile.steps:
-        raise ProfileError(N_("{folder}: no time of a step is in it"), folder=shown(path))
-    profile.per_step()
-    if profile.device == "NPU":
-        note_signs(profile)
+    return _of_a_step(profile)
+
+
+def _read_rank(folder: Path) -> Profile:
+    output, profile = folder / _OUTPUT, Profile(str(folder))
+    if not output.is_dir():
+        said = N_(
+            "{folder} is not analysed yet; where CANN is: "
+            "python -c \"from torch_npu.profiler.profiler import analyse; analyse('{folder}')\""
+        )
+        raise ProfileError(said, folder=folder)
+    variables = content(folder / "profiler_metadata.json", profile.notes).get("ENV_VARIABLES")
+    profile.settings = {str(k): str(v) for k, v in variables.items()} if isinstance(variables, dict) else {}
+    for file in folder.glob("profiler_info_*.json"):
+        profile.rank = file.stem.removeprefix("profiler_info_")
+    if table := list(rows(folder / _STEPS, _STEP[:2], profile.notes)):
+        mean = (sum(number(row, name) for row in table) / len(table) for name in _STEP)
+        compute, alone, bubble, free, profile.communication = mean
+        bubble, profile.marked = min(alone, bubble), bool(table[0].get("Step"))
+        profile.steps, profile.step = len(table), compute + alone + free
+        profile.parts = {"compute": compute, "communication": alone - bubble, "bubble": bubble, "host": free}
+    _read_operators(output, profile)
+    tensors, trace, lines = read_tables(output, profile), output / "trace_view.json", dict[float, str]()
+    if trace.is_file():
+        lines = read_trace(trace, profile, (when for _memory, _name, when, _size in tensors))
+    else:
+        profile.notes.append(_("there is no trace_view.json: why the NPU waits is not known"))
+    for memory, name, when, size in tensors:
+        memory.holders.setdefault(name, Operator(name)).add(1, size, place=lines.get(when, ""))
+    _of_a_step(profile)
+    _note_waiting(output / "communication.json", profile)
     return profile
+
+
+def _read_operators(output: Path, profile: Profile) -> None:
+    for row in rows(output / "kernel_details.csv", ("Name", "Duration(us)"), profile.notes):
+        kind, core = row.get("Type", "N/A"), row.get("Accelerator Core", "")
+        # Level0 has no types: aclnnMatmul_MatMulCommon_MatMulV2 is a MatMulV2.
+        name = row["Name"].rpartition("_")[2] if kind in ("", "N/A") else kind
+        types = "" if row.get("HF32 Eligible") == "YES" else row.get("Input Data Types", "")
+        outside = profile.marked and row.get("Step Id") == ""  # of any step
+        if core not in _COLLECTIVES and not row["Name"].startswith("hcom_") and not outside:
+            time, float32 = number(row, "Duration(us)"), types.split(";")[0] in ("FLOAT", "DT_FLOAT")
+            _kernel(profile, name, core).add(1, time, time * float32)
+    if not profile.kernels:
+        for row in rows(output / "op_statistic.csv", ("OP Type", "Total Time(us)"), profile.notes):
+            kernel = _kernel(profile, row["OP Type"], row.get("Core Type", ""))
+            kernel.add(number(row, "Count"), number(row, "Total Time(us)"))
+    for row in rows(output / "operator_details.csv", ("Name", _HOST), profile.notes):
+        # Of a step of the optimizer all that it calls.
+        host = "Host Total Duration(us)" if row["Name"].startswith("Optimizer.") else _HOST
+        one = profile.operators.setdefault(row["Name"], Operator(row["Name"]))
+        device = number(row, "Device Self Duration(us)")
+        one.add(1, device, number(row, host), place_of(row.get("Call Stack", "")))
+
+
+def _kernel(profile: Profile, name: str, core: str) -> Operator:
+    """Kernels of a type; their ``host`` is the time of those with inputs of float32."""
+    profile.emulated = profile.emulated or core.startswith("EMULATED")
+    return profile.kernels.setdefault(f"{name} {core}", Operator(name, core))
+
+
+def _of_a_step(profile: Profile) -> Profile:
+    """Make sums over all steps those of a mean step, with what they are signs of. Raises ProfileError."""
+    if not profile.steps:
+        raise ProfileError(_NO_STEP, folder=shown(profile.path))
+    for one in (*profile.operators.values(), *profile.kernels.values()):
+        one.calls, one.device, one.host = (x / profile.steps for x in (one.calls, one.device, one.host))
+        one.places = {place: time / profile.steps for place, time in one.places.items()}
+    if profile.device == "NPU":
+        _note_signs(profile)
+    return profile
+
+
+def _note_signs(profile: Profile) -> None:
+    """What parts, kernels, operators and settings are signs of."""
+    for sign, text in reports_yaml("profile.yaml")["signs"].items():
+        kernels, operators = tuple(text.get("kernels", ())), tuple(text.get("operators", ()))
+        found = [one for one in profile.kernels.values() if one.name.startswith(kernels)]
+        profile.found(sign, sum(one.host if "float32" in text else one.device for one in found), found)
+        called = [one for one in profile.operators.values() if one.name.startswith(operators)]
+        # What the NPU does meanwhile is not lost.
+        profile.found(sign, min(profile.parts["host"], sum(one.host for one in called)), called)
+        if sign in ("data", "bubble", "communication", "host"):
+            profile.found(sign, profile.parts.get(sign, 0.0))
+    on_ai_cpu = [one for one in profile.kernels.values() if one.kind == "AI_CPU"]
+    profile.found("ai-cpu", sum(one.device for one in on_ai_cpu), on_ai_cpu)
+    if profile.settings.get("ASCEND_LAUNCH_BLOCKING") == "1":
+        profile.found("blocking", profile.parts["host"])
+
+
+def _note_waiting(file: Path, profile: Profile) -> None:
+    """How much of its collectives a rank waits for others, by the totals of each step."""
+    waited = moved = 0.0
+    try:
+        for calls in (calls for kinds in content(file, profile.notes).values() for calls in kinds.values()):
+            times = calls.get("Total Op Info", {}).get("Communication Time Info", {})
+            waited += times.get("Wait Time(ms)", 0)
+            moved += times.get("Transit Time(ms)", 0)
+    except (AttributeError, TypeError) as error:
+        profile.notes.append(unreadable(file, error))
+    profile.found("slow-rank", profile.parts["communication"] * waited / ((waited + moved) or 1))
+
+
+def insight_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of ``npu_insight.json`` in a result, or in its folder of reports. Raises ProfileError."""
+    for place in (folder, folder / "migration_report", folder / "npu_insight"):
+        if (place / "npu_insight.json").is_file():
+            found = content(place / "npu_insight.json", []).get("rows")
+            return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    said = N_("--insight: no npu_insight.json in {folder}; npumigrate verify --insight writes it")
+    raise ProfileError(said, folder=folder)

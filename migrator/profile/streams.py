@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-import pickle  # nosec B403 # see Plain
+import pickle  # nosec B403 # see _Plain
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,8 @@ from migrator.language import N_, UserError, _
 
 _PIECE = 1 << 20  # characters of a trace that are held at a time
 _LONGEST = 16 << 20  # of one event
-_BETWEEN = re.compile(r"[\s,]*")
+_BLANK = re.compile(r"[\s,]*")
 _ARRAY = re.compile(r'\s*(?:\[|\{.*?"traceEvents"\s*:\s*\[)', re.DOTALL)
-
-
 _READING = (OSError, EOFError, zlib.error, csv.Error, ValueError, RecursionError)  # what may go wrong
 
 
@@ -45,7 +43,7 @@ def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     count = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for event in _events(io.TextIOWrapper(file, "utf-8", "replace")):
+            for event in _objects(io.TextIOWrapper(file, "utf-8", "replace")):
                 count += 1
                 yield event
     except _READING as error:
@@ -55,17 +53,14 @@ def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
         notes.append(_(said, line=unreadable(path, error), count=count))
 
 
-def _events(file: IO[str]) -> Iterator[dict[str, Any]]:
+def _objects(file: IO[str]) -> Iterator[dict[str, Any]]:
     """The objects in the array of a trace. Raises ValueError where it goes wrong."""
     text, decoder = file.read(_PIECE), json.JSONDecoder()
     start = _ARRAY.match(text)
     if not start:
         raise ValueError(_("no list of events"))
     at = start.end()
-    while True:
-        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
-        if text.startswith("]", at):
-            return
+    while not text.startswith("]", at := _BLANK.match(text, at).end()):  # type: ignore[union-attr]
         try:
             event, at = decoder.raw_decode(text, at)
         except ValueError:
@@ -87,8 +82,7 @@ def rows(path: Path, needed: Sequence[str], notes: list[str]) -> Iterator[dict[s
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             reader = csv.DictReader((line.replace("\0", "") for line in file), restval="")
-            lacking = [name for name in needed if name not in (reader.fieldnames or ())]
-            if lacking:
+            if lacking := [name for name in needed if name not in (reader.fieldnames or ())]:
                 said = N_("{name} has no column {column}: it is left out")
                 return notes.append(_(said, name=shown(path.name), column=", ".join(lacking)))
             for row in reader:
@@ -111,27 +105,26 @@ def number(row: dict[str, str], name: str) -> float:
 def content(path: Path, notes: list[str]) -> dict[str, Any]:
     """The object in a small JSON file; empty where there is none, or a broken one, which is noted."""
     try:
-        read = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
+        read = json.loads(path.read_bytes()) if path.exists() else {}
+        return read if isinstance(read, dict) else {}
     except _READING as error:
         notes.append(unreadable(path, error))
         return {}
-    return read if isinstance(read, dict) else {}
 
 
-class Plain(pickle.Unpickler):
-    """Takes dictionaries, lists, texts and numbers alone: a pickle that names anything else is refused."""
-
+class _Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Never gives one."""
         raise pickle.UnpicklingError(f"{module}.{name}")
 
 
 def unpickled(path: Path) -> Any:
-    """What is in a pickle of plain data; nothing of it is run. Raises ProfileError."""
+    """What is in a pickle of dictionaries, lists, texts and numbers alone; others are refused.
+
+    Nothing of it is run. Raises ProfileError.
+    """
     try:
         with path.open("rb") as file:
-            return Plain(file).load()
+            return _Plain(file).load()
     except Exception as error:  # the bytes may be anything
         raise ProfileError("{line}", line=unreadable(path, error)) from None

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from heapq import merge
+from itertools import repeat
 from math import inf
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from migrator.language import _
-from migrator.profile.model import Operator, Operators, Profile, Spans, place_of
+from migrator.profile.model import PARTS, Operator, Operators, Profile, place_of
 from migrator.profile.streams import events
 
 _LOADING = "enumerate(DataLoader)"  # the beginning of torch's own mark
@@ -19,21 +24,18 @@ _TO_CPU = "aten::_to_cpu"  # what torch calls for the arguments of an operator t
 _ON_NPU = {"Computing": "compute", "Communication": "communication"}
 _CORES = ("AI_", "MIX_", "EMULATED")  # beginnings of types of tasks that compute
 _ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
-_MOST = 1 << 26  # numbers of operators that are kept
 
 
-def read_trace(path: Path, profile: Profile, moments: Sequence[float] = ()) -> dict[float, dict[str, str]]:
+def read_trace(path: Path, profile: Profile, moments: Iterable[float] = ()) -> dict[float, str]:
     """Add to a profile what a trace shows, in one pass; what its tables say of it already stays.
 
-    Gives, for each of the ``moments``, the ``line`` and the ``module`` that ran. Raises ProfileError.
+    Gives the line of the program that ran at each of the ``moments``, where it is known. Raises ProfileError.
     """
     trace = _Trace(profile, sorted(moments))
     for event in events(path, profile.notes):
-        try:
+        with suppress(AttributeError, KeyError, TypeError, ValueError):  # it lacks what its kind has
             trace.take(event)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            continue  # an event without what its kind has
-    trace.spans.divide(profile)
+    trace.divide()
     profile.kernels = profile.kernels or trace.kernels
     if not profile.parts.get("compute"):
         profile.notes.append(_("no kernel was recorded: what the device does is not known"))
@@ -41,25 +43,22 @@ def read_trace(path: Path, profile: Profile, moments: Sequence[float] = ()) -> d
         profile.found("fallback", profile.parts.get("fallback", 0.0), trace.on_cpu.values())
         profile.found("compile", trace.compiling / profile.steps)
         profile.found("garbage", trace.garbage / profile.steps)
-    return trace.at
+    return {moment: line for moment, (_time, line) in trace.innermost.items()}
 
 
 class _Trace:
     """What the events of a trace come to; times in microseconds."""
 
-    def __init__(self, profile: Profile, moments: Sequence[float]) -> None:
+    def __init__(self, profile: Profile, moments: list[float]) -> None:
         self._profile, self._moments = profile, moments
-        self.spans = Spans()
         self.kernels: Operators = {}
         self.on_cpu: Operators = {}
         self.compiling = self.garbage = 0.0
-        self.at: dict[float, dict[str, str]] = {}
-        self._innermost: dict[tuple[float, str], float] = {}
+        self.innermost: dict[float, tuple[float, str]] = {}
+        self._spans: dict[str, array[float]] = {}  # by kind: where each begins and ends
         self._processes: dict[Any, str] = {}
         self._to_cpu: list[tuple[Any, float, float]] = []
-        self._names: dict[str, int] = {}
-        self._known: list[str] = []
-        self._operator = array("i")  # by External id: the number of a name
+        self._operators: dict[int, str] = {}  # by External id
 
     def take(self, event: dict[str, Any]) -> None:
         """Note one event. Raises an error of Python where it lacks something."""
@@ -74,18 +73,16 @@ class _Trace:
         if not start <= end < inf:
             return
         if category in _ON_GPU:
-            self._gpu(name[:200], start, end, category, arguments)
+            self._on_gpu(name[:200], start, end, category, arguments)
         elif category in ("cpu_op", "user_annotation"):
             if name.startswith("ProfilerStep#"):
-                self.spans.add("step", start, end)
+                self._add("step", start, end)
             elif name.startswith(_LOADING):
-                self.spans.add("data", start, end)
+                self._add("data", start, end)
             elif category == "cpu_op":
-                self._operator_of(name, start, end, event.get("tid"), arguments)
-        elif category == "python_function" and name.startswith("nn.Module: "):
-            self._run_at(start, end, "module", name.removeprefix("nn.Module: "))
+                self._operator(name, start, end, event.get("tid"), arguments)
         elif process == "Overlap Analysis" and name in _ON_NPU:
-            self.spans.add(_ON_NPU[name], start, end)
+            self._add(_ON_NPU[name], start, end)
         elif process.startswith("Ascend Hardware"):
             if str(arguments["Task Type"]).startswith(_CORES):
                 self.kernels.setdefault(name, Operator(name, arguments["Task Type"])).add(1, end - start)
@@ -94,43 +91,74 @@ class _Trace:
         elif name.startswith(_COMPILING):
             self.compiling += end - start
 
-    def _operator_of(self, name: str, start: float, end: float, thread: Any, arguments: Any) -> None:
-        stack, number = str(arguments.get("Call stack", "")), arguments.get("External id")
+    def _operator(self, name: str, start: float, end: float, thread: Any, arguments: Any) -> None:
+        line, number = place_of(str(arguments.get("Call stack", ""))), arguments.get("External id")
         if name == _TO_CPU:
             self._to_cpu = [*self._to_cpu[-63:], (thread, start, end)]
         elif name.startswith("aten::") and self._to_cpu:  # an operator comes behind those that it calls
             inside = [one for one in self._to_cpu if one[0] == thread and start <= one[1] and one[2] <= end]
             if inside:
                 self._to_cpu = [one for one in self._to_cpu if one not in inside]
-                self.spans.add("fallback", start, end)
-                self.on_cpu.setdefault(name, Operator(name)).add(1, 0.0, end - start, place_of(stack))
-        if stack and self._moments:
-            self._run_at(start, end, "line", place_of(stack))
-        if isinstance(number, int) and 0 <= number < _MOST:
-            self._operator.extend(array("i", [-1]) * (number + 1 - len(self._operator)))
-            if name not in self._names:
-                self._names[name] = len(self._known)
-                self._known.append(name)
-            self._operator[number] = self._names[name]
-
-    def _run_at(self, start: float, end: float, what: str, name: str) -> None:
-        """Note what runs at the moments of a stretch; the shortest stretch is the innermost."""
+                self._add("fallback", start, end)
+                self.on_cpu.setdefault(name, Operator(name)).add(1, 0.0, end - start, line)
         first = bisect_left(self._moments, start)
-        for moment in self._moments[first : bisect_left(self._moments, end, first)] if name else ():
-            if end - start < self._innermost.get((moment, what), inf):
-                self._innermost[moment, what] = end - start
-                self.at.setdefault(moment, {})[what] = name
+        for moment in self._moments[first : bisect_left(self._moments, end, first)] if line else ():
+            self.innermost[moment] = min(self.innermost.get(moment, (inf, "")), (end - start, line))
+        if isinstance(number, int):
+            self._operators[number] = intern(name)
 
-    def _gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
+    def _on_gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
         self._profile.device = "GPU"
         if category == "kernel" and "nccl" in name.lower():
-            self.spans.add("communication", start, end)
+            self._add("communication", start, end)
             return
-        self.spans.add("compute", start, end)
+        self._add("compute", start, end)
         self.kernels.setdefault(name, Operator(name)).add(1, end - start)
-        number = int(
-            arguments.get("External id", -1)
-        )  # of the operator that launched it, which comes before it
-        if 0 <= number < len(self._operator) and self._operator[number] >= 0:
-            operator = self._known[self._operator[number]]
+        # The operator that launched it comes before it.
+        if operator := self._operators.get(arguments.get("External id")):
             self._profile.operators.setdefault(operator, Operator(operator)).add(1, end - start)
+
+    def _add(self, kind: str, start: float, end: float) -> None:
+        """A stretch of a step or part; one that begins within the last of its kind makes that longer."""
+        ends = self._spans.setdefault(kind, array("d"))
+        if ends and ends[-2] <= start <= ends[-1] and kind != "step":
+            ends[-1] = max(ends[-1], end)
+        else:
+            ends.extend((start, end))
+
+    def divide(self) -> None:
+        """Divide the steps among the parts: a moment is the first one's that has it, or the host's.
+
+        Without steps all is one step. What the profile has of its parts already stays.
+        """
+        profile, busy = (
+            self._profile,
+            [ends for kind, ends in self._spans.items() if kind in _ON_NPU.values()],
+        )
+        if busy and "step" not in self._spans:
+            self._add("step", min(map(min, busy)), max(map(max, busy)))
+            profile.marked = False
+        steps = len(self._spans.get("step", ())) // 2
+        if not steps:
+            return
+        spent, running, last, communication = dict.fromkeys(PARTS, 0.0), Counter[str](), 0.0, 0.0
+        edges = (
+            zip(sorted(ends[side::2]), repeat(1 - 2 * side), repeat(kind))
+            for kind, ends in self._spans.items()
+            for side in (0, 1)
+        )
+        for time, change, kind in merge(*edges):
+            if running["step"]:
+                spent[next((part for part in PARTS if running[part]), "host")] += (time - last) / steps
+                communication += (time - last) / steps if running["communication"] else 0.0
+            running[kind] += change
+            last = time
+        if not profile.parts:
+            profile.steps, profile.step, profile.parts = steps, sum(spent.values()), spent
+            profile.communication = communication
+            if not busy:
+                spent["host"] = 0.0  # what the device does meanwhile is not known
+            return
+        for part in ("data", "fallback"):  # a table says how long the device waited, a trace for what
+            profile.parts[part] = min(profile.parts["host"], spent[part])
+            profile.parts["host"] -= profile.parts[part]

@@ -144,7 +144,7 @@ def test_a_self_test_that_fails(
     ("arguments", "said"),
     [
         (["--root", "nowhere"], "--root: no such folder: nowhere"),
-        (["--python", "nowhere"], "--python: nowhere is no Python environment"),
+        (["--python", "nowhere"], "--python: nowhere is not a Python environment"),
         (["--json", "--brief"], "--json and --brief cannot be used together"),
         (["--fix"], "No such option"),
         (["--plan", "torch 2.8 vllm"], "--plan: 'torch 2.8 vllm' is not a wish"),

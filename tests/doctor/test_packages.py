@@ -65,7 +65,7 @@ def test_a_package_without_a_version_is_none(environment: Path) -> None:
 
 
 def test_what_is_no_environment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no Python environment"):
+    with pytest.raises(ValueError, match="not a Python environment"):
         python_at(tmp_path)
 
 

@@ -157,7 +157,6 @@ def npu_profile(folder: Path, **changed: Any) -> Path:
     events = trace_events()
     made_at_peak = span("aten::empty_strided", 29.9, 30.1, **{"Call stack": STACK})
     events.insert(3, made_at_peak)
-    events.append(span("nn.Module: Block_3", 29, 31, "python_function"))
     (output / "trace_view.json").write_text(json.dumps(events))
     collectives = {
         "hcom_allReduce__844_1_1@1368": {},

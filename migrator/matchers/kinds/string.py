@@ -54,7 +54,7 @@ from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_o
 from migrator.names.what_is import options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
-_TYPE_COMMENT = r"#[ \t]*type:(?![ \t]*ignore\b)(.*\btorch\.cuda\..*)"
+_TYPE_COMMENT = r"#[ \t]*type:(?![ \t]*ignore\b)([^#\n]*\btorch\.cuda\..*)"
 _IN_ANNOTATION = r"\btorch\.cuda(?:\.\w+)+"
 # What looks a name up: by a call, a keyword or a key. In others it may be no more than a text.
 _RESOLVERS = frozenset(

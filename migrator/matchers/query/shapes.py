@@ -78,7 +78,7 @@ class Comparison(NamedTuple):
         if not isinstance(node, ast.Name):
             return []
         last = last_assigned(self.file, node) if self.follows is all else None
-        if last is not None and last.value is not None:
+        if last is not None and last.kind == "assign" and last.value is not None:
             self.file.expand(last.node)
             return [last.value]
         looped = [loop.iter for loop in loops(self.file, node) if bare_name(loop.target) == node.id]

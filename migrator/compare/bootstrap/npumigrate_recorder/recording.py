@@ -107,14 +107,14 @@ class Recorder:
     @contextmanager
     def own(self, what: str) -> Iterator[None]:
         """What is done here is ours: it is not recorded, and it does not fail."""
-        self.busy = True
+        outer, self.busy = self.busy, True
         try:
             with torch._C.DisableTorchFunction(), torch.no_grad():
                 yield
         except Exception as error:
             self.note(f"{what}: {type(error).__name__}: {error}")
         finally:
-            self.busy = False
+            self.busy = outer
 
     def flush(self) -> None:
         """Write what there is, so that it can be read also where the process is killed."""
