@@ -1,7 +1,7 @@
 """How often ``npumigrate explain`` is right about real logs, whose causes the threads they are from tell.
 
 ``logs/build`` may be looked at while the table and the engine are written; ``logs/held_back`` is only
-measured. Run as a program, this names what is wrong: ``python tests/explain/test_logs.py build``.
+measured: table and engine are not made better by it. Run as a program, this names what is wrong: ``python tests/explain/test_logs.py build``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Share(NamedTuple):
 
 
 # What each half reaches; the goal is 95, 80 and 5 percent.
-REACHED = {"build": Share(100, 100, 0)}
+REACHED = {"build": Share(100, 100, 0), "held_back": Share(93.1, 84.5, 6.9)}
 
 
 def results(half: str) -> Iterator[Result]:
