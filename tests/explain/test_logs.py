@@ -1,7 +1,8 @@
 """How often ``npumigrate explain`` is right about real logs, whose causes the threads they are from tell.
 
 ``logs/build`` may be looked at while the table and the engine are written; ``logs/held_back`` is only
-measured: table and engine are not made better by it. Run as a program, this names what is wrong: ``python tests/explain/test_logs.py build``.
+measured: table and engine are not made better by it. Run as a program, this names what is wrong:
+``python tests/explain/test_logs.py build``.
 """
 
 from __future__ import annotations
