@@ -88,7 +88,7 @@ def check_files(
 def refuse_without_python(entries: Sequence[Entry], source: Path, excluded: bool) -> None:
     """Raise SourceError where there is nothing to do; ``excluded``: the user left out some files."""
     if not any(entry.holds_python for entry in entries):
-        rest = _(" that is not excluded") if excluded else ""
+        rest = _(" that are not excluded") if excluded else ""
         said = N_("{source} has no Python files or notebooks{rest}: nothing to do")
         raise SourceError(said, source=shown(source), rest=rest)
 

@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
         (("-m", ""), "choose from torch_apis, third_party"),
         (("-m", "everything"), "no such mode: everything"),
         (("-q", "--verbose"), "cannot be used together"),
-        (("--exclude", "*.py"), "holds no Python file or notebook that is not excluded"),
+        (("--exclude", "*.py"), "has no Python files or notebooks that are not excluded"),
     ],
 )
 def test_wrong_use_is_one_line(
