@@ -86,13 +86,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def entry_of(command: Sequence[str], folder: Path) -> str:
-    """The Python file below ``folder`` that a command starts; empty where none is seen."""
-    return _entry_in(command, folder)[0]
-
-
-def _entry_in(command: Sequence[str], folder: Path) -> tuple[str, int]:
-    """The same, with the place of its first word in the command, which is behind all where none is seen."""
+def entry_of(command: Sequence[str], folder: Path) -> tuple[str, int]:
+    """The Python file that a command starts, empty where none is seen, and the place of its first word."""
     programs, content = _programs(folder), listed([Word(word, (0, 0)) for word in command], (0, 0))
     for each in content.commands[0].programs:
         own = os.path.basename(each.name) == LAUNCHER
@@ -110,7 +105,7 @@ def launched(folder: Path) -> str:
 
 def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
     """Bound batch size and data workers by the program's own options, as far as these are known."""
-    entry, begin = _entry_in(command, folder)
+    entry, begin = entry_of(command, folder)
     way = start_ways([entry], partial(text_below, folder), mended=False).get(entry) if entry else None
     ranks = (
         devices if way is not None and way.ranks == "program" else 1
