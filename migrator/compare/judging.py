@@ -80,8 +80,11 @@ class Judge:
         self.tolerance = reports_yaml("compare.yaml")["tolerances"]["float32"]
         found = self.start()
         for step, other, whole in step_pairs(self.both) if found is None else ():
-            found = self.forward(step, whole) or self.backward(step, other, whole)
-            found = found or self.optimizer(step, other, whole) or self.update(step, other)
+            # One of several optimizers may step before the forward pass for another one.
+            found = self.settings(step, other) if len(step.optimizers) > 1 else None
+            found = found or self.forward(step, whole) or self.backward(step, other, whole)
+            found = found or self.settings(step, other) or self.gradients(step, other, whole)
+            found = found or self.update(step, other)
             if found:
                 break
         return found
@@ -233,8 +236,8 @@ class Judge:
 
     # The optimizer.
 
-    def optimizer(self, step: Step, other: Step, whole: Pair) -> Optional[Parting]:
-        """The settings of the optimizers, and the gradients that they get."""
+    def settings(self, step: Step, other: Step) -> Optional[Parting]:
+        """The settings of the optimizers."""
         for name, ours in step.optimizers.items():
             kind, _blank, place = name.rpartition(" ")
             theirs = next((each for key, each in other.optimizers.items() if key.endswith(f" {place}")), {})
@@ -243,6 +246,10 @@ class Judge:
             if differ:
                 found = frozenset({"hyperparameter", *(f"setting:{key}" for key, *_values in differ)})
                 return Parting(step.number, "optimizer", kind, math.inf, 0.0, found, _said(differ))
+        return None
+
+    def gradients(self, step: Step, other: Step, whole: Pair) -> Optional[Parting]:
+        """The gradients that the optimizers get."""
         given = [*parameters(step.given, other.given)]
         largest = max((self.size(ours) for _name, ours, _theirs in given), default=0.0)
         given = [each for each in given if self.size(each[1]) > _ZERO * largest]

@@ -82,7 +82,8 @@ class Call:
     @property
     def place(self) -> str:
         """A module by its path and class."""
-        return f"{self.path} {self.kind}" if self.path else self.kind or "the program"
+        where = f"{self.path} {self.kind}" if self.path else self.kind or "the program"
+        return f"{where} ({self.label})" if "." in self.label else where  # one of several of a class
 
 
 @dataclass

@@ -215,13 +215,13 @@ class Recorder:
         """Whether what this thread does now is recorded."""
         return self.on and not self.busy and threading.get_ident() == self.thread
 
-    def enter(self, module: Any, arguments: Any) -> Optional[tuple[Any, ...]]:
+    def enter(self, module: Any, arguments: Any, grad: bool) -> Optional[tuple[Any, ...]]:
         """Before a module's call: what ``leave`` needs; None where it is not recorded."""
         with self.own("module"):
             if module not in self.names:
                 self.name(module)
             table, _path = self.names[module]
-            if not self.stack and self.seen[table] and not (self.stepped or self.graded):
+            if not self.stack and self.seen[table] and not (self.stepped or self.graded or grad):
                 self.end_step()  # a program without an optimizer: each call of its model is a step
             self.seen[table] += 1
             if self.seen[table] > _CALLS:
@@ -464,7 +464,7 @@ def _watch_modules(recorder: Recorder) -> None:
     def recorded(self: Any, *arguments: Any, **options: Any) -> Any:
         if _compiling() or not recorder.listens():
             return call(self, *arguments, **options)
-        entered, result = recorder.enter(self, [arguments, options]), None
+        entered, result = recorder.enter(self, [arguments, options], torch.is_grad_enabled()), None
         try:
             result = call(self, *arguments, **options)
             return result
