@@ -45,9 +45,16 @@ def call(capsys, *arguments: str) -> tuple[int, str, str]:
     return code, captured.out, captured.err
 
 
-def record(folder: Path, *options: str, device: str = "cpu", eps: str = "1e-5", auto: str = "0") -> str:
+def record(
+    folder: Path,
+    *options: str,
+    device: str = "cpu",
+    eps: str = "1e-5",
+    auto: str = "0",
+    program: str = PROGRAM,
+) -> str:
     """Record the program into ``folder``; gives what it printed."""
-    (folder.parent / "program.py").write_text(PROGRAM)
+    (folder.parent / "program.py").write_text(program)
     command = [sys.executable, "-m", "migrator", "record", "-o", str(folder), *options]
     command += ["--", sys.executable, str(folder.parent / "program.py"), device, eps]
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": auto, "OMP_NUM_THREADS": "1"}
@@ -154,6 +161,39 @@ def test_curves() -> None:
     loss, acc = curves(ours, theirs, 0.01)
     assert (loss.name, loss.values, loss.parts) == ("loss", ((0.4, 0.43),), 0)
     assert (acc.name, acc.values, acc.parts, acc.largest) == ("acc", ((91.5, 91.5),), None, 0.0)
+
+
+TWO = """
+import sys
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+maker, judge = nn.Sequential(nn.Linear(4, 8)), nn.Sequential(nn.Linear(8, 1))
+steps = [torch.optim.Adam(maker.parameters(), eps=float(sys.argv[2])), torch.optim.Adam(judge.parameters())]
+for number in range(3):
+    noise, real = torch.randn(6, 4), torch.randn(6, 8)
+    for optimizer, fake in zip(steps[::-1], (lambda: maker(noise).detach(), lambda: maker(noise))):
+        loss = judge(real).mean() - judge(fake()).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+with torch.no_grad():
+    print("end:", maker(noise).sum().item())
+sys.exit(3)
+"""
+
+
+def test_two_optimizers(tmp_path, capsys) -> None:
+    """A step is one of both; a model that is called twice before the first of them begins no step."""
+    record(tmp_path / "a", eps="1e-8", program=TWO)
+    record(tmp_path / "b", eps="1e-2", program=TWO)
+    code, out, _ = call(capsys, "compare", str(tmp_path / "a"), str(tmp_path / "a"))
+    assert code == 0
+    assert "No call parts in 4 steps" in out
+    code, out, _ = call(capsys, "compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert code == 1
+    assert ", optimizer: Adam\n  eps: 1e-08 in A, 0.01 in B\n" in out
 
 
 @pytest.mark.thorough
