@@ -345,7 +345,9 @@ def is_key(use: Use) -> bool:
         pairs = zip(sink.holder.keys, sink.holder.values)
         return any(key is use.node and not is_off(value) for key, value in pairs)
     looked_up = called_name(sink.holder) in ("get", "pop", "setdefault") and sink.place == 0
-    return sink.kind == "look-up" or looked_up
+    stored = use.index.parent(sink.holder)
+    is_zero = isinstance(stored, ast.Assign) and is_off(stored.value)
+    return (sink.kind == "look-up" and not is_zero) or looked_up
 
 
 def initializes(use: Use, word: str) -> bool:
