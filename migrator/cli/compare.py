@@ -58,5 +58,5 @@ def _share(text: str) -> float:
     """A share such as 2% or 0.02; stop where it is none."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     if not match:
-        stop("--max-loss-diff: {text!r} is no share, such as 2% or 0.02", text=text)
+        stop("--max-loss-diff: {text!r} is not a share, such as 2% or 0.02", text=text)
     return float(match[1]) / (100 if match[2] else 1)

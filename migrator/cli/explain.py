@@ -67,7 +67,7 @@ def _logs_at(path: str, codes: Iterable[str]) -> list[Log]:
 
     if path != "-" and not os.path.exists(path):
         meant = did_you_mean(path, codes) if not os.path.dirname(path) else ""
-        stop("there is no log {path}{meant}", path=path, meant=meant)
+        stop("no such log: {path}{meant}", path=path, meant=meant)
     return logs_of_run(path) if os.path.isdir(path) else [log_at(path)]
 
 

@@ -45,7 +45,7 @@ def record(given: Given) -> None:
     if count:
         say(_("recorded in {folder} (processes: {count})", folder=folder, count=count))
     else:
-        say(_("nothing was recorded: no process called a module of torch, or printed a number"))
+        say(_("nothing was recorded: no process called a torch module or printed a number"))
     raise typer.Exit(code)
 
 

@@ -145,7 +145,7 @@ class Judge:
             if self.is_where(each):
                 return self.inside(step, pair, each)
             if each.given > self.tolerance:
-                fact = _("what {call} is given differs already", call=each.first.api or each.first.place)
+                fact = _("the arguments of {call} already differ", call=each.first.api or each.first.place)
                 return self.at(step, outer, pair, {"code"}, fact)
             if each.made > self.tolerance:
                 return None
@@ -199,7 +199,7 @@ class Judge:
                 self.both.largest(pair.first.given, each.given) <= self.tolerance for each in same
             ):
                 signs.add("other-step")
-                facts = (*facts, _("step {step} of B has what A has here", step=later.number))
+                facts = (*facts, _("step {step} of B has the data that A has here", step=later.number))
                 break
         place = _("input of {place}", place=pair.first.place)
         return Parting(step.number, "data", place, pair.given, self.tolerance, frozenset(signs), facts)
@@ -274,7 +274,7 @@ class Judge:
             ratios = sorted(self.ratio(*each[1:]) for each in parted)
             if ratios[-1] - ratios[0] <= _SMALL * ratios[-1]:
                 signs.add("scaled")
-                facts = (fact, _("all of them are {ratio:.4g} times as large in B", ratio=ratios[0]))
+                facts = (fact, _("all are {ratio:.4g} times as large in B", ratio=ratios[0]))
             signs |= {"later"} if step.number else set()
             facts = (*facts, *(_said([_only(whole, 8)]) if any(whole.alone) else ()))
         tolerance = _BACKWARD * self.tolerance

@@ -127,12 +127,12 @@ def read_trace(folder: Path) -> Trace:
     try:
         about = json.loads((folder / RUN).read_bytes())
     except (OSError, ValueError):
-        why = N_("{folder} is no trace: npumigrate record -o {folder} -- python train.py makes one")
+        why = N_("{folder} is not a trace: record one with npumigrate record -o {folder} -- python train.py")
         raise NoTraceError(why, folder=folder) from None
     found = [process for path in sorted(folder.glob("process-*.jsonl.gz")) if (process := _process(path))]
     processes = [each for each in found if each.modules] or [each for each in found if each.lines]
     if not processes:
-        raise NoTraceError("{folder} is empty: no process of the run called a module of torch", folder=folder)
+        raise NoTraceError("{folder} is empty: no process of the run called a torch module", folder=folder)
     return Trace(folder, about, sorted(processes, key=lambda each: each.rank or 0))
 
 

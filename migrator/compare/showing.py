@@ -130,17 +130,17 @@ def _text(outcome: Outcome) -> Iterator[str]:
         steps = max((len(each.distances) for each in outcome.ranks), default=0)
         largest = max((far for each in outcome.ranks for _step, far in each.distances), default=0.0)
         said = _(
-            "No call parts in {steps} steps; largest distance of an output: {far:.2g}.",
+            "No call differs in {steps} steps; largest distance of an output: {far:.2g}.",
             steps=steps,
             far=largest,
         )
         if steps and any(each.parts is not None for each in outcome.curves):
             said += " " + _("Rounding errors grow from step to step: compare runs with several seeds.")
-        yield said if steps else _("No step of both runs was recorded; only printed numbers are compared.")
+        yield said if steps else _("No step was recorded in both runs; only printed numbers are compared.")
     else:
         parting = ranked.parting
         rank = _(" (rank {rank})", rank=ranked.rank) if len(outcome.ranks) > 1 else ""
-        yield _("The numbers part at {head}", head=head(parting)) + rank
+        yield _("First difference: {head}", head=head(parting)) + rank
         if math.isfinite(parting.distance):
             said = _(
                 "{far:.2g} of the norm; allowed: {allowed:.2g}",
@@ -184,7 +184,10 @@ def _curve_said(curve: Curve) -> str:
             far=largest,
         )
     ours, theirs = curve.values[curve.parts]
-    said = _("{name}: parts at value {place} of {count} ({ours:g} in A, {theirs:g} in B); largest {far} %")
+    said = _(
+        "{name}: differs from value {place} of {count} on ({ours:g} in A, {theirs:g} in B); largest "
+        "difference {far} %"
+    )
     return said.format(
         name=curve.name, place=curve.parts + 1, count=count, ours=ours, theirs=theirs, far=largest
     )

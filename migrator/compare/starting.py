@@ -27,7 +27,7 @@ def prepare_folder(folder: Path) -> None:
         ]
         if others:
             raise NoFolderForTraceError(
-                "{folder} has other files than a trace: {name}", folder=folder, name=others[0].name
+                "{folder} contains files other than a trace: {name}", folder=folder, name=others[0].name
             )
         for old in folder.iterdir():
             old.unlink()

@@ -53,7 +53,7 @@ def as_markdown(parts: Sequence[Part]) -> str:
 def parts_of(explanation: Optional[Explanation]) -> list[Part]:
     """What is said of a failure, in the language of the run."""
     if explanation is None:
-        return [(_("Unknown"), [_("No failure is recognised.")], False), _to_collect(())]
+        return [(_("Unknown"), [_("No failure found.")], False), _to_collect(())]
     return [*_parts(explanation)]
 
 
@@ -82,7 +82,7 @@ def _parts(explanation: Explanation) -> Iterator[Part]:
             f"{code}: {_(name)}{f' ({_ranks(ranks)})' if ranks else ''}"
             for code, name, ranks in explanation.others
         ]
-        yield _("Reported, too"), others, False
+        yield _("Also reported"), others, False
 
 
 def _about(entry: Entry) -> Iterator[Part]:
@@ -91,11 +91,11 @@ def _about(entry: Entry) -> Iterator[Part]:
     yield _("Do"), said.do, True
     if entry.collect:
         yield _to_collect(said.collect)
-    yield _("Known from"), entry.source, False
+    yield _("Sources"), entry.source, False
 
 
 def _to_collect(said: Sequence[str]) -> Part:
-    return _("To be surer"), said or [*map(_, _COLLECT)], False
+    return _("To confirm"), said or [*map(_, _COLLECT)], False
 
 
 def _where(record: Record, rank: str) -> Iterator[str]:

@@ -76,7 +76,7 @@ def traces(tmp_path_factory) -> Path:
 def test_runs_that_agree(traces, capsys) -> None:
     code, out, err = call(capsys, "compare", str(traces / "a"), str(traces / "b"))
     assert (code, err) == (0, "")
-    assert "No call parts in 2 steps; largest distance of an output: 0." in out
+    assert "No call differs in 2 steps; largest distance of an output: 0." in out
     assert "  loss: 4 values agree, largest difference 0 %" in out
     assert json.loads((traces / "a" / "run.json").read_text())["code"] == 3
 
@@ -84,7 +84,7 @@ def test_runs_that_agree(traces, capsys) -> None:
 def test_runs_that_part(traces, capsys) -> None:
     code, out, err = call(capsys, "compare", str(traces / "a"), str(traces / "c"))
     assert (code, err) == (1, "")
-    assert "The numbers part at step 0, forward: 1 LayerNorm (functional.layer_norm)" in out
+    assert "First difference: step 0, forward: 1 LayerNorm (functional.layer_norm)" in out
     assert "  eps: 1e-05 in A, 0.1 in B" in out
     assert "Likely: changed epsilon." in out
     assert call(capsys, "compare", str(traces / "a"), str(traces / "c"), "--max-loss-diff", "90%")[0] == 0
@@ -131,15 +131,15 @@ def test_wrong_use(traces, capsys, tmp_path) -> None:
     for arguments, said in (
         (
             ("compare", a, none),
-            f"{none} is no trace: npumigrate record -o {none} -- python train.py makes one",
+            f"{none} is not a trace: record one with npumigrate record -o {none} -- python train.py",
         ),
-        (("compare", here, a), f"{here} is empty: no process of the run called a module of torch"),
+        (("compare", here, a), f"{here} is empty: no process of the run called a torch module"),
         (
             ("compare", a, a, "--max-loss-diff", "much"),
-            "--max-loss-diff: 'much' is no share, such as 2% or 0.02",
+            "--max-loss-diff: 'much' is not a share, such as 2% or 0.02",
         ),
         (("compare", a, a, "--format", "html"), "--format html needs a file: -o compare.html"),
-        (("record", "-o", here, "--", "true"), f"{here} has other files than a trace: file"),
+        (("record", "-o", here, "--", "true"), f"{here} contains files other than a trace: file"),
         (("record", "-o", none), "no program: npumigrate record -o TRACE -- python train.py"),
     ):
         assert call(capsys, *arguments) == (2, "", f"npumigrate: {said}\n")

@@ -267,9 +267,9 @@ class Recorder:
                 first[id(each)] = path
                 tensors.append([path, self.tensor(each)])
         if any(hasattr(each, "_orig_mod") for each in module.modules()):
-            self.note("torch.compile: of a compiled module only the whole is recorded")
+            self.note("torch.compile: a compiled module is recorded only as a whole")
         if any(isinstance(each, torch.jit.ScriptModule) for each in module.modules()):
-            self.note("TorchScript: of a scripted module only the whole is recorded")
+            self.note("TorchScript: a scripted module is recorded only as a whole")
         self.roots[table] = weakref.ref(module), label
         self.table += len(entries)
         parent = self.stack[-1] if self.stack else -1
@@ -479,7 +479,7 @@ def _watch_optimizers(recorder: Recorder) -> None:
     try:
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
     except ImportError:
-        recorder.note("steps are not seen: torch is older than 2.0")
+        recorder.note("steps are not recorded: torch is older than 2.0")
         return
     register_optimizer_step_pre_hook(lambda optimizer, *_: recorder.before_step(optimizer))
     register_optimizer_step_post_hook(lambda optimizer, *_: recorder.after_step(optimizer))
@@ -499,7 +499,7 @@ def _watch_lines(recorder: Recorder, number: int, stream: Any) -> None:
     try:
         stream.write = kept
     except AttributeError:
-        recorder.note("printed lines are not seen")
+        recorder.note("printed lines are not recorded")
 
 
 def settings() -> dict[str, Any]:
