@@ -270,25 +270,50 @@ def _moved_from_import(source: str, new: dict[str, str]) -> list[str]:
     homes = [new.get(match["name"], "").rpartition(".")[0] for match in aliases]
     if len(set(homes)) == 1:
         return [start + (homes[0] or module) + middle + _ALIAS.sub(lambda match: _renamed(match, new), names)]
-    # What stands behind a name and its comma, a comment too, goes along with it.
-    starts = [match.start() for match in aliases]
-    rest = len(names[: -len(")")].rstrip()) if "#" in names else len(names)
-    opening, closing = names[: starts[0]], names[rest:]
-    newline = re.search(r"\r\n|\r|\n", names) if closing else None
-    if newline is not None and newline[0] not in closing:  # it must not stand in a comment
-        closing = newline[0] + closing
+    if "#" in names:
+        return _split_with_comments(source, new)
     groups: dict[str, list[str]] = {"": []} if "" in homes else {}  # what stays comes first
-    for match, home, end in zip(aliases, homes, [*starts[1:], rest]):
-        alias = _renamed(match, new)
-        groups.setdefault(home, []).append(
-            alias + names[match.end() : end] if closing else re.sub(_GAP, " ", alias)
-        )
+    for match, home in zip(aliases, homes):
+        groups.setdefault(home, []).append(re.sub(_GAP, " ", _renamed(match, new)))
     if middle.endswith("import"):
         middle += " "
-    every = ((home or module, group) for home, group in groups.items())
-    if closing:
-        return [start + home + middle + opening + "".join(group).rstrip() + closing for home, group in every]
-    return [start + home + middle + ", ".join(group) for home, group in every]
+    return [start + (home or module) + middle + ", ".join(group) for home, group in groups.items()]
+
+
+def _split_with_comments(source: str, new: dict[str, str]) -> list[str]:
+    """As many statements as the names have homes, each in parentheses with the comments of its names.
+
+    LibCST knows which name a comment belongs to. It is loaded for such statements only: that takes longer
+    than all the rest of a hook's run.
+    """
+    import libcst
+
+    tree = libcst.parse_module(source)
+    line = libcst.ensure_type(tree.body[0], libcst.SimpleStatementLine)
+    statement = libcst.ensure_type(line.body[0], libcst.ImportFrom)
+    assert not isinstance(statement.names, libcst.ImportStar)
+    groups: dict[str, list[libcst.ImportAlias]] = {"": []}  # what stays comes first
+    for alias in statement.names:
+        old = alias.evaluated_name
+        home, _, name = new.get(old, f".{old}").rpartition(".")
+        if name != old:
+            bound = libcst.AsName(libcst.Name(alias.evaluated_alias or old))
+            asname = None if alias.evaluated_alias == name else bound
+            alias = alias.with_changes(name=libcst.Name(name), asname=asname)
+        groups.setdefault(home, []).append(alias)
+    split = []
+    for home, aliases in ((home, each) for home, each in groups.items() if each):
+        comma = aliases[-1].comma  # with what stood between the name and the next one, or the parenthesis
+        if isinstance(comma, libcst.Comma) and comma is not statement.names[-1].comma:
+            between, none = comma.whitespace_after, libcst.SimpleWhitespace("")
+            if isinstance(between, libcst.ParenthesizedWhitespace):
+                between = between.with_changes(last_line=none)
+            else:
+                between = none
+            aliases[-1] = aliases[-1].with_changes(comma=comma.with_changes(whitespace_after=between))
+        module = libcst.parse_expression(home) if home else statement.module
+        split.append(tree.code_for_node(statement.with_changes(module=module, names=aliases)))
+    return split
 
 
 def _renamed(alias: re.Match[str], new: dict[str, str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,3 +154,8 @@ def test_each_text_is_said_somewhere() -> None:
     code = "".join(file.read_text(encoding="utf-8") for file in CONVERT.rglob("*.py"))
     for key in reports_yaml("distributed/texts.yaml"):
         assert f'"{key}"' in code, key
+
+
+def test_conversions_do_without_libcst() -> None:
+    code = "import sys, migrator.convert.distributed.convert; assert 'libcst' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
