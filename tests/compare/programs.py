@@ -285,7 +285,7 @@ PLANTED = {
         "different setting of the optimizer",
     ),
     "zero_grad": ("resnet", {"zero": False}, "SGD", "gradients are not reset"),
-    "normalisation of data": ("resnet", {"mean": 0.4}, "input of ResNet", "other data"),
+    "normalisation of data": ("resnet", {"mean": 0.4}, "input of ResNet", "different data"),
     "LN epsilon": ("transformer", {"changed": 1, "eps": 1e-1}, "layers.1.norm1 LayerNorm", "changed epsilon"),
     "scale": (
         "transformer",

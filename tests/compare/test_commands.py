@@ -152,7 +152,7 @@ def test_a_damaged_trace_is_read_as_far_as_it_goes(traces, capsys, tmp_path) -> 
         (tmp_path / path.name).write_bytes(data if path.name == "run.json" else data[: len(data) // 2])
     code, out, _ = call(capsys, "compare", str(traces / "a"), str(tmp_path))
     assert code == 0
-    assert "No call parts in" in out
+    assert "No call differs in" in out
 
 
 def test_curves() -> None:
@@ -190,7 +190,7 @@ def test_two_optimizers(tmp_path, capsys) -> None:
     record(tmp_path / "b", eps="1e-2", program=TWO)
     code, out, _ = call(capsys, "compare", str(tmp_path / "a"), str(tmp_path / "a"))
     assert code == 0
-    assert "No call parts in 4 steps" in out
+    assert "No call differs in 4 steps" in out
     code, out, _ = call(capsys, "compare", str(tmp_path / "a"), str(tmp_path / "b"))
     assert code == 1
     assert ", optimizer: Adam\n  eps: 1e-08 in A, 0.01 in B\n" in out

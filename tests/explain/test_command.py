@@ -363,7 +363,7 @@ def test_from_the_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere.log"], "there is no log nowhere.log"),
+        (["nowhere.log"], "no such log: nowhere.log"),
         (["EI00006"], "did you mean 'EI0006'?"),
         (["--run", "nowhere"], "--run: no such folder: nowhere"),
         (["--output-format", "xml", "-"], "xml"),
