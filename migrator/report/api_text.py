@@ -156,7 +156,7 @@ def _at(found: Mapping[str, Any]) -> Iterator[str]:
         )
         if found[key]
     ]
-    yield from _entry(_("Sources"), (_(_BASIS[basis]) if basis else "") + likely, lacking)
+    yield from _entry(_("Known from"), (_(_BASIS[basis]) if basis else "") + likely, lacking)
     if is_cuda:
         name = _colored(found["npu_name"] or _("no NPU equivalent"))
         yield from _entry(_("On NPUs"), name, _on_an_npu(found))
