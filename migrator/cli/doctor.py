@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,7 +16,6 @@ from migrator.cli.options import Given, refuse_together
 from migrator.language import _, ngettext
 
 if TYPE_CHECKING:
-    from migrator.doctor.checks import Findings
     from migrator.doctor.machine import Machine
     from migrator.launch.fault_texts import Fault
 
@@ -37,118 +36,84 @@ def doctor(given: Given) -> None:
     if not hasattr(os, "getuid"):
         stop("doctor supports Linux machines only")
     given.as_json = given.as_json or given.output_format == "json"
-    chosen = {"--json": given.as_json, "--brief": given.brief, "--plan": given.plan, "--root": given.root}
-    chosen |= {"--self-test": given.self_test, "--emulate": given.emulate, "--python": given.python}
+    chosen = {f"--{name.replace('_', '-')}": value for name, value in vars(given).items()}
+    chosen["--json"] = given.as_json
     refuse_together(chosen, *((one, "--brief") for one in ("--json", "--plan", "--self-test")))
     refuse_together(
         chosen, *((one, "--self-test") for one in ("--plan", "--root")), ("--emulate", "--python")
     )
     if given.emulate and not given.self_test:
         stop("--emulate belongs to --self-test")
-    root = given.root
-    if root is not None and not root.is_dir():
-        stop("--root: no such folder: {root}", root=root)
-    machine = this_machine(root or Path("/"))
-    if given.plan is not None:
-        _plan(given, machine)
-    elif given.self_test:
-        _self_test(given, machine)
-    else:
-        _check(given, machine)
+    if given.root is not None and not given.root.is_dir():
+        stop("--root: no such folder: {root}", root=given.root)
+    machine = this_machine(given.root or Path("/"))
+    work = _plan if given.plan is not None else _self_test if given.self_test else _check
+    if not work(given, machine):
+        raise typer.Exit(PROBLEMS)
 
 
-def _check(given: Given, machine: Machine) -> None:
+def _check(given: Given, machine: Machine) -> bool:
+    """Show what is there and what is wrong; whether there is no error."""
+    from migrator import __version__
     from migrator.doctor.checks import examine
     from migrator.doctor.machine import python_at, running_python
 
-    packages = None if given.root else running_python()
-    if given.python is not None:
-        try:
-            packages = python_at(given.python)
-        except ValueError as error:
-            stop(f"--python: {error}")
-    findings = examine(machine, packages)
+    try:
+        python = python_at(given.python) if given.python else None if given.root else running_python()
+    except ValueError as error:
+        stop(f"--python: {error}")
+    found = examine(machine, python)
+    errors = [fault for fault in found.faults if fault.severity == "error"]
+    packages = {name: package.version for name, package in python.packages.items()} if python else {}
+    installed = {name: getattr(found, name).version for name in ("cann", "driver", "firmware")}
     if given.as_json:
-        print_json(_content(findings))
+        content = {"schema": 1, "npumigrate": __version__, "packages": packages, **installed}
+        content["python"] = python and {"path": python.name, "version": python.version}
+        content |= {"npus": list(found.npus), "emulated": found.emulated}
+        print_json({**content, "faults": [fault._asdict() for fault in found.faults]})
     elif given.brief:
-        for fault in findings.errors[:1]:
-            typer.echo(fault.line())
+        typer.echo("".join(f"{fault.line()}\n" for fault in errors[:1]), nl=False)
     else:
-        typer.echo("\n".join(map(wrapped, _seen(findings))))
-        _show(findings.faults)
+        names = {"cann": "CANN", "driver": _("driver"), "firmware": _("firmware")}
+        lines = [{"Python": python.version, **packages} if python else {}]
+        lines += [{names[name]: version for name, version in installed.items() if version}]
+        seen = [", ".join(f"{name} {version}" for name, version in line.items()) for line in lines if line]
+        npus = ngettext("{n} NPU", "{n} NPUs", len(found.npus))
+        if found.emulated:
+            npus = ngettext("{n} emulated NPU", "{n} emulated NPUs", len(found.npus))
+        typer.echo("\n".join(map(wrapped, [*seen, npus])))
+        _show(found.faults)
         # Emulated NPUs are a way to go on where there is none.
-        say_next(
-            *(["npumigrate lint"] if not findings.errors else []),
-            *([f"npumigrate emulate -- {own_command()} doctor"] if not findings.npus else []),
-        )
-    if findings.errors:
-        raise typer.Exit(PROBLEMS)
+        emulated = [] if found.npus else [f"npumigrate emulate -- {own_command()} doctor"]
+        say_next(*([] if errors else ["npumigrate lint"]), *emulated)
+    return not errors
 
 
 def _show(faults: Sequence[Fault]) -> None:
     from migrator.report.colors import paint, wanted
 
-    colors = wanted()
+    colors, tints = wanted(), {"error": "red", "warning": "yellow"}
     for fault in faults:
         severity = _(fault.severity)
         line = wrapped(f"{severity}: {fault.what}").removeprefix(severity)
-        typer.echo(
-            paint(severity, "red" if fault.severity == "error" else "yellow", colors) + line,
-            color=colors,
-        )
+        typer.echo(paint(severity, tints[fault.severity], colors) + line, color=colors)
         typer.echo(wrapped(fault.do, "  "))
     errors = sum(fault.severity == "error" for fault in faults)
     warnings = len(faults) - errors
     counts = [ngettext("{n} error", "{n} errors", errors)] if errors else []
     counts += [ngettext("{n} warning", "{n} warnings", warnings)] if warnings else []
-    typer.echo(", ".join(counts) if counts else _("no problems found"))
+    typer.echo(", ".join(counts) or _("no problems found"))
 
 
-def _seen(findings: Findings) -> list[str]:
-    """Lines on what is there: packages, what is installed below them, NPUs."""
-    python, count = findings.python, len(findings.npus)
-    packages = {"Python": python.version, **_versions(findings)} if python else {}
-    installed = {"CANN": findings.cann, _("driver"): findings.driver, _("firmware"): findings.firmware}
-    lines = [packages, {name: one.version for name, one in installed.items() if one.version}]
-    npus = ngettext("{n} NPU", "{n} NPUs", count)
-    npus = ngettext("{n} emulated NPU", "{n} emulated NPUs", count) if findings.emulated else npus
-    return [", ".join(f"{name} {version}" for name, version in line.items()) for line in lines if line] + [
-        npus
-    ]
-
-
-def _versions(findings: Findings) -> dict[str, str]:
-    packages = findings.python.packages if findings.python else {}
-    return {name: package.version for name, package in packages.items()}
-
-
-def _content(findings: Findings) -> dict[str, Any]:
-    from migrator import __version__
-
-    python = findings.python
-    return {
-        "schema": 1,
-        "npumigrate": __version__,
-        "python": python and {"path": python.name, "version": python.version},
-        "packages": _versions(findings),
-        "cann": findings.cann.version,
-        "driver": findings.driver.version,
-        "firmware": findings.firmware.version,
-        "npus": list(findings.npus),
-        "emulated": findings.emulated,
-        "faults": [fault._asdict() for fault in findings.faults],
-    }
-
-
-def _self_test(given: Given, machine: Machine) -> None:
+def _self_test(given: Given, machine: Machine) -> bool:
+    """Show which steps two ranks have passed; whether it was all."""
     from migrator.doctor.self_test import RANKS, run_self_test
     from migrator.launch.fault_texts import fault
 
     python = given.python or Path(sys.executable)
     command = [str(python / "bin/python" if python.is_dir() else python)]
     if given.emulate:
-        emulator = f"-m migrator emulate --devices {RANKS} -- {sys.executable}"
-        command = [sys.executable, *emulator.split(" ")]
+        command += [*f"-m migrator emulate --devices {RANKS} --".split(" "), sys.executable]
     visible = machine.variables.get("ASCEND_RT_VISIBLE_DEVICES")
     count = len(visible.split(",")) if visible else len(machine.npus())
     steps, faults = list[str](), [fault("self-test-npus", needed=RANKS, count=count)]
@@ -163,12 +128,11 @@ def _self_test(given: Given, machine: Machine) -> None:
         for step in steps:
             typer.echo(_("{step}: passed", step=step))
         _show(faults)
-    if faults:
-        raise typer.Exit(PROBLEMS)
+    return not faults
 
 
-def _plan(given: Given, machine: Machine) -> None:
-    """Show a plan as a script for bash, in which all but the commands are comments."""
+def _plan(given: Given, machine: Machine) -> bool:
+    """Show a plan as a script for bash, commands and comments; whether it meets all wishes."""
     from migrator.doctor.plan import make_plan
     from migrator.wrapping import padded, wrap
 
@@ -176,10 +140,13 @@ def _plan(given: Given, machine: Machine) -> None:
         plan = make_plan(given.plan, machine.arch or os.uname().machine, machine.set_env() or _SET_ENV)
     except ValueError as error:
         stop(f"--plan: {error}")
-    parts, unmet = plan["parts"], plan["unmet"]
+    if given.as_json:
+        print_json({"schema": 1, **plan})
+        return not plan["unmet"]
+    parts = plan["parts"]
     script = [f"# {_('Install plan for {wishes} on {arch}', wishes=given.plan, arch=plan['arch'])}"]
-    script += [f"# {_('Not all wishes can be met:')}"] if unmet else []
-    script += [line for each in unmet for line in wrap(each, 80, "#   - ", "#     ")]
+    script += [f"# {_('Not all wishes can be met:')}"] if plan["unmet"] else []
+    script += [line for each in plan["unmet"] for line in wrap(each, 80, "#   - ", "#     ")]
     widths = [max(len(part[key]) for part in parts) for key in ("name", "version")]
     for part in parts:
         first = f"# {padded(part['name'], widths[0])}  {padded(part['version'], widths[1])}  "
@@ -190,9 +157,5 @@ def _plan(given: Given, machine: Machine) -> None:
     for image in plan["images"]:
         title = _("A container image for Atlas A2, to begin with after step 1:")
         script += ["", f"# {title}", f"# docker pull {image}"]
-    if given.as_json:
-        print_json({"schema": 1, **plan})
-    else:
-        typer.echo("\n".join(script))
-    if plan["unmet"]:
-        raise typer.Exit(PROBLEMS)
+    typer.echo("\n".join(script))
+    return not plan["unmet"]

@@ -56,11 +56,6 @@ class Findings:
     emulated: bool
     faults: tuple[Fault, ...]
 
-    @property
-    def errors(self) -> tuple[Fault, ...]:
-        """Those that keep a program from running."""
-        return tuple(one for one in self.faults if one.severity == "error")
-
 
 def examine(machine: Machine, python: Python | None) -> Findings:
     """Look at everything; without a ``python`` its packages are left out."""
