@@ -84,7 +84,7 @@ def test_a_name_is_taught_from_a_version_on_without_a_wheel(tmp_path: Path) -> N
         ["2.1.0", "2.9.0", "value", ""],
         ["2.9.1", "", "value", "torch.npu.brand_new"],
     ]
-    assert rows[1][6].startswith("torch_npu has torch.npu.brand_new with torch 2.9.1 and newer")
+    assert rows[1][6].startswith("torch_npu has torch.npu.brand_new from torch 2.9.1 on")
     assert rows[2][7] == "a release note"
 
 

@@ -217,8 +217,11 @@ def test_two_requirements_that_a_backslash_joins_are_left() -> None:
     ("written", "said"),
     [
         ("torch==2.1.0", "torch_npu 2.6.0.post5 is built for torch 2.6.0, not for ==2.1.0"),
-        ("torch", "no version of torch is not pinned; torch_npu 2.6.0.post5 is built for 2.6.0"),
-        ("torch==2.6.0", "add torch_npu: requirements list torch"),
+        ("torch", "torch is not pinned; torch_npu 2.6.0.post5 is built for 2.6.0"),
+        (
+            "torch==2.6.0",
+            "add torch_npu: requirements list torch but not torch_npu, which the migrated program imports",
+        ),
     ],
 )
 def test_what_is_said_of_torch_is_what_is_wrong(written: str, said: str) -> None:

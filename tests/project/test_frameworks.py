@@ -46,7 +46,7 @@ def test_no_command_starts_it(
     (tmp_path / "train_mnist.py").write_text(MXNET)
     assert run(command) == 2
     said = capsys.readouterr().err
-    assert "train_mnist.py is a program of MXNet program, which torchrun does not start" in said
+    assert "train_mnist.py is a MXNet program, which torchrun does not start" in said
     assert [each.name for each in tmp_path.iterdir()] == ["train_mnist.py"]
 
 

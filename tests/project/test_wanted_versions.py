@@ -69,7 +69,7 @@ def test_a_torch_without_torch_npu_becomes_the_next_newer_one(tmp_path: Path) ->
     assert found.version == "1.11.0"
     assert (
         found.why
-        == "requirements.txt:1 has torch==1.9.0, for which no torch_npu is known; this is the nearest version"
+        == "requirements.txt:1 has torch==1.9.0, which has no torch_npu; this is the nearest version"
     )
     (tmp_path / "requirements.txt").write_text("torch==99.0\n")
     assert chosen_version(tmp_path).version == newest().text
