@@ -43,7 +43,7 @@ def doctor(given: Given) -> None:
         chosen, *((one, "--self-test") for one in ("--plan", "--root")), ("--emulate", "--python")
     )
     if given.emulate and not given.self_test:
-        stop("--emulate belongs to --self-test")
+        stop("--emulate works only with --self-test")
     if given.root is not None and not given.root.is_dir():
         stop("--root: no such folder: {root}", root=given.root)
     machine = this_machine(given.root or Path("/"))
@@ -145,7 +145,7 @@ def _plan(given: Given, machine: Machine) -> bool:
         return not plan["unmet"]
     parts = plan["parts"]
     script = [f"# {_('Install plan for {wishes} on {arch}', wishes=given.plan, arch=plan['arch'])}"]
-    script += [f"# {_('Not all wishes can be met:')}"] if plan["unmet"] else []
+    script += [f"# {_('Not all requests can be met:')}"] if plan["unmet"] else []
     script += [line for each in plan["unmet"] for line in wrap(each, 80, "#   - ", "#     ")]
     widths = [max(len(part[key]) for part in parts) for key in ("name", "version")]
     for part in parts:
@@ -155,7 +155,7 @@ def _plan(given: Given, machine: Machine) -> bool:
         script += ["", f"# {number}. {step['title']}"]
         script += [line for note in step["notes"] for line in wrap(note, 80, "# ", "# ")] + step["lines"]
     for image in plan["images"]:
-        title = _("A container image for Atlas A2, to begin with after step 1:")
+        title = _("A container image for Atlas A2, to start from after step 1:")
         script += ["", f"# {title}", f"# docker pull {image}"]
     typer.echo("\n".join(script))
     return not plan["unmet"]

@@ -32,8 +32,8 @@ _MANAGER = "/dev/davinci_manager"
 _COMMON = (_MANAGER, "/dev/devmm_svm", "/dev/hisi_hdc")
 _NAMES = re.compile(r"(\d+(-\d+)?|[A-Za-z]\w*-\d+)(,(\d+(-\d+)?|[A-Za-z]\w*-\d+))*")
 _FORMS = {  # of values, and what is wrong with others
-    "ports": (r"auto|\d+(-\d+)?(,\d+(-\d+)?)*", N_("that is not a list of ports")),
-    "number": (r"\d+(\.\d+)?", N_("that is not a number from 0 on")),
+    "ports": (r"auto|\d+(-\d+)?(,\d+(-\d+)?)*", N_("not a list of ports")),
+    "number": (r"\d+(\.\d+)?", N_("not a number from 0 on")),
 }
 _HCCN = "/etc/hccn.conf"
 _MORE_PORTS = (8, 2)  # the CANN from which on HCCL takes 32 ports instead of 16
@@ -108,7 +108,7 @@ def _package_faults(python: Python, cann: Installed) -> Iterator[Fault]:
     if torch is None or torch_npu is None:
         missing = "torch" if torch is None else "torch_npu"
         release = release_for(torch.version, cann.version) if torch else ""
-        what = f"torch_npu=={release}" if release else _("torch_npu, with the torch that it is for")
+        what = f"torch_npu=={release}" if release else _("torch_npu, with its matching torch")
         yield fault("torch-missing", package=missing, python=python.name, command=f"pip install {what}")
     if torch is None:
         return
@@ -268,9 +268,11 @@ def _value_problem(machine: Machine, values: str, value: str) -> str:
         try:
             address = str(ipaddress.ip_address(value))
         except ValueError:
-            return _("that is not an IP address")
+            return _("not an IP address")
         own = machine.addresses()
-        return _("no network card of this machine has that address") if own and address not in own else ""
+        return (
+            _("no network interface of this machine has that address") if own and address not in own else ""
+        )
     if values in ("card", "cards"):
         cards = machine.names("/sys/class/net")
         each = [f"={one}" for one in value.split(",")] if values == "cards" else [value]
@@ -280,10 +282,10 @@ def _value_problem(machine: Machine, values: str, value: str) -> str:
         return "" if re.fullmatch(form, value) else _(problem)
     limits = re.fullmatch(r"(\d+)-(\d+)", values)
     if limits is None:
-        return "" if value in values.split() else _("HCCL and torch_npu take other values")
+        return "" if value in values.split() else _("HCCL and torch_npu accept other values")
     if value.isdecimal() and int(limits[1]) <= int(value) <= int(limits[2]):
         return ""
-    return _("it takes whole numbers from {limits} to {limits2}", limits=limits[1], limits2=limits[2])
+    return _("expected integers from {limits} to {limits2}", limits=limits[1], limits2=limits[2])
 
 
 def _card_problem(cards: list[str], value: str) -> str:
@@ -292,11 +294,11 @@ def _card_problem(cards: list[str], value: str) -> str:
     exact = without.startswith("=")
     wanted = [word for word in without.removeprefix("=").split(",") if word]
     if not wanted:
-        return _("it names no network card")
+        return _("it names no network interface")
     fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
     if not cards or (set(cards) - fit if value.startswith("^") else fit):
         return ""
-    return _("no network card matches; there are {cards}", cards=", ".join(cards))
+    return _("no network interface matches; available: {cards}", cards=", ".join(cards))
 
 
 def _names(machine: Machine) -> Iterator[Fault]:
@@ -355,8 +357,8 @@ def _rank_table(machine: Machine) -> Iterator[Fault]:
         yield fault("rank-table-missing", file=file)
         return
     if path.is_symlink() or not path.is_file():
-        advice = _("name the file itself: torch_npu takes no link and no folder")
-        problem = _("that is a link") if path.is_symlink() else _("that is not a file")
+        advice = _("name the file itself: torch_npu accepts no links and no folders")
+        problem = _("a link") if path.is_symlink() else _("not a file")
         yield fault("rank-table-file", file=file, problem=problem, advice=advice)
         return
     try:
@@ -382,17 +384,17 @@ def _elsewhere(machine: Machine, servers: tuple[Server, ...]) -> Iterator[str]:
     addresses = all(one.name.replace(".", "").isdigit() or ":" in one.name for one in servers)
     if len(servers) > 1 and own and not named and addresses:
         names = ", ".join(server.name for server in servers[:3])
-        yield _("none of its servers ({servers}) is this one", servers=names)
+        yield _("none of its servers ({servers}) is this machine", servers=names)
     here = named[0] if named else servers[0] if len(servers) == 1 else None
     missing = sorted({device.device_id for device in here.devices} - set(npus)) if here and npus else ()
     if here and missing:
-        said = N_("its server {name} has the NPUs {numbers}, which are not here")
+        said = N_("its server {name} has the NPUs {numbers}, which this machine does not have")
         yield _(said, name=here.name, numbers=", ".join(map(str, missing)))
     ranks = sum(len(server.devices) for server in servers)
     for name in ("WORLD_SIZE", "RANK_SIZE"):
         given = machine.variables.get(name, "")
         if given.isdecimal() and int(given) != ranks:
-            yield _("it has {ranks} ranks, and {name} is {given}", ranks=ranks, name=name, given=given)
+            yield _("it has {ranks} ranks, but {name} is {given}", ranks=ranks, name=name, given=given)
             break
 
 

@@ -88,7 +88,7 @@ def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
         called = match[1].lower()
         name = names.get(called.replace("_", "-"), "")
         if not name:
-            said = N_("the tables of releases have no {name} (they have {known}){hint}")
+            said = N_("the release tables do not contain {name} (they contain {known}){hint}")
             hint = did_you_mean(called, names)
             raise MessageError(said, name=match[1], hint=hint, known=", ".join(entries))
         if name in wishes:
@@ -215,12 +215,16 @@ def _unmet(choice: _Choice, wishes: Sequence[_Wish]) -> Iterator[str]:
         name = _OF_MACHINE.get(wish.name, wish.name)
         values = {"wish": f"{name} {wish.version}".strip(), "nearest": f"{name} {choice.version(wish.name)}"}
         if wish.how == _NEAREST:
-            yield _("{wish} cannot be met; the nearest is {nearest}", **values)
+            yield _("{wish} is not available; the nearest is {nearest}", **values)
         elif wish.how == _LEFT_OUT and any(row.package == wish.name for row in known.companions()):
-            yield _("{wish} goes with none of the rest, and is left out", **values)
+            yield _("{wish} fits none of the other packages, and is left out", **values)
         elif wish.how == _LEFT_OUT:
             where = reports_yaml("doctor_plan.yaml")["packages"][wish.name]["where"]
-            yield _("{wish} is left out: no table of its releases is public ({where})", where=where, **values)
+            yield _(
+                "{wish} is left out: its releases are not published as a table ({where})",
+                where=where,
+                **values,
+            )
     for wish in wishes if any(wish.how for wish in wishes) else ():
         exact, rows = wish._replace(how=_AS_WISHED), [*choice.rows.values()]
         rows += [row for row in known.companions() if wish.version and exact.fits(row.version)]
@@ -228,4 +232,4 @@ def _unmet(choice: _Choice, wishes: Sequence[_Wish]) -> Iterator[str]:
             parts = (("torch", row.torch), ("CANN", row.cann), ("Python", row.python))
             goes = "; ".join(f"{name} {', '.join(versions)}" for name, versions in parts if versions)
             if goes:
-                yield _("{package} goes with {goes}", package=f"{row.package} {row.version}", goes=goes)
+                yield _("{package} requires {goes}", package=f"{row.package} {row.version}", goes=goes)

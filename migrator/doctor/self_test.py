@@ -28,10 +28,10 @@ def run_self_test(python: Sequence[str]) -> tuple[list[str], list[Fault]]:
     try:
         ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT)
         said, errors = ended.stdout, ended.stderr
-        reason = _("it ended with exit code {code}", code=ended.returncode) if ended.returncode else ""
+        reason = _("it exited with code {code}", code=ended.returncode) if ended.returncode else ""
     except subprocess.TimeoutExpired as late:
         said = (late.stdout or b"").decode("utf-8", "replace") if isinstance(late.stdout, bytes) else ""
-        reason = _("it did not end within {limit} s", limit=_LIMIT)
+        reason = _("it did not finish within {limit} s", limit=_LIMIT)
     begun = re.findall(r"(?m)^\d (.+)$", said)
     steps = list(dict.fromkeys(begun))
     if not reason:
@@ -46,7 +46,7 @@ def _failure(step: str, errors: str, reason: str) -> Fault:
     lines = [line for line in errors.splitlines() if line[:1].isalpha()]
     looked_up = (entry_for(line, kinds_of(line.partition(":")[0])) for line in reversed(lines))
     entry = next((found.said() for found in looked_up if found), None)
-    do = entry.do[0] if entry else _("npumigrate doctor shows what is wrong with this machine")
+    do = entry.do[0] if entry else _("npumigrate doctor shows the problems of this machine")
     reason = lines[-1] if lines else reason
     reason += f" ({entry.code}: {entry.name})" if entry else ""
-    return fault("self-test", step=step or _("the start of Python"), reason=reason, do=do)
+    return fault("self-test", step=step or _("start of Python"), reason=reason, do=do)

@@ -19,7 +19,7 @@ _STEP = ("Computing", "Communication(Not Overlapped)", "Bubble", "Free", "Commun
 _HOST = "Host Self Duration(us)"
 _COLLECTIVES = ("HCCL", "COMMUNICATION")  # cores of tasks of collectives
 _SNAPSHOTS = (".pickle", ".pkl")
-_NO_STEP = N_("{folder}: no time of a step is in it")
+_NO_STEP = N_("{folder}: contains no step times")
 
 
 def read_profile(path: Path) -> Profile:
@@ -52,7 +52,7 @@ def _read_folder(folder: Path) -> Profile:
     files = sorted(file for file in folder.iterdir() if file.suffix in (*_SNAPSHOTS, ".json", ".gz"))
     files = [file for file in files if ".pt.trace.json" in file.name] or files
     if len(files) != 1:
-        said = N_("{path}: neither a folder …_ascend_pt, nor one trace or memory snapshot: name the file")
+        said = N_("{path}: expected a folder …_ascend_pt, a trace or a memory snapshot")
         raise ProfileError(said, path=shown(folder))
     return _read_file(files[0])
 
@@ -69,8 +69,8 @@ def _read_rank(folder: Path) -> Profile:
     output, profile = folder / _OUTPUT, Profile(str(folder))
     if not output.is_dir():
         said = N_(
-            "{folder} is not analysed yet; where CANN is: "
-            "python -c \"from torch_npu.profiler.profiler import analyse; analyse('{folder}')\""
+            '{folder} is not analysed yet; on a machine with CANN run: python -c "from '
+            "torch_npu.profiler.profiler import analyse; analyse('{folder}')\""
         )
         raise ProfileError(said, folder=folder)
     variables = content(folder / "profiler_metadata.json", profile.notes).get("ENV_VARIABLES")
@@ -88,7 +88,7 @@ def _read_rank(folder: Path) -> Profile:
     if trace.is_file():
         lines = read_trace(trace, profile, (when for _memory, _name, when, _size in tensors))
     else:
-        profile.notes.append(_("there is no trace_view.json: why the NPU waits is not known"))
+        profile.notes.append(_("trace_view.json is missing: the reason why the NPU waits is unknown"))
     for memory, name, when, size in tensors:
         memory.holders.setdefault(name, Operator(name)).add(1, size, place=lines.get(when, ""))
     _of_a_step(profile)

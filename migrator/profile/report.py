@@ -31,11 +31,14 @@ def as_text(profile: Profile, rows: Rows, other: Optional[Profile], markdown: bo
 
 def _blocks(profile: Profile, rows: Rows, other: Optional[Profile]) -> Iterator[tuple[str, Iterable[str]]]:
     if profile.emulated:
-        said = N_("The NPU was emulated: all times are the CPU's, and say nothing of an NPU's speed.")
+        said = N_(
+            "The NPU was emulated: all times are those of the CPU, and show nothing about the speed of "
+            "an NPU."
+        )
         yield _("Emulated"), [_(said)]
     if profile.steps:
         yield _("Step"), _step(profile)
-        yield _("Costs most"), _costs(profile)
+        yield _("Most expensive"), _costs(profile)
         yield _("Seen on emulated NPUs"), _seen(profile, rows)
     if other:
         yield _("Compared with {path}", path=other.path), _compared(profile, other)
@@ -46,7 +49,7 @@ def _blocks(profile: Profile, rows: Rows, other: Optional[Profile]) -> Iterator[
 
 
 def _step(profile: Profile) -> Iterator[str]:
-    unmarked = N_("{time}: all that was recorded, as no step is marked (give a schedule and call step())")
+    unmarked = N_("{time}: everything recorded, as no step is marked (use a schedule and call step())")
     said = N_("{time}, the mean of {steps} steps") if profile.marked else unmarked
     yield _(said, time=_ms(profile.step), steps=profile.steps)
     for part, spent in sorted(profile.parts.items(), key=lambda each: -each[1]):
@@ -94,7 +97,7 @@ def _held(memory: Memory) -> Iterator[str]:
         yield f"{size(one.device)}  {one.name} {one.place}".rstrip()
     rest = memory.allocated - sum(one.device for one in memory.holders.values())
     if rest > 0 and memory.when:
-        yield _("{size}  from before the profile", size=size(rest))
+        yield _("{size}  allocated before the profile", size=size(rest))
 
 
 def _advised(profile: Profile, rows: Rows) -> Iterator[str]:

@@ -31,7 +31,7 @@ class ProfileError(UserError):
 def unreadable(path: Path, error: Exception) -> str:
     """The line on a file that cannot be read."""
     what = reason(error) if isinstance(error, OSError) else shown(str(error)) or type(error).__name__
-    return _("{name} cannot be read: {what}", name=shown(path.name), what=what)
+    return _("cannot read {name}: {what}", name=shown(path.name), what=what)
 
 
 def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
@@ -49,7 +49,7 @@ def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     except _READING as error:
         if not count:
             raise ProfileError("{line}", line=unreadable(path, error)) from None
-        said = N_("{line}; the {count} events before that count")
+        said = N_("{line}; only the {count} events before it count")
         notes.append(_(said, line=unreadable(path, error), count=count))
 
 
@@ -58,7 +58,7 @@ def _objects(file: IO[str]) -> Iterator[dict[str, Any]]:
     text, decoder = file.read(_PIECE), json.JSONDecoder()
     start = _ARRAY.match(text)
     if not start:
-        raise ValueError(_("no list of events"))
+        raise ValueError(_("not a list of events"))
     at = start.end()
     while not text.startswith("]", at := _BLANK.match(text, at).end()):  # type: ignore[union-attr]
         try:
@@ -83,7 +83,7 @@ def rows(path: Path, needed: Sequence[str], notes: list[str]) -> Iterator[dict[s
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             reader = csv.DictReader((line.replace("\0", "") for line in file), restval="")
             if lacking := [name for name in needed if name not in (reader.fieldnames or ())]:
-                said = N_("{name} has no column {column}: it is left out")
+                said = N_("{name} has no column {column}: left out")
                 return notes.append(_(said, name=shown(path.name), column=", ".join(lacking)))
             for row in reader:
                 yield {name: value.strip() for name, value in row.items() if isinstance(value, str)}

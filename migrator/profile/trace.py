@@ -38,7 +38,7 @@ def read_trace(path: Path, profile: Profile, moments: Iterable[float] = ()) -> d
     trace.divide()
     profile.kernels = profile.kernels or trace.kernels
     if not profile.parts.get("compute"):
-        profile.notes.append(_("no kernel was recorded: what the device does is not known"))
+        profile.notes.append(_("no kernel was recorded: the work of the device is unknown"))
     if profile.steps and profile.device == "NPU":
         profile.found("fallback", profile.parts.get("fallback", 0.0), trace.on_cpu.values())
         profile.found("compile", trace.compiling / profile.steps)

@@ -30,7 +30,7 @@ def rows(folder: Path, table: str, name: str) -> list[list[str]]:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {path.name: path.read_bytes() for path in folder.rglob("*.csv")}
 
 
 def test_what_is_read_of_a_wheel(tmp_path: Path) -> None:

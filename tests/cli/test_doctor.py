@@ -78,8 +78,8 @@ def test_a_plan_that_does_not_meet_all_wishes(npumigrate) -> None:
     answer = npumigrate("doctor", "--plan", "torch 2.7, vllm-ascend 0.18")
     assert answer.code == 1
     assert answer.out.splitlines()[1:3] == [
-        "# Not all wishes can be met:",
-        "#   - vllm-ascend 0.18 cannot be met; the nearest is vllm-ascend 0.11.0",
+        "# Not all requests can be met:",
+        "#   - vllm-ascend 0.18 is not available; the nearest is vllm-ascend 0.11.0",
     ]
     for given in (["--json"], ["--output-format", "json"]):
         content = json.loads(npumigrate("doctor", "--plan", "torch 2.7, vllm-ascend 0.18", *given).out)
@@ -90,7 +90,7 @@ def test_a_plan_that_does_not_meet_all_wishes(npumigrate) -> None:
 def test_a_self_test_needs_two_npus(npumigrate, bare: Path) -> None:
     answer = npumigrate("doctor", "--self-test")
     assert answer.code == 1
-    assert answer.out.splitlines()[0].startswith("error: the self-test needs 2 NPUs, and 0 can be used here")
+    assert answer.out.splitlines()[0].startswith("error: the self-test needs 2 NPUs, but 0 are available")
 
 
 @pytest.mark.skipif(NO_TORCH_NPU, reason="needs torch_npu and the emulator")
@@ -119,7 +119,7 @@ def _fake_python(folder: Path, program: str) -> Path:
 @pytest.mark.parametrize(
     ("program", "steps", "step", "reason"),
     [
-        ("import torch_is_missing", [], "the start of Python", "ModuleNotFoundError: No module named"),
+        ("import torch_is_missing", [], "start of Python", "ModuleNotFoundError: No module named"),
         (
             "print('0 import torch_npu')\n"
             "raise ImportError('libhccl.so: cannot open shared object file: No such')",
@@ -128,7 +128,7 @@ def _fake_python(folder: Path, program: str) -> Path:
             "libhccl.so: cannot open shared object file: No such (",
         ),
         # One rank is further than the other one, which has failed.
-        ("print('0 a\\n1 a\\n0 b\\n1 b\\n0 c'); raise SystemExit(3)", ["a"], "b", "exit code 3"),
+        ("print('0 a\\n1 a\\n0 b\\n1 b\\n0 c'); raise SystemExit(3)", ["a"], "b", "exited with code 3"),
     ],
 )
 def test_a_self_test_that_fails(
@@ -152,7 +152,7 @@ def test_a_self_test_that_fails(
         (["--plan", "torch", "--brief"], "--plan and --brief cannot be used together"),
         (["--plan", "torch", "--self-test"], "--plan and --self-test cannot be used together"),
         (["--self-test", "--root", "."], "--root and --self-test cannot be used together"),
-        (["--emulate"], "--emulate belongs to --self-test"),
+        (["--emulate"], "--emulate works only with --self-test"),
         (["--self-test", "--emulate", "--python", "nowhere/python"], "--emulate and --python cannot"),
     ],
 )

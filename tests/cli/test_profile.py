@@ -32,10 +32,10 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, npumigrate, name: str, con
     ("make", "said"),
     [
         (lambda place: None, "no such file or folder"),
-        (lambda place: place.mkdir(), "neither a folder …_ascend_pt"),
+        (lambda place: place.mkdir(), "expected a folder …_ascend_pt"),
         (lambda place: (place / "FRAMEWORK").mkdir(parents=True), "is not analysed yet"),
         (lambda place: (place / "a_1_ascend_pt" / "FRAMEWORK").mkdir(parents=True), "is not analysed yet"),
-        (lambda place: (place / OUTPUT).mkdir(parents=True), "no time of a step is in it"),
+        (lambda place: (place / OUTPUT).mkdir(parents=True), "contains no step times"),
     ],
 )
 def test_a_folder_without_a_profile_is_one_line(tmp_path: Path, make, said: str, npumigrate) -> None:

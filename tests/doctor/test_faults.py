@@ -75,10 +75,10 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({"/dev/davinci0": None, "/dev/davinci4": ""}, "ASCEND_RT_VISIBLE_DEVICES=4", "hccn-incomplete", "4"),
         ({}, "ASCEND_VISIBLE_DEVICES=all-of-them", "container-devices", "all-of-them"),
         ({}, "CUDA_VISIBLE_DEVICES=1", "cuda-devices", "export ASCEND_RT_VISIBLE_DEVICES=1"),
-        ({}, "HCCL_IF_IP=10.0.0.9", "variable", "no network card of this machine"),
-        ({}, "HCCL_IF_IP=eth0", "variable", "that is not an IP address"),
-        ({}, "HCCL_SOCKET_IFNAME==eth", "variable", "there are eth0, lo"),
-        ({}, "HCCL_SOCKET_IFNAME=ens33", "variable", "no network card matches"),
+        ({}, "HCCL_IF_IP=10.0.0.9", "variable", "no network interface of this machine"),
+        ({}, "HCCL_IF_IP=eth0", "variable", "not an IP address"),
+        ({}, "HCCL_SOCKET_IFNAME==eth", "variable", "available: eth0, lo"),
+        ({}, "HCCL_SOCKET_IFNAME=ens33", "variable", "no network interface matches"),
         ({}, "HCCL_CONNECT_TIMEOUT=60", "variable", "120 to 7200"),
         ({}, "HCCL_EXEC_TIMEOUT=30min", "variable", "not a number"),
         ({}, "HCCL_BUFFSIZE=4194304", "variable", "megabytes"),
@@ -86,12 +86,12 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({}, "HCCL_WHITELIST_DISABLE=yes", "variable", "export 1"),
         ({}, "HCCL_WHITELIST_DISABLE=0", "whitelist", "is not set"),
         ({}, "HCCL_HOST_SOCKET_PORT_RANGE=60000:60050", "variable", "not a list of ports"),
-        ({}, "GLOO_SOCKET_IFNAME=eth", "variable", "there are eth0, lo"),
-        ({}, "TP_SOCKET_IFNAME=eth0,ens1", "variable", "network card"),
+        ({}, "GLOO_SOCKET_IFNAME=eth", "variable", "available: eth0, lo"),
+        ({}, "TP_SOCKET_IFNAME=eth0,ens1", "variable", "network interface"),
         ({}, "HCCL_EXEC_TIMEOUT=30", "exec-timeout", "1836"),
         ({}, "HCCL_EVENT_TIMEOUT=1800", "event-timeout", "HCCL_EXEC_TIMEOUT (1836)"),
-        ({}, "HCCL_EVENT_TIMEOUT=700 HCCL_EXEC_TIMEOUT=700", "event-timeout", "more than"),
-        ({}, "MASTER_ADDR=node-1", "master-address", "node-1: no host has that name"),
+        ({}, "HCCL_EVENT_TIMEOUT=700 HCCL_EXEC_TIMEOUT=700", "event-timeout", "must exceed"),
+        ({}, "MASTER_ADDR=node-1", "master-address", "node-1: unknown host"),
         ({HOSTNAME: "worker-7\n"}, "", "host-name", "worker-7 of this machine has no address"),
         ({TCP: LISTENING.format(29500)}, "", "master-port", "port 29500"),
         ({TCP6: LISTENING.format(29600)}, "MASTER_PORT=29600", "master-port", "port 29600"),
@@ -99,7 +99,7 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
             {TCP: LISTENING.format(60031)},
             "",
             "hccl-ports",
-            "60000-60031, and another program listens on 60031",
+            "60000-60031, but another program listens on 60031",
         ),
         ({TCP: LISTENING.format(50015)}, "HCCL_IF_BASE_PORT=50000", "hccl-ports", "50015"),
         ({TCP: LISTENING.format(7)}, "HCCL_HOST_SOCKET_PORT_RANGE=5-6,7", "hccl-ports", "listens on 7"),
@@ -176,7 +176,7 @@ def test_what_is_built_for_another_processor(make, python) -> None:
     }
     found = examine(machine, with_packages(python, **packages)).faults
     assert [one.line() for one in found] == [
-        "CANN 8.3.RC1 is built for aarch64, and this machine is x86_64; install the CANN for x86_64"
+        "CANN 8.3.RC1 is built for aarch64, but this machine is x86_64; install the CANN for x86_64"
     ]
     assert examine(replace(machine, arch="aarch64"), python).faults == ()
 
@@ -189,12 +189,16 @@ def test_what_is_built_for_another_processor(make, python) -> None:
         (
             {"mx_driving": Package("26.2.0.post1")},
             ["goes-with"],
-            "mx_driving 26.2.0.post1 goes with torch 2.1.0",
+            "mx_driving 26.2.0.post1 requires torch 2.1.0",
         ),
         ({"deepspeed": Package("0.19.8")}, [], ""),
         ({"triton-ascend": Package("3.2.0rc4")}, [], ""),
-        ({"triton-ascend": Package("3.2.0")}, ["goes-with"], "goes with CANN 8.5.0, 8.5.1, and CANN 8.3.RC1"),
-        ({"triton": Package("3.5.0"), "triton-ascend": Package("3.2.0rc4")}, ["with-triton"], "same folder"),
+        ({"triton-ascend": Package("3.2.0")}, ["goes-with"], "requires CANN 8.5.0, 8.5.1, but CANN 8.3.RC1"),
+        (
+            {"triton": Package("3.5.0"), "triton-ascend": Package("3.2.0rc4")},
+            ["with-triton"],
+            "share one folder",
+        ),
         ({"triton": Package("3.5.0")}, [], ""),
         (
             {"vllm-ascend": Package("0.26.0rc1"), "vllm": Package("0.26.0.dev1")},
@@ -217,7 +221,7 @@ def test_packages_that_do_not_belong_together(make, python, packages, expected, 
 
 
 def test_a_cann_that_a_package_names_is_right(make, python) -> None:
-    """vllm-ascend 0.18.0 goes with CANN 8.5.1, torch_npu 2.9.0 was released for 8.5.0."""
+    """vllm-ascend 0.18.0 requires CANN 8.5.1, torch_npu 2.9.0 was released for 8.5.0."""
     packages = {"torch": Package("2.9.0+cpu"), "torch_npu": Package("2.9.0", "2.9.0")}
     packages |= {"torchvision": None, "torchaudio": None}
     machine = make({INFO: "version=8.5.1\n"})
@@ -271,8 +275,13 @@ def table(**hosts: int) -> str:
             "rank_id 0",
         ),
         (table(a10_0_0_7=2, a10_0_0_8=2), {}, ["rank-table-elsewhere"], "none of its servers"),
-        (table(a10_0_0_1=8), {}, ["rank-table-elsewhere"], "NPUs 2, 3, 4, 5, 6, 7, which are not here"),
-        (table(a10_0_0_1=2), {"WORLD_SIZE": "4"}, ["rank-table-elsewhere"], "2 ranks, and WORLD_SIZE is 4"),
+        (
+            table(a10_0_0_1=8),
+            {},
+            ["rank-table-elsewhere"],
+            "NPUs 2, 3, 4, 5, 6, 7, which this machine does not have",
+        ),
+        (table(a10_0_0_1=2), {"WORLD_SIZE": "4"}, ["rank-table-elsewhere"], "2 ranks, but WORLD_SIZE is 4"),
     ],
 )
 def test_rank_tables(make, python, text, variables, expected, said) -> None:

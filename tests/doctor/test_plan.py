@@ -76,7 +76,7 @@ def test_commands_of_a_plan() -> None:
 def test_each_part_says_why() -> None:
     why = {part["name"]: part["why"] for part in plan("torch 2.8, vllm-ascend")["parts"]}
     assert why["torch"] == "as wished"
-    assert why["torch_npu"] == why["CANN"] == "vllm-ascend 0.13.0 goes with it"
+    assert why["torch_npu"] == why["CANN"] == "vllm-ascend 0.13.0 requires it"
     assert "versioning policy" in why["vllm-ascend"]
     assert "CANN 8.5.0 works with 25.0.X" in why["Ascend HDK"]
 
@@ -98,25 +98,28 @@ def test_images_are_for_the_architecture() -> None:
         (
             "torch 2.7, vllm-ascend 0.18",
             [
-                "vllm-ascend 0.18 cannot be met; the nearest is vllm-ascend 0.11.0",
-                "vllm-ascend 0.18.0 goes with torch 2.9.0; CANN 8.5.1, 9.0.0; Python 3.10, 3.11",
+                "vllm-ascend 0.18 is not available; the nearest is vllm-ascend 0.11.0",
+                "vllm-ascend 0.18.0 requires torch 2.9.0; CANN 8.5.1, 9.0.0; Python 3.10, 3.11",
             ],
         ),
-        ("torch 3.0", ["torch 3.0 cannot be met; the nearest is torch 2.14.0"]),
-        ("python 3.6", ["Python 3.6 cannot be met; the nearest is Python 3.7"]),
-        ("cann 99", ["CANN 99 cannot be met; the nearest is CANN 9.1.0"]),
-        ("driver 10", ["Ascend HDK 10 cannot be met; the nearest is Ascend HDK 24.1.RC"]),
+        ("torch 3.0", ["torch 3.0 is not available; the nearest is torch 2.14.0"]),
+        ("python 3.6", ["Python 3.6 is not available; the nearest is Python 3.7"]),
+        ("cann 99", ["CANN 99 is not available; the nearest is CANN 9.1.0"]),
+        ("driver 10", ["Ascend HDK 10 is not available; the nearest is Ascend HDK 24.1.RC"]),
         (
             "torch 2.8, mindspeed, python 3.12",  # a wished package is not left out for a version
             [
-                "torch 2.8 cannot be met; the nearest is torch 2.7.1",
-                "Python 3.12 cannot be met; the nearest is Python 3.11",
-                "mindspeed 26.1.0_core_r0.12.1 goes with torch 2.7.1; CANN 9.1.0, 9.0.0, 8.5.0, 8.3.RC1;"
+                "torch 2.8 is not available; the nearest is torch 2.7.1",
+                "Python 3.12 is not available; the nearest is Python 3.11",
+                "mindspeed 26.1.0_core_r0.12.1 requires torch 2.7.1; CANN 9.1.0, 9.0.0, 8.5.0, 8.3.RC1;"
                 " Python 3.10, 3.11",
             ],
         ),
-        ("mindspeed-llm 2.2, vllm 0.23", ["vllm-ascend 0.23 cannot be met; the nearest is vllm-ascend 0.11"]),
-        ("mindie, torch 2.1", ["mindie-torch is left out: no table of its releases is public"]),
+        (
+            "mindspeed-llm 2.2, vllm 0.23",
+            ["vllm-ascend 0.23 is not available; the nearest is vllm-ascend 0.11"],
+        ),
+        ("mindie, torch 2.1", ["mindie-torch is left out: its releases are not published as a table"]),
     ],
 )
 def test_what_cannot_be_met_is_said(wishes: str, said: list[str]) -> None:
@@ -132,7 +135,7 @@ def test_what_cannot_be_met_is_said(wishes: str, said: list[str]) -> None:
         (",".join(["torch"] * 2), "torch is wished twice"),
         ("torch 2.8 vllm", "'torch 2.8 vllm' is not a wish"),
         ("2.8", "'2.8' is not a wish"),
-        ("vlm-ascend", "the tables of releases have no vlm-ascend (they have torch, "),
+        ("vlm-ascend", "the release tables do not contain vlm-ascend (they contain torch, "),
         ("aarch64", "name 1 to 8 wishes"),
     ],
 )

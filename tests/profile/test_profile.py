@@ -148,7 +148,7 @@ class Evil:
 def test_a_pickle_runs_nothing(tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "s.pickle"
     file.write_bytes(content)
-    with pytest.raises(ProfileError, match=r"s\.pickle cannot be read: "):
+    with pytest.raises(ProfileError, match=r"cannot read s\.pickle: "):
         read_snapshot(file)
     assert capsys.readouterr().out == ""
 
@@ -212,7 +212,7 @@ def test_tables_without_a_trace_and_statistics_alone(npu: Path) -> None:
     profile = read_profile(npu / OUTPUT)
     assert ms(profile.parts)["host"] == 40
     assert profile.kernels["MatMulV2 AI_CORE"].calls == 4
-    assert profile.notes == ["there is no trace_view.json: why the NPU waits is not known"]
+    assert profile.notes == ["trace_view.json is missing: the reason why the NPU waits is unknown"]
 
 
 def test_all_that_was_recorded_is_one_step_where_none_is_marked(npu: Path) -> None:
@@ -227,9 +227,9 @@ def test_all_that_was_recorded_is_one_step_where_none_is_marked(npu: Path) -> No
 @pytest.mark.parametrize(
     ("text", "count", "said"),
     [
-        ('[{"a": 1}, {"b": 2}', 2, "the 2 events before that count"),
-        ('[{"a": 1}, {"b": 2', 1, "the 1 events before that count"),
-        ('[{"a": 1}, nonsense]', 1, "the 1 events before that count"),
+        ('[{"a": 1}, {"b": 2}', 2, "the 2 events before it count"),
+        ('[{"a": 1}, {"b": 2', 1, "the 1 events before it count"),
+        ('[{"a": 1}, nonsense]', 1, "the 1 events before it count"),
         ('{"x": 1, "traceEvents" : [{"a": 1}], "z": [1]}', 1, ""),
         ("[]", 0, ""),
     ],
@@ -270,9 +270,9 @@ def test_a_large_trace_takes_little_memory(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("kernel_details.csv", "Device_id,Name\n0,x\n", "kernel_details.csv has no column Duration(us)"),
-        ("communication.json", "{", "communication.json cannot be read: "),
+        ("communication.json", "{", "cannot read communication.json: "),
         ("step_trace_time.csv", "\0\0", "step_trace_time.csv has no column Computing"),
-        ("trace_view.json", '[{"a": 1}', "trace_view.json cannot be read: Expecting"),
+        ("trace_view.json", '[{"a": 1}', "cannot read trace_view.json: Expecting"),
         ("operator_memory.csv", "Name,Size(KB)\n", "operator_memory.csv has no column Allocation Time(us)"),
     ],
 )
@@ -303,7 +303,7 @@ def test_emulated_times_are_said_to_be_the_cpus(npu: Path) -> None:
     profile = read_profile(npu)
     assert profile.emulated
     assert as_json(profile, [], None)["emulated"]
-    assert "all times are the CPU's" in as_text(profile, [], None, markdown=False)
+    assert "all times are those of the CPU" in as_text(profile, [], None, markdown=False)
 
 
 WORDS = b'"x" null [] {} -1 1e999 NaN , \n \xff 99999999999999999999'.split(b" ")
