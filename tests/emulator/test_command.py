@@ -87,7 +87,7 @@ def test_no_compiler(capsys, monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     code, out, err = run(capsys, "--", "true")
     assert (code, out) == (126, "")
-    assert err.startswith("npumigrate: no C++ compiler: install the package g++ (Debian, Ubuntu)")
+    assert err.startswith("npumigrate: no C++ compiler: install g++ (Debian, Ubuntu)")
     assert err.count("\n") == 1
 
 

@@ -60,7 +60,7 @@ PLANTED = {
         "DATA",
         "x = x[: 8 - step] * 2",
         "x = x[:8] * 2",
-        r"torch\.mul met new shapes in 3 of 3 later steps .*computed or cut",
+        r"torch\.mul met new shapes in 3 of 3 later steps .*computed or sliced",
     ),
     "host_sync": (
         "STEP",

@@ -259,7 +259,7 @@ def test_an_original_that_fails(verify, tmp_path):
     ("options", "message"),
     [
         (("missing", "--", "true"), "no such folder: missing"),
-        ((".",), "no program: no training script was found in "),
+        ((".",), "no program to run: no training script was found in "),
         ((".", "--original", ".", "--", "true"), "--original needs --compare-cpu"),
         (
             (".", "--soc", "H100", "--", "true"),
