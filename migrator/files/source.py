@@ -76,7 +76,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):  # opening a named pipe would wait for ever
-            raise Unreadable("not a file")
+            raise Unreadable("cannot be read: it is not a file")
         if status.st_size > LARGEST:
             raise Unreadable(
                 "{st_size} MiB exceeds the limit of {largest} MiB for a Python file: move data to "
@@ -104,7 +104,7 @@ def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS)
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not stat.S_ISREG(mode):
-                raise Unreadable("a pipe or a device, not a file: save it as a file")
+                raise Unreadable("cannot be read: it is a pipe or a device, not a file: save it as one")
             data = b""  # one call may give less than all
             while len(data) <= largest and (piece := os.read(number, largest + 1 - len(data))):
                 data += piece
@@ -113,7 +113,7 @@ def read_settings(path: str | os.PathLike[str], largest: int = LARGEST_SETTINGS)
     except OSError as error:
         raise unreadable(error) from error
     if len(data) > largest:
-        raise Unreadable("larger than {largest} MiB", largest=largest >> 20)
+        raise Unreadable("cannot be read: it is larger than {largest} MiB", largest=largest >> 20)
     return data
 
 

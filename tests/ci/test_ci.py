@@ -144,7 +144,7 @@ def test_github_action_of_wrong_use_fails(action) -> None:
     write(work, {"train.py": CUDA})
     done, _, _ = run(torch_version="99")
     assert done.returncode == 2
-    assert "torch '99' is not known" in done.stderr
+    assert "unknown torch version '99'" in done.stderr
 
 
 def test_gitlab_job(tmp_path: Path) -> None:

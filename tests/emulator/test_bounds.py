@@ -214,7 +214,9 @@ LACKING = {
 def test_what_is_lacking_is_no_failure_of_the_program(verify, name):
     program, lack, place = LACKING[name]
     code, verdict, done = verify(program)
-    assert (code, verdict["verdict"], verdict["lacks"]["name"]) == (6, "lacks something", lack), done.stderr
+    assert (code, verdict["verdict"], verdict["lacks"]["name"]) == (6, "blocked by the environment", lack), (
+        done.stderr
+    )
     assert place in verdict["lacks"]["lines"][0]
 
 

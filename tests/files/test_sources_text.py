@@ -247,7 +247,7 @@ def test_read(tmp_path: Path) -> None:
 def test_reading_what_is_no_file_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     for path in (tmp_path / "pipe.py", tmp_path):
-        with pytest.raises(Unreadable, match="not a file"):
+        with pytest.raises(Unreadable, match="cannot be read: it is not a file"):
             read(path, "pipe.py")
 
 

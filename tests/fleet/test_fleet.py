@@ -46,7 +46,7 @@ def test_a_fleet_of_this_machine_that_is_started_twice(make_list: MakeList, tmp_
     first = fleet(listed, out, "--jobs", "2", "--retries", "0")
     assert first.returncode == 1, first.stderr
     assert "gone-main: not obtained: " in first.stderr
-    assert "3 of 4 repositories examined, 0 of them before" in first.stdout
+    assert "3 of 4 repositories examined (0 in earlier runs)" in first.stdout
     table, found = tables(out)
     assert list(table["name"])[-1] == "gone-main"
     assert list(table["state"]) == ["done"] * 3 + ["not obtained"]
@@ -58,11 +58,11 @@ def test_a_fleet_of_this_machine_that_is_started_twice(make_list: MakeList, tmp_
     assert (out / "migrated" / "r002" / "migration_report").is_dir()
     (out / "migrated" / "r002" / "a.py").write_text("mine")
     again = fleet(listed, out, "--jobs", "2", "--retries", "0")
-    assert "3 of 4 repositories examined, 3 of them before" in again.stdout
+    assert "3 of 4 repositories examined (3 in earlier runs)" in again.stdout
     assert (out / "migrated" / "r002" / "a.py").read_text() == "mine"  # nothing was done again
     (tmp_path / "repos" / "r002" / "a.py").write_text("import torch\n")
     changed = fleet(listed, out, "--jobs", "2", "--retries", "0")
-    assert "3 of 4 repositories examined, 2 of them before" in changed.stdout
+    assert "3 of 4 repositories examined (2 in earlier runs)" in changed.stdout
 
 
 def test_two_of_one_name_change_places(make_list: MakeList, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_one_that_takes_too_long_or_too_much_stops_no_other(make_list: MakeList,
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--do", "eat"], "--do eat: choose one of migrate, analyze, lint"),
+        (["--do", "eat"], "--do eat: choose from migrate, analyze, lint"),
         (["--memory", "much"], "--memory: 'much' is not a size"),
         (["--scheduler", "tcp://127.0.0.1:9"], "tcp://127.0.0.1:9: "),
     ],

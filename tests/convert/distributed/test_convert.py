@@ -179,7 +179,7 @@ def test_each_of_several_models_is_wrapped_where_training_calls_it() -> None:
 
 def test_a_model_that_is_on_no_device() -> None:
     reason = converted(BASE.replace("model.cuda()\n", "")).reason
-    assert "no place was found where model is put on its device" in reason
+    assert "no line was found that moves model to its device" in reason
 
 
 def test_a_model_that_is_moved_where_it_is_trained() -> None:

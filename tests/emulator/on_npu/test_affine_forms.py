@@ -20,7 +20,6 @@ FUNCTIONS = {
     "NPU801": ("RMSNorm(8).to(x.device)(x)", (2, 4, 8)),
     "NPU802": ("swiglu(x)", (2, 4, 8)),
     "NPU804": ("geglu(x)", (2, 4, 8)),
-    "NPU805": ("apply_rotary_pos_emb(x, x * 2, cos, sin)", (2, 3, 4, 8)),
     "NPU850": ("mish(x)", (4, 8)),
     "NPU851": ("swish(x)", (4, 8)),
     "NPU852": ("gelu(x)", (4, 8)),
