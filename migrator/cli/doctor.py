@@ -25,11 +25,11 @@ _SET_ENV = "/usr/local/Ascend/ascend-toolkit/set_env.sh"
 def doctor(given: Given) -> None:
     """Check whether this machine can run programs on NPUs, and say how to fix it.
 
-    Reads files and variables: CANN's environment, the driver, device files, releases that do not belong
+    Checks files and variables: CANN's environment, the driver, device files, versions that do not fit
     together, HCCL's variables, ports, the rank table, limits. Needs no NPU, and runs and imports nothing,
-    but for --self-test. --plan writes a script that installs releases which go together.
+    except with --self-test. --plan writes a script that installs matching versions.
 
-    Exit status: 0 no error (there may be warnings); 1 errors, or wishes that cannot be met; 2 usage error.
+    Exit status: 0 no error (there may be warnings); 1 errors, or requests that cannot be met; 2 usage error.
     """
     from migrator.doctor.machine import this_machine
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from migrator.compare.matching import Both, Pair, apart, parameters, step_pairs, tensors
+from migrator.compare.matching import Both, Pair, apart, parameters, tensors
 from migrator.compare.reading import Call, Process, Step, Tensor
 from migrator.data_folders import reports_yaml
 from migrator.language import _
@@ -79,7 +79,7 @@ class Judge:
         """Where the numbers part; None where they agree."""
         self.tolerance = reports_yaml("compare.yaml")["tolerances"]["float32"]
         found = self.start()
-        for step, other, whole in step_pairs(self.both) if found is None else ():
+        for step, other, whole in self.both.steps if found is None else ():
             # One of several optimizers may step before the forward pass for another one.
             found = self.settings(step, other) if len(step.optimizers) > 1 else None
             found = found or self.forward(step, whole) or self.backward(step, other, whole)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import cached_property
 
 from migrator.compare.reading import Call, Process, Step, Tensor
 
@@ -33,6 +34,17 @@ class Both:
 
     first: Process
     second: Process
+
+    @cached_property
+    def steps(self) -> list[tuple[Step, Step, Pair]]:
+        """The steps that both runs recorded, with the calls of the program itself."""
+        later = {step.number: step for step in self.second.steps}
+        both = [(step, later[step.number]) for step in self.first.steps if step.number in later]
+        return [
+            (step, other, pairs(self, step.inside, other.inside))
+            for step, other in both
+            if step.inside and other.inside
+        ]
 
     def apart(self, ours: int, theirs: int, factor: float = 1.0) -> float:
         """How far two tensors are apart, by their numbers in the traces; 0 where one has none."""
@@ -92,15 +104,6 @@ def tensors(pair: Pair) -> Iterator[tuple[int, int]]:
     yield from zip(pair.first.made, pair.second.made)
     for each in pair.inside:
         yield from tensors(each)
-
-
-def step_pairs(both: Both) -> Iterator[tuple[Step, Step, Pair]]:
-    """The steps that both runs recorded, with the calls of the program itself."""
-    later = {step.number: step for step in both.second.steps}
-    for step in both.first.steps:
-        other = later.get(step.number)
-        if other is not None and step.inside and other.inside:
-            yield step, other, pairs(both, step.inside, other.inside)
 
 
 def _name(call: Call) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
 from migrator.compare.judging import Judge, Parting, module_settings, run_settings
-from migrator.compare.matching import Both, Pair, apart, step_pairs
+from migrator.compare.matching import Both, Pair, apart
 from migrator.compare.printed import Curve, curves
 from migrator.compare.reading import Step, Tensor, Trace
 from migrator.language import N_, _, language
@@ -91,7 +91,7 @@ def compare(first: Trace, second: Trace, limit: Optional[float] = None) -> Outco
         )
         distances = tuple(
             (step.number, max((each.made for each in whole.inside if not each.first.api), default=0.0))
-            for step, _other, whole in step_pairs(both)
+            for step, _other, whole in both.steps
         )
         ours, theirs = ("\n".join(text for _step, text in each.lines) for each in processes)
         found = tuple(curves(ours, theirs, _LIMIT if limit is None else limit))
@@ -233,7 +233,7 @@ def as_csv(outcome: Outcome) -> str:
     table = csv.DictWriter(text, _COLUMNS)
     table.writeheader()
     for ranked in outcome.ranks:
-        for step, other, whole in step_pairs(ranked.both):
+        for step, other, whole in ranked.both.steps:
             seen: Counter[str] = Counter()
             grads = (dict(reversed(step.grads)), dict(reversed(other.grads)))
             rows = _rows(ranked.both, whole, seen, grads)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from migrator import __version__
 from migrator.compare.reading import RUN
+from migrator.emulator.launch import in_front
 from migrator.language import MessageError
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -43,8 +43,7 @@ def environment(
     own |= {"_RANDOM": "same"} if same_random else {}
     own |= {} if seed is None else {"_SEED": str(seed)}
     kept = {name: value for name, value in base.items() if not name.startswith("NPUMIGRATE_RECORD")}
-    before = base.get("PYTHONPATH")
-    path = f"{BOOTSTRAP}{os.pathsep}{before}" if before else str(BOOTSTRAP)
+    path = in_front(BOOTSTRAP, base.get("PYTHONPATH"))
     return {**kept, "PYTHONPATH": path, **{f"NPUMIGRATE_RECORD{name}": value for name, value in own.items()}}
 
 

@@ -82,9 +82,13 @@ def environment(
         # `python` and `torchrun` are those beside npumigrate, which the libraries were built for.
         ("PATH", f"{Path(sys.executable).parent}{os.pathsep}{built.tools}"),
     ):
-        before = base.get(variable)
-        changed[variable] = f"{folder}{os.pathsep}{before}" if before else str(folder)
+        changed[variable] = in_front(folder, base.get(variable))
     return changed
+
+
+def in_front(folder: Path | str, before: str | None) -> str:
+    """The value of a variable such as PATH with a folder in front of what it had."""
+    return f"{folder}{os.pathsep}{before}" if before else str(folder)
 
 
 def with_cuda_on_cpu(env: Mapping[str, str]) -> dict[str, str]:

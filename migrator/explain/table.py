@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple, Optional
 
 from migrator.data_folders import data_folder
@@ -186,7 +187,7 @@ def _ways(parsed: Any) -> list[str]:
         else:
             ways = [_OPEN]
         parts.append(ways)
-        if len(list(product(*parts))) > _MOST_WAYS:
+        if prod(map(len, parts)) > _MOST_WAYS:
             parts[-1] = [_OPEN]
     return ["".join(way) for way in product(*parts)]
 
