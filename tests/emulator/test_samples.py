@@ -40,7 +40,7 @@ LOSS = re.compile(r"[Ll]oss[ :=]+(\d+\.\d+|nan|inf)")
             ("train.py", *SMALL, "--steps", "3", "--image-size", "64", "--no-amp", "--output-dir", "out"),
             52 * 3,
         ),
-        ("resnet50_imagenet", 1, RESNET50, 53 * 2),
+        pytest.param("resnet50_imagenet", 1, RESNET50, 53 * 2, marks=pytest.mark.thorough),
         ("resnet50_imagenet", 2, RESNET50, 53 * 2),
     ],
     ids=["resnet18", "mobilenetv3", "resnet50", "resnet50-ddp"],

@@ -95,6 +95,7 @@ def test_cifar_runs(cifar, folder):
     assert (folder / "cifar" / "ckpt.pth").is_file()
 
 
+@pytest.mark.thorough
 def test_cifar_seed_decides_the_losses(cifar, folder):
     options = [*CIFAR_OPTIONS, "--epochs", 1, "--checkpoint-dir", "cifar-again"]
     assert run(CIFAR, *options, "--seed", 3, cwd=folder)[0] == cifar[0]
@@ -135,6 +136,7 @@ def test_mobilenet_runs(mobilenet, folder):
         assert (folder / "mobilenet" / name).is_file()
 
 
+@pytest.mark.thorough
 def test_mobilenet_seed_decides_the_losses(mobilenet, folder):
     options = [*MOBILENET_OPTIONS, "--epochs", 1, "--output-dir", "mobilenet-again"]
     assert run(MOBILENET, *options, "--seed", 3, cwd=folder)[0] == mobilenet[0]
@@ -174,6 +176,7 @@ def test_imagenet_runs_as_plain_python(imagenet, folder):
     assert (folder / "imagenet" / "checkpoint.pth.tar").is_file()
 
 
+@pytest.mark.thorough
 def test_imagenet_is_reproducible(imagenet, folder):
     again, _ = run(IMAGENET, *IMAGENET_OPTIONS, "--epochs", 1, "--output-dir", "imagenet-again", cwd=folder)
     assert again == imagenet[0]
@@ -187,6 +190,7 @@ def test_imagenet_evaluate_agrees_with_training(imagenet, folder):
         assert values[name] == imagenet[0][name]
 
 
+@pytest.mark.thorough
 def test_imagenet_two_processes_and_resume(folder):
     whole, output = run(IMAGENET, *IMAGENET_OPTIONS, "--epochs", 2, "--output-dir", "ddp-whole", cwd=folder,
                         processes=2)

@@ -28,7 +28,7 @@ BATCH_FILES = {"other_files": "data.py", "language_model": "lm/settings.py"}
 # What stands in for packages that are not installed.
 PATHS = [str(HERE / "packages"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
 PACKAGES = {"PYTHONPATH": os.pathsep.join(PATHS)}
-USUAL = {("resume", 2), ("siamese", 4), ("own_batches", 2), ("parallel_keys", 2)}  # the rest is thorough
+USUAL = {("resume", 2), ("own_batches", 2), ("siamese", 4)}  # the rest is thorough
 
 
 def convert(name: str, ranks: int, folder: Path) -> Path:
