@@ -27,6 +27,7 @@ from migrator.names.device_vocabulary import (
 from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
+from migrator.names.qualified import OF_ANY
 from migrator.names.tree import (
     argument_of,
     called_name,
@@ -422,7 +423,8 @@ class _Climb:
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
-        if qualified and self.index.neighbours and self.index.neighbours.taker(qualified) == place:
+        method = OF_ANY + called if owner is not None and called else ""
+        if self.index.neighbours and self.index.neighbours.taker(qualified or method) == place:
             return self._likely(N_("argument of {called}() named like a {noun}"), called=called)
         shown = called or _("a call")
         if isinstance(self.index.parent(call), ast.withitem) and _AUTOCAST.search(self.index.text):

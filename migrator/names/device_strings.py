@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from migrator.language import _
@@ -39,6 +39,7 @@ _OF_FILES = re.compile(r"\)[_-]|[_-]\(|\\\.|/")  # what stands in patterns of fi
 _INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
+_SHOWN = 4  # places of other strings that a reason lists
 _TORCH = re.compile("torch(?!_npu)")  # a migration's own import says nothing of the code
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
 _PART_OF_TYPE = re.compile(r"(?:torch)?\.cuda\.?\Z|\.?cuda\.(?:\w+Tensor)?\Z")  # what is looked for in one
@@ -163,8 +164,7 @@ def _judged(
     ]
     places += sorted({place for each in _elsewhere(index, found) for place in each[1:]})
     if places:
-        listed = ", ".join(places)
-        reason = _("{reason}; it changes only together with {places}", reason=reason, places=listed)
+        reason = _("{reason}; it changes only together with {places}", reason=reason, places=_listed(places))
     if deciding is None:
         return DeviceContext(UNCLEAR, reason), first
     about = {"reason": reason, "files": files, "device": deciding.reason}
@@ -199,9 +199,9 @@ def _deciding(
     used = (each._replace(verdict=LIKELY) for each in taken if each.verdict == CERTAIN)
     likely = (each for each in contexts if each.verdict == LIKELY and each.by != BESIDE)
     elsewhere = (
-        DeviceContext(LIKELY, _("with a device in {places}", places=", ".join(each[1:]) or _("another file")))
+        DeviceContext(LIKELY, _("with a device in {places}", places=_listed(each[1:]) or _("another file")))
         for each in _elsewhere(index, found)
-        if each[0]
+        if each[0] == "device"
     )
     return next(chain(sure, compared, used, likely, elsewhere), None)
 
@@ -218,6 +218,12 @@ def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> s
 def _taken(index: ModuleIndex, vocabulary: DeviceVocabulary, use: ast.expr) -> DeviceContext:
     """Where a value goes that a string may be; each of thousands of strings asks."""
     return index.once(("taken", use, vocabulary), lambda: device_context(index, vocabulary, use, 2))
+
+
+def _listed(places: Sequence[str]) -> str:
+    """The first few places, and how many there are besides."""
+    more = [_("{count} more", count=len(places) - _SHOWN)] if len(places) > _SHOWN else []
+    return ", ".join([*places[:_SHOWN], *more])
 
 
 def _elsewhere(index: ModuleIndex, found: Together) -> list[tuple[str, ...]]:

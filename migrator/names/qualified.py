@@ -235,14 +235,18 @@ def _module(index: ModuleIndex, node: _Value) -> str:
     return index.qualified_name(node) or (_given(index, node) if isinstance(node, ast.Name) else "")
 
 
+OF_ANY = "?."  # before a method's name, where it is not known of what it is one
+
+
 class Neighbours(NamedTuple):
     """Answers by the full names that imports bring, relative ones as they are written.
 
     ``module`` is the module of torch that a name stands for, empty for none; ``asked`` is what a flag, or a
     function's answer, depends on: names of torch and others, and ``version`` for torch's release. ``taker``
-    is the place of the argument that is a device to a function or a class; None where none is known. ``met``
-    is what changes with what the file has under a name, or imports: ``device`` where it meets one, else
-    empty, and the places of the strings in other files; nothing where there are none.
+    is the place of the argument that is a device to a function, a class, or a method behind ``OF_ANY``; None
+    where none is known. ``met`` is what changes with what the file has under a name, or imports: ``npu``
+    where one is beside a branch for NPUs, ``device`` where it meets one, else empty, and the places of the
+    strings in other files; nothing where there are none.
     """
 
     module: Callable[[str], str]

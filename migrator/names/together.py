@@ -55,6 +55,9 @@ _SPLITTING = frozenset({"split", "rsplit", "partition"})
 _OF_MANY = frozenset("type name value index data key id device values items".split())
 _PARSED = ("arg", "opt", "flag", "conf", "cfg", "param")  # in what holds the values of options
 _DEFAULT_AT = {"DEFINE_string": 1, "DEFINE_enum": 1}
+# Decorators that call a test with each row of a table: in one argument, or one in each.
+_TABLES = frozenset({"parametrize", "expand", "parameterized"})
+_ROWS = frozenset({"parameters", "named_parameters"})
 _OPTIONS = frozenset({"add_argument", "add_option", *_DEFAULT_AT})
 
 
@@ -318,6 +321,14 @@ class _Search:
                     self.meet(member.value, path)
         elif owner is not None and called == "update" and path:
             self._into(owner, path)
+        elif called == "param" and sink.place >= 0:  # a row of a table
+            self.go(call, path)
+            self.go(call, (f"{AT} {sink.place}", *path))
+        elif called in _TABLES | _ROWS and isinstance(function := self.index.parent(call), FUNCTIONS):
+            for parameter, before in _columns(self.index, call, function):
+                before = before[called in _ROWS :]
+                if path[: len(before)] == before:
+                    self._parameter(function, parameter, path[len(before) :])
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
             if called in ("get", "pop", "setdefault") and sink.place == 1:
                 self.go(call)
@@ -508,9 +519,23 @@ class _Search:
                 names = _names(index, parameter.function)
                 place = names.index(node.id) if node.id in names else None
                 self.meet(argument_of(call, node.id, place), path)
+            for table in _tables(parameter.function):
+                for name, before in _columns(index, table, parameter.function):
+                    if name == node.id:
+                        self._tabled(table, (*before, *path))
         for use in (node, *index.uses_of(node)) if is_read(node) else index.uses_of(node):
             self._put(use, path)
             self.go(use, path)  # what else is done with it says what it is
+
+    def _tabled(self, table: ast.Call, path: Path) -> None:
+        """A value of the class is compared with what is in a table of a test."""
+        if called_name(table) in _ROWS:
+            for row in table.args:
+                self.meet(row, path[1:])
+                self.meet(row, path)
+        else:
+            place = int(called_name(table) == "parametrize")
+            self.meet(argument_of(table, ("input", "argvalues")[place], place), path)
 
     def _looped(self, iterated: ast.expr, target: ast.expr, name: str, path: Path) -> None:
         for place, each in enumerate(elements(target) or [target]):
@@ -593,6 +618,10 @@ class _Search:
             self.meet(first, (IN, f"{AT} {int(path[0] != IN)}", *path[1:]))
         elif called in _HAND_ON and first is not None:
             self.meet(first, path)
+        elif called == "param":
+            for place, each in enumerate(call.args):
+                if not path or _fits(path[0], f"{AT} {place}"):
+                    self.meet(each, path[1:])
         elif called == "field":
             self.meet(argument_of(call, "default"), path)
             self.meet(getattr(argument_of(call, "default_factory"), "body", None), path)
@@ -692,6 +721,28 @@ def _fields(owner: ast.AST | None) -> list[str]:
 
 def _is_enum(owner: ast.ClassDef) -> bool:
     return any("Enum" in bare_name(base) for base in owner.bases)
+
+
+def _tables(function: Function) -> list[ast.Call]:
+    """The decorators of a test that call it with the rows of a table."""
+    calls = (each for each in function.decorator_list if isinstance(each, ast.Call))
+    return [each for each in calls if called_name(each) in _TABLES | _ROWS]
+
+
+def _columns(index: ModuleIndex, table: ast.Call, function: Function) -> Iterator[tuple[str, Path]]:
+    """The parameters of a test, each with the path of its values in the table that it is called with."""
+    names = _names(index, function)
+    if called_name(table) == "parametrize":
+        given = argument_of(table, "argnames", 0)
+        texts = [string_value(each) or "" for each in elements(given)]
+        names = texts or [name.strip() for name in (string_value(given) or "").split(",")]
+        if not texts and len(names) == 1:
+            yield names[0], (IN,)
+            return
+    first = int(called_name(table) == "named_parameters")
+    yield from ((name, (IN, f"{AT} {place}")) for place, name in enumerate(names, first))
+    if len(names) == 1:
+        yield names[0], (IN,)
 
 
 def _is_method(index: ModuleIndex, definition: ast.AST) -> bool:

@@ -13,11 +13,12 @@ from functools import cached_property
 from itertools import chain
 from typing import Callable, NamedTuple, Optional
 
-from migrator.names.conditions import flags
+from migrator.names.conditions import flags, has_npu_branch, knows_npus
 from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
+from migrator.names.qualified import OF_ANY
 from migrator.names.together import IN, together
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, string_value, targets_of, walk
 from migrator.names.written_names import imported_names
@@ -87,10 +88,8 @@ _DEVICE_READ = {
     "init_process_group(": r"init_process_group\(",
     "backend": r"backend ?=(?!=)",
 }
-# Functions at the top of a file and what makes a class's objects, up to the first parenthesis of a default.
-_DEFINED = re.compile(
-    r"\n(?:class[ \t]+(\w+)|[ \t]+def[ \t]+__init__\(([^()]*)|(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))"
-)
+# Functions and methods, up to the first parenthesis of a default.
+_DEFINED = re.compile(r"\n(?:class[ \t]+(\w+)|([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))")
 _INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
 # What says nothing of a configuration, and names that say device or backend by themselves.
@@ -263,19 +262,21 @@ def _flags(file: _File) -> Iterator[Offer]:
 
 
 def _takers(file: _File) -> Iterator[Offer]:
-    """The functions and classes of which an argument is a device by its name, and its place."""
+    """The functions, methods and classes of which an argument is a device by its name, and its place."""
     owner = ""
     for made in _DEFINED.finditer(file.lined):
         if made[1]:
             owner = made[1]
             continue
-        written = _INSIDE_BRACKETS.sub("", made[2] or made[4] or "")
+        written = _INSIDE_BRACKETS.sub("", made[4])
         names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in written.split(",")]
-        if made[3] is None:
-            names = names[1:]  # without self
+        if made[2] and names.pop(0) not in ("self", "cls"):
+            continue
         place = next((place for place, each in enumerate(names) if each in _DEVICE_PARAMETERS), None)
         if place is not None and not any(each.startswith("*") for each in names[:place]):
-            yield Offer(offers.TAKER, file.full(made[3] or owner), place)
+            is_method = made[2] and made[3] != "__init__"
+            name = OF_ANY + made[3] if is_method else file.full(owner if made[2] else made[3])
+            yield Offer(offers.TAKER, name, place)
 
 
 def _reducers(file: _File) -> Iterator[Offer]:
@@ -327,6 +328,7 @@ def _meeting(file: _File) -> Iterator[Offer]:
     classes = {
         id(found): (start, found) for start in (*starts, *types, *asked) for found in [together(index, start)]
     }
+    known = knows_npus(file.text)
     for start, found in classes.values():
         strings = [each for each in found.strings if _DEVICE_TEXT.match(string_value(each) or "")]
         places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
@@ -340,10 +342,12 @@ def _meeting(file: _File) -> Iterator[Offer]:
         if strings or meets:
             first = min((*strings, start), key=index.start)
             key = f"{file.name}:{first.lineno}:{first.col_offset}"
+            settled = known and any(has_npu_branch(index, each) for each in strings)
+            found_there = "npu" if settled else "device" if meets else ""
             for own, name in found.ports:
                 kind, full = offers.MEETS if own else offers.MEETS_OTHERS, file.full(name)
                 full = full if own else absolute_name(name, file.name)
-                yield Offer(kind, full, detail=(key, "device" if meets else "", *places))
+                yield Offer(kind, full, detail=(key, found_there, *places))
 
 
 def _doubles(file: _File) -> Iterator[Offer]:

@@ -16,9 +16,10 @@ MODULE = "module"  # a name that stands for torch, torch.cuda or apex.amp, which
 FOREIGN = "foreign"  # a file of another framework than PyTorch, which is the detail
 FLAG = "flag"  # a name that holds or gives an answer; the details are what it depends on
 REDUCER = "reducer"  # a function that reduces a parameter over the ranks: its place, its name as detail
-TAKER = "taker"  # a function or a class of which the argument at the place is a device
+TAKER = "taker"  # a function, a class or a method (OF_ANY) of which the argument at the place is a device
 # Strings that change together, by what other files may name of them, or what they meet in others;
-# details: the class, "device" where it meets one, and the places of its strings.
+# details: the class, "device" where it meets one, "npu" where one is beside a branch for NPUs, and the places
+# of its strings.
 MEETS, MEETS_OTHERS = "meets", "meets others"
 KEYS = "keys"  # a file of data in whose keys a device or a backend is looked up; the detail is the place
 WAITER = "waiter"  # a function that calls a collective, and chooses no device
@@ -86,7 +87,8 @@ class Offers:
     def met(self, name: str, own: bool) -> tuple[str, ...]:
         """What changes together with what has or takes a name, where it is in several files.
 
-        That is ``device`` where something there meets one, else empty, and the places of all strings.
+        That is ``npu`` where something there is beside a branch for NPUs, or else ``device`` where something
+        meets one, or empty; and the places of all strings.
         """
         row = self.here(MEETS, name) if own else self.elsewhere(MEETS, name)
         return self._classes.get(row.detail[0], ()) if row is not None else ()

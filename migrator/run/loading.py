@@ -46,6 +46,7 @@ _MAY_TELL = (
         b"import torch as ",
         b"= torch\n",
         b"def forward(",
+        b", device",
         b"fairscale.nn",
     ),
 )

@@ -66,7 +66,8 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
             text.append(after)
         elif number > skip:
             text.append(line)
-        text += inserted.get(number, [])
+        if number >= skip:  # After has what is inserted inside of it
+            text += inserted.get(number, [])
     return [line for part in text for line in lines_of(part)]
 
 
