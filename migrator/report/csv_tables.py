@@ -128,6 +128,32 @@ def row_of(file: str, finding: Finding) -> dict[str, Any]:
     }
 
 
+def listed(result: Result) -> Iterator[Finding]:
+    """The findings of a file in the order of its lines, as all reports list and count them.
+
+    What several findings of a line have in common is listed once: no report has columns.
+    """
+    met: set[tuple[object, ...]] = set()  # of one line
+    line = None
+    for each in sorted(result.findings, key=lambda f: (f.cell or 0, f.lines[0], f.column)):
+        if line != (line := (each.cell, each.lines[0])):
+            met.clear()
+        sides = (each.fix.before, each.fix.after, each.fix.made) if each.fix else ()
+        said = (
+            *each.lines,
+            each.code,
+            each.severity,
+            each.api,
+            each.message,
+            each.advice,
+            each.safety,
+            *sides,
+        )
+        if said not in met:
+            met.add(said)
+            yield each
+
+
 class CsvTables:
     """The CSV reports of these commands or analysis modes in one folder, as a context manager.
 
@@ -163,20 +189,9 @@ class CsvTables:
             Path(self._tables[name][0].name).unlink()
 
     def add(self, result: Result) -> None:
-        """Write the rows of one file, in the order of its lines.
-
-        What several findings of a line have in common is said once: their columns are in no table.
-        """
-        written: set[tuple[str, ...]] = set()  # of one line: each row names its own
-        line = None
-        for finding in sorted(result.findings, key=lambda f: (f.cell or 0, f.lines[0], f.column)):
-            if line != (line := (finding.cell, finding.lines[0])):
-                written.clear()
-            name, row = report_of(finding, self._runs), row_of(result.name, finding)
-            cells = name, *cells_of(name, row)
-            if cells not in written:
-                written.add(cells)
-                self.write(name, row)
+        """Write the rows of one file, in the order of its lines."""
+        for finding in listed(result):
+            self.write(report_of(finding, self._runs), row_of(result.name, finding))
         reason = result.skipped or result.left
         if reason:
             severity = "error" if result.skipped else "info"

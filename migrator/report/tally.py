@@ -12,7 +12,7 @@ from migrator import __version__
 from migrator.files.document import is_notebook
 from migrator.findings.finding import SEVERITIES, Result, Severity
 from migrator.matchers.packs import Rule
-from migrator.report.csv_tables import file_of, report_of, tables_of
+from migrator.report.csv_tables import file_of, listed, report_of, tables_of
 
 _PLACES_KEPT = 3
 SCHEMA = 1  # of summary.json
@@ -68,7 +68,7 @@ class Tally:
                 self.first_skipped.append((result.name, result.skipped))
         elif result.left:
             self.other_files += 1
-        for finding in result.findings:
+        for finding in listed(result):
             if finding.fixed:
                 self.made[finding.code] += 1
                 if finding.safety == "unsafe":

@@ -3,13 +3,13 @@
   const $ = (id) => document.getElementById(id);
   const all = (what, within = document) => [...within.querySelectorAll(what)];
   const texts = JSON.parse($("texts").textContent);
-  const fields = ["q", "severity", "rule", "kind"].map($).filter(Boolean);
+  const fields = ["q", "severity", "rule", "kind", "folder"].map($).filter(Boolean);
   const files = all(".file").map((element) => ({ element, name: element.dataset.name.toLowerCase(),
-    hunks: all(".hunk", element).map((hunk) => ({ element: hunk, places: Number(hunk.dataset.places) })) }));
+    hunks: all(".hunk", element).map((hunk) => ({ element: hunk, places: all(".notes > li", hunk) })) }));
   const groups = all(".group");
-  const total = files.reduce((sum, file) => sum + file.hunks.reduce((n, hunk) => n + hunk.places, 0), 0);
+  const total = files.reduce((sum, file) => sum + file.hunks.reduce((n, hunk) => n + hunk.places.length, 0), 0);
 
-  // Filters: a hunk is shown where it has all that is asked for, a file where one of its hunks is.
+  // Filters: a place is shown where it is all that is asked for, a hunk and a file where one of their places is.
   const has = (element, key, value) => !value || (element.dataset[key] || "").split(" ").includes(value);
   const text = (item) => (item.text ??= item.element.textContent.toLowerCase());
   const fits = (element, want) => has(element, "rules", want.rule) && has(element, "severities", want.severity)
@@ -23,9 +23,12 @@
     for (const file of files) {
       let own = 0;
       for (const hunk of file.hunks) {
-        const fit = fits(hunk.element, want) && words.every((word) => file.name.includes(word) || text(hunk).includes(word));
+        const there = (!want.folder || file.element.dataset.folder === want.folder)
+          && words.every((word) => file.name.includes(word) || text(hunk).includes(word));
+        for (const place of hunk.places) place.hidden = !(there && fits(place, want));
+        const fit = hunk.places.filter((place) => !place.hidden).length;
         hunk.element.hidden = !fit;
-        if (fit) own += hunk.places;
+        own += fit;
       }
       file.element.hidden = !own;
       if (own) { shownFiles += 1; places += own; }

@@ -125,6 +125,9 @@ def test_what_a_line_has_twice_is_one_row(tmp_path) -> None:
     twice = Result("a.py", (change(3, 1), change(3, 9), change(3, 9, after="other"), change(4, 1)))
     rows = written(tmp_path, twice)[1:]
     assert [(row[1], row[7]) for row in rows] == [("3", ""), ("3", "other"), ("4", "")]
+    tally = Tally({})
+    tally.add(twice, changed=True)
+    assert tally.changes() == 3
 
 
 MADE = Fix((), "safe", made=True)

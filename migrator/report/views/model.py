@@ -55,14 +55,10 @@ class Texts:
         """A text of a table of them: the name of a severity, of a status; the key where there is none."""
         return _(str(self._entries[table].get(key, key)))
 
-    def duration(self, minutes: float) -> str:
-        """A time for work, no more exact than the estimate is: minutes, hours or days."""
-        day = 60 * reports_yaml("page/estimates.yaml")["effort"]["hours_a_day"]
-        if minutes >= 3 * day:
-            return self("days", n=round(minutes / day))
-        if minutes >= 90:
-            return self("hours", n=round(minutes / 60))
-        return self("minutes", n=round(minutes / 5) * 5 if minutes > 20 else round(minutes))
+    def duration(self, *minutes: float) -> str:
+        """A time for work, in tenths of an hour; of several parts the sum of what they show."""
+        tenths = sum(round(part / 6) for part in minutes)
+        return self("hours", hours=f"{tenths / 10:,.1f}" if tenths or not sum(minutes) else "< 0.1")
 
     def pair(self, minutes: Mapping[str, float]) -> str:
         """What the first place takes and each further one."""
@@ -93,7 +89,6 @@ class Effort:
 
 def counts_of(run: Run) -> Counts:
     """What a run's two figures are made of."""
-    # The tables say once what a line has several times; the summary, as the terminal, counts each.
     changes, severities = run.summary["changes"], run.summary["findings"]["by_severity"]
     return Counts(
         changes["total"] - changes["unsafe"],
@@ -127,7 +122,7 @@ def effort_of(run: Run) -> tuple[Effort, dict[str, Effort]]:
     figures = reports_yaml(_DATA)["effort"]
     total = Effort()
     files: dict[str, Effort] = {}
-    known: set[tuple[str, str, str]] = set()
+    known: set[tuple[str, ...]] = set()
 
     def add(file: str, kind: str, minutes: float) -> None:
         for effort in (total, files.setdefault(file, Effort())):
@@ -140,8 +135,9 @@ def effort_of(run: Run) -> tuple[Effort, dict[str, Effort]]:
         if table == CHANGES:
             unsafe = safety == "unsafe"
             kind, minutes = ("reviewed", figures["unsafe"]) if unsafe else ("automatic", figures["safe"])
-        add(file, kind, minutes["again" if (kind, code, api) in known else "first"])
-        known.add((kind, code, api))
+        key = kind, severity if kind == "manual" else "", code, api
+        add(file, kind, minutes["again" if key in known else "first"])
+        known.add(key)
     for file in run.skipped[run.skipped["severity"] == "error"]["file"]:
         add(file, "manual", figures["skipped"]["first"])
     return total, files
@@ -246,6 +242,7 @@ def _files(run: Run) -> list[dict[str, Any]]:
         view = {
             "name": name,
             "anchor": anchor,
+            "folder": name.rpartition("/")[0] or ".",
             "parts": {c: hunks_of(each, run.lines(c), run.original(c)) for c, each in cells.items()},
             "changes": sum(place.change for place in places),
             "unsafe": sum(place.change and place.safety == "unsafe" for place in places),
@@ -264,14 +261,14 @@ def _charts(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> list[dict[str,
     levels = [(name("severities", n), f"severity={n}", {n: severities.get(n, 0)}) for n in map(str, _GRAVEST)]
     api = [(name("statuses", n), "", {n: int(statuses.get(n, 0))}) for n in _STATUSES]
     files = (run.changes["file"], run.findings["file"])
-    folders, more_folders = _stacked(*(Counter(str(f).rpartition("/")[0] for f in each) for each in files))
+    folders, more = _stacked(*(Counter(str(f).rpartition("/")[0] or "." for f in each) for each in files))
     by_rule, more_rules = _stacked(*_by_rule(run))
     named = {code: f"{code} {rule.name}" for code, rule in rules.items()}
     root = texts("chart_root")
-    charts: tuple[tuple[str, Sequence[tuple[str, str, Mapping[str, int]]], int | None], ...] = (
+    charts: tuple[tuple[str, Sequence[tuple[str, str, Mapping[str, int]]], tuple[int, int] | None], ...] = (
         ("severity", levels, None),
         ("status", api, None),
-        ("folder", [(f"{k}/" if k else root, f"q={k}" if k else "", n) for k, n in folders], more_folders),
+        ("folder", [(root if k == "." else f"{k}/", f"folder={k}", n) for k, n in folders], more),
         ("rule", [(named.get(key, key), f"rule={key}", n) for key, n in by_rule], more_rules),
     )
     views = []
@@ -295,12 +292,14 @@ def _by_rule(run: Run) -> list[Counter[str]]:
     ]
 
 
-def _stacked(changes: Counter[str], findings: Counter[str]) -> tuple[list[tuple[str, dict[str, int]]], int]:
-    """The largest rows of a chart of changes and findings, and how many more there are."""
+def _stacked(
+    changes: Counter[str], findings: Counter[str]
+) -> tuple[list[tuple[str, dict[str, int]]], tuple[int, int]]:
+    """The largest rows of a chart of changes and findings; how many more there are, and the sum of these."""
     total = changes + findings
     ordered = sorted(total, key=lambda each: (-total[each], each))
     rows = [(each, {"changes": changes[each], "findings": findings[each]}) for each in ordered[:_BARS]]
-    return rows, max(len(ordered) - _BARS, 0)
+    return rows, (len(ordered[_BARS:]), sum(total[each] for each in ordered[_BARS:]))
 
 
 def _rules(run: Run, rules: Mapping[str, Rule]) -> list[dict[str, Any]]:

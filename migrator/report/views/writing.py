@@ -98,7 +98,7 @@ def markdown(run: Run, rules: Mapping[str, Rule]) -> str:
     numbers = (
         *(f"{percent} %", changed, counts.safe + counts.unsafe, counts.unsafe),
         *(counts.open["blocker"], counts.open["error"], counts.open["warning"]),
-        texts.duration(effort.total),
+        texts.duration(*effort.minutes.values()),
     )
     lines = [f"## {title}", "", f"**{_plain(verdict)}**", "", f"torch {run.summary['torch']}", ""]
     lines += _table(texts("md_numbers"), [numbers])

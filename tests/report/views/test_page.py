@@ -90,6 +90,36 @@ def test_a_chart_s_row_sets_the_filter(page) -> None:
     assert shown(page, ".file") == ["models/net.py", "train.py"]
 
 
+def test_every_bar_and_link_shows_as_many_locations_as_it_promises(page) -> None:
+    links = page.evaluate(
+        """[...document.querySelectorAll('#overview a[href*="#files?"]')].map(link => [
+            link.getAttribute('href'),
+            parseInt((link.closest('li')?.querySelector('.number') ?? link).innerText)])"""
+    )
+    assert {"severity", "folder", "rule"} <= {href.split("?")[1].split("=")[0] for href, _ in links}
+    for href, promised in links:
+        page.evaluate("href => { location.hash = href; }", href)
+        counted(page, f" {promised} of ")
+        assert len(page.evaluate("[...document.querySelectorAll('.notes > li:not([hidden])')]")) == promised
+
+
+def test_the_figures_of_a_page_agree(page) -> None:
+    def numbers(what: str) -> list[int]:
+        texts = page.locator(what).all_inner_texts()
+        return [int(re.sub(r"\D", "", text)) for text in texts]
+
+    changes, review = (
+        numbers(f".figures dt:text-is('{name}') + dd")[0] for name in ("Changes", "Manual review")
+    )
+    assert sum(numbers(".chart[aria-labelledby=chart-severity] .number")) == review
+    assert sum(numbers("#review .group .numbers > span:first-child")) == review
+    assert sum(numbers(".chart[aria-labelledby=chart-folder] .number")) == changes + review
+    assert sum(numbers("#rules .numbers > span")) == changes + review
+    *parts, total = page.locator("#effort > table td:nth-child(3)").all_inner_texts()
+    assert sum(round(10 * float(part.split()[0])) for part in parts) == round(10 * float(total.split()[0]))
+    assert numbers("#effort > table .total td:nth-child(2)") == [changes + review]
+
+
 def test_a_link_opens_its_file_at_its_line(page, result) -> None:
     page.click("#review .group >> nth=0")
     page.click("#review .places a >> text=train.py:19")
