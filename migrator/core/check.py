@@ -25,7 +25,7 @@ from migrator.core.matching import (
 from migrator.core.readable import OddNameError, async_arguments, check_compiles, check_names
 from migrator.core.rules import Rules
 from migrator.files.document import Document
-from migrator.files.source import Lines
+from migrator.files.source import Lines, Source
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble, internal_error
 from migrator.language import N_, _
@@ -263,6 +263,7 @@ class _Check:
                 self.project,
                 self.rules.settings.hardware,
                 partial(self.rules.vocabularies, self.project),
+                lambda code: check(Document(b"", Source("", code)), self.rules, self.project).text,
             )
             matches, alone = guarded_text(other, match_rules_in_text(other, chosen, self.rules)), 0
             if self.rules.settings.keep_cuda:

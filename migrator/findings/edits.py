@@ -154,6 +154,8 @@ def line_edits(old: bytes, new: bytes) -> list[Edit]:
             newline = before[first - 1][len(before[first - 1].rstrip(b"\r\n")) :]
             start = stop = start - len(newline)
             text = newline + text[: len(text) - len(newline)]
+        elif kind == "replace" and text.endswith(b"\n") and before[last - 1].endswith(b"\n"):
+            stop, text = stop - 1, text[:-1]
         if kind != "equal":
             edits.append(Edit(start, stop, text.decode("utf-8")))
     return edits

@@ -98,7 +98,8 @@ class FileContext:
 class TextContext:
     """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
 
-    ``vocabularies`` gives what the rule packs know of places in Python, for device strings and for backends.
+    ``vocabularies`` gives what the rule packs know of places in Python, for device strings and for backends;
+    ``migrated`` is what the rules make of Python code, None where they change nothing.
     """
 
     index: TextIndex
@@ -106,6 +107,7 @@ class TextContext:
     project: Project
     hardware: str
     vocabularies: Callable[[], Vocabularies]
+    migrated: Callable[[str], str | None]
 
 
 # How certain a finding is that goes by nothing but a name.

@@ -129,7 +129,7 @@ def test_many_places_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "edits"),
     [
-        ("a\nb\nc\n", "a\nB\nc\n", [Edit(2, 4, "B\n")]),
+        ("a\nb\nc\n", "a\nB\nc\n", [Edit(2, 3, "B")]),
         ("a\nb\n", "a\nnew\nb\n", [Edit(1, 1, "\nnew")]),  # it belongs to the line before it
         ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", [Edit(1, 1, "\r\nnew")]),
         ("a\n", "new\na\n", [Edit(0, 0, "new\n")]),
@@ -138,7 +138,7 @@ def test_many_places_are_told_apart() -> None:
         ("a\n", "a\nb\nc\n", [Edit(1, 1, "\nb\nc")]),
         ("a\r\nb\n", "a\r\nb\nc\n", [Edit(4, 4, "\nc")]),  # the line before it has this end
         ("a\nlong\n", "a\nlong\nb\n", [Edit(6, 6, "\nb")]),
-        ("x\n" * 300 + "a\n", "y\n" + "x\n" * 300 + "b\n", [Edit(0, 0, "y\n"), Edit(600, 602, "b\n")]),
+        ("x\n" * 300 + "a\n", "y\n" + "x\n" * 300 + "b\n", [Edit(0, 0, "y\n"), Edit(600, 601, "b")]),
     ],
 )
 def test_edits_by_lines(old: str, new: str, edits: list[Edit]) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal, Optional
 
+from migrator.findings.edits import line_edits
 from migrator.findings.finding import Edit
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Command, Program, Span, TextIndex
@@ -21,6 +22,13 @@ from migrator.project.frameworks import TORCH
 _ASKING = ("command", "which", "type", "hash")
 _SILENCED = re.compile(r"\s2>\s*/dev/null\b")
 _QUOTES = frozenset("'\"\\")
+# What stands before the code of ``python -c``, and before a here-document that Python reads; quoted, a shell
+# hands it on as it is written.
+_CODE = re.compile(rb"\bpython[\d.]*[ \t]+(?:-[a-zA-Z]+[ \t]+)*-c[ \t]*\Z")
+_DOCUMENT = re.compile(rb"\bpython[\d.]*(?:[ \t]+-)?[ \t]*<<-?[ \t]*([\"'\\])?\w+[^\n]*\n\Z")
+_FAR = 200  # so many bytes before it
+_OF_PYTHON = N_("Python code in this script uses {api}")
+_READ = N_("Read the migrated code: the script may depend on what it prints.")
 
 
 class CommandOptions(Options):
@@ -76,15 +84,35 @@ def _instead(
 
 
 def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
-    """The first place in each such text at which a word of a rule stands; it is not migrated."""
+    """The first place in each such text at which a word of a rule stands; Python is migrated."""
     index = context.index
     for rule in rules:
         word = re.compile(rb"\b(?:%s)\b" % b"|".join(each.encode("utf-8") for each in rule.match))
         for start, end in index.content.bodies:
             found = word.search(index.data, start, end)
             if found is not None:
-                api = found.group().decode("utf-8")
-                yield found_in_text(context, rule, found.span(), api=api)
+                api, edits = found.group().decode("utf-8"), _migrated(context, (start, end))
+                said = Said(message=_(_OF_PYTHON), advice=_(_READ), edits=edits) if edits else Said()
+                said["api"] = api
+                yield found_in_text(context, rule, found.span(), **said)
+
+
+def _migrated(context: TextContext, span: Span) -> list[Edit]:
+    """What makes Python code in a script one for NPUs: where the shell hands it on as it is written."""
+    data, (start, end) = context.index.data, span
+    before, quote = data[max(0, start - _FAR) : start], data[start : start + 1].decode("ascii", "replace")
+    if _CODE.search(before) and quote in "'\"" and data[end - 1 : end] == quote.encode("ascii"):
+        start, end, changed_by_shell = start + 1, end - 1, quote if quote == "'" else '"$`\\'
+    elif found := _DOCUMENT.search(before):
+        changed_by_shell = "" if found[1] else "$`\\"
+    else:
+        return []
+    code = data[start:end].decode("utf-8")
+    new = None if any(map(code.__contains__, changed_by_shell)) else context.migrated(code)
+    if new is None or any(map(new.__contains__, changed_by_shell)) or ("\n" in new) > ("\n" in code):
+        return []
+    edits = line_edits(data[start:end], new.encode("utf-8"))
+    return [Edit(start + each.start, start + each.end, each.text) for each in edits]
 
 
 class LineOptions(Options):
