@@ -141,7 +141,8 @@ def _is_given_to_torch(index: ModuleIndex, node: Text) -> bool:
         return False
     if index.qualified_name(call.func).startswith("torch."):
         return True
-    return called_name(call) == "to" and all(each.name != "to" for each in index.functions)
+    names = index.once(("names of functions",), lambda: {each.name for each in index.functions})
+    return called_name(call) == "to" and "to" not in names
 
 
 def _judged(
