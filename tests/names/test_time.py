@@ -1,4 +1,4 @@
-"""The time of a file grows with its size: what is asked of a name does not go through the whole file again."""
+"""The time of a file grows with its size: to look for a name does not go through the whole file again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def test_many_functions() -> None:
 @pytest.mark.parametrize("most", [500, 0], ids=["searched", "listed"])
 def test_where_a_name_is_read(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_MOST_SEARCHED", most)
-    text = "\xe9 = 1\nab = ba = 2\n\n\ndef a(b=ab):\n    \xe9ab = ab; ab = 1\n    print(ba, ab_, ab)\n\n\nprint(ab, ba); ba\n"
+    body = "    \xe9ab = ab; ab = 1\n    print(ba, ab_, ab)\n"
+    text = f"\xe9 = 1\nab = ba = 2\n\n\ndef a(b=ab):\n{body}\n\nprint(ab, ba); ba\n"
     whole = ModuleIndex(text, ())
 
     def lines(name: str) -> list[int]:
