@@ -16,18 +16,31 @@ import typer
 from migrator import __version__
 from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
 from migrator.cli.options import Given, described
-from migrator.language import language
+from migrator.command_options import options_of
 
 # What the list of all commands says of those that read their options themselves.
 _OWN_PARSER = {
     "lint": "Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors.",
     "check": "Another name for lint.",
+    "upgrade": "Find, and with --fix write, what another torch_npu needs in code for NPUs.",
     "api": "Show whether a torch API, torch.cuda name or environment variable works on NPUs.",
 }
 # Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
 # imported and gets a parser: making one of each takes longer than most commands.
 COMMANDS = (
-    *("migrate", "analyze", "lint", "check", "verify", "emulate", "record", "compare", "profile", "report"),
+    *(
+        "migrate",
+        "analyze",
+        "lint",
+        "check",
+        "upgrade",
+        "verify",
+        "emulate",
+        "record",
+        "compare",
+        "profile",
+        "report",
+    ),
     *("launch", "doctor", "explain", "fleet", "api", "rule", "db", "server", "mcp", "completion", "version"),
 )
 _FRAME_OPTIONS = ("-h", "--help", "-V")
@@ -139,13 +152,24 @@ def _run(given: list[str]) -> int:
     return _run_app(given)
 
 
-def _run_app(arguments: list[str]) -> int:
-    app: Any = parser(arguments[0])
-    if language() != "en":
-        from migrator.cli.spoken import translate
+def _with_help(command: Any, name: str = "") -> Any:
+    """A command of typer's; its help, and that of those below it, is ours."""
+    below = getattr(command, "commands", {})
 
-        app = typer.main.get_command(app)
-        translate(app)
+    def shown(_context: object) -> str:
+        from migrator.cli.help import page
+
+        about = {each: under.help or "" for each, under in below.items()}
+        return page(name, command.help or "", options_of(name or "npumigrate"), about)
+
+    command.get_help = shown
+    for each, under in below.items():
+        _with_help(under, f"{name} {each}".strip())
+    return command
+
+
+def _run_app(arguments: list[str]) -> int:
+    app = _with_help(typer.main.get_command(parser(arguments[0])))
     try:
         return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
     except typer.Abort:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,24 @@ def test_help_shows_every_option_within_80_columns(npumigrate, arguments) -> Non
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_all_help_has_one_style_and_nothing_is_cut(npumigrate, monkeypatch, width) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    below = {"db": ["diff", "releases"], "launch": ["k8s", "mpi", "rank-table"]}
+    lines = [
+        [name, *more] for name in main.COMMANDS for more in ([], *([each] for each in below.get(name, ())))
+    ]
+    for line in lines:
+        text = npumigrate(*line, "--help").out
+        assert text.startswith(
+            f"Usage: npumigrate {'lint' if line[0] in ('check', 'upgrade') else ' '.join(line)}"
+        )
+        assert "\nOptions:\n" in text
+        assert "  -h, --help" in text
+        assert not re.search(r"\.\.\.$|\S <\w|list\[", text, re.M), text
+        assert max(map(len, text.splitlines())) <= min(width, 100)
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from migrator.cli.main import run; run(['--help']);"
@@ -39,7 +58,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_help_lists_every_command(npumigrate) -> None:
     listed = npumigrate("--help").out.partition("Commands:")[2].partition("Usage:")[0]
-    commands = {line.split()[0] for line in listed.splitlines() if line.strip()}
+    commands = {line.split()[0] for line in listed.splitlines() if line[2:3].strip()}
     folder = Path(main.__file__).parent
     assert {
         path.stem for path in folder.glob("*.py") if f"\ndef {path.stem}(" in path.read_text()
