@@ -183,9 +183,10 @@ def _of_help() -> Iterator[tuple[str, str]]:
     from migrator.command_options import every_option
 
     yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
-    shown = {name: get_command(main.parser(name)) for name in ("--help", *main.COMMANDS)}
-    abouts = {name: _abouts(each) for name, each in shown.items()}
-    abouts |= {"lint": [lint.ABOUT], "api": [api.ABOUT]}
+
+    own = [name for name in main.COMMANDS if name not in main.OWN_PARSER]
+    abouts = {name: _abouts(get_command(main.parser(name))) for name in own}
+    abouts |= {"lint": [lint.ABOUT], "api": [api.ABOUT], "--help": [main.ABOUT, *main.OWN_PARSER.values()]}
     for name, about in abouts.items():
         for text in chain.from_iterable(map(paragraphs, about)):
             yield text, f"help of {name}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from migrator.command_options import Option
 from migrator.language import N_, _
-from migrator.wrapping import columns, wrap
+from migrator.wrapping import columns, padded, wrap
 
 _WIDEST = 100
 _COLUMN = 30  # the widest names that have their text beside them
@@ -22,7 +22,8 @@ def page(command: str, about: str, options: Sequence[Option], below: Mapping[str
     words = ["[OPTIONS]", *map(_in_usage, arguments), *(["COMMAND …"] if below else [])]
     lines = wrap(_("Usage: ") + " ".join([f"npumigrate {command}".rstrip(), *words]), width, "", "  ")
     for part in paragraphs(about):
-        lines += ["", *_paragraph(_(part), width)]
+        free, *kept = _(part).splitlines()
+        lines += ["", *([f"  {line.strip()}" for line in kept] or wrap(free, width, "  ", "  "))]
     lines += _section(_("Arguments"), [(_taken(row), _text(row)) for row in arguments], width)
     rows = sorted([row for row in options if row.spelled] + [_HELP], key=lambda row: bool(row.group))
     for title, group in groupby(rows, lambda row: row.group):
@@ -38,26 +39,15 @@ def paragraphs(text: str) -> list[str]:
     return [part if part.startswith("\b") else " ".join(part.split()) for part in parts if part]
 
 
-def _paragraph(text: str, width: int) -> Iterator[str]:
-    if text.startswith("\b"):
-        return (f"  {line.strip()}" for line in text.splitlines()[1:])
-    return iter(wrap(text, width, "  ", "  "))
-
-
-def _section(title: str, rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    rows = list(rows)
-    if not rows:
-        return
-    yield from ("", _("{title}:", title=title))
-    column = 4 + min(max(columns(name) for name, _ in rows), _COLUMN)
+def _section(title: str, rows: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """A heading, and below it rows of two columns; nothing without rows."""
+    column = 4 + min(max((columns(name) for name, _ in rows), default=0), _COLUMN)
+    lines = ["", _("{title}:", title=title)] if rows else []
     for name, text in rows:
-        first = f"  {name}"
-        if columns(first) > column - 2:
-            yield first
-            first = ""
-        yield from wrap(text, width, first.ljust(column - columns(first) + len(first)), " " * column) or [
-            first
-        ]
+        beside = columns(name) + 4 <= column
+        lines += [] if beside else [f"  {name}"]
+        lines += wrap(text, width, padded(f"  {name}" if beside else "", column), " " * column)
+    return lines
 
 
 def _in_usage(row: Option) -> str:

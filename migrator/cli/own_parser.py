@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from migrator.command_options import Option
-from migrator.language import MessageError, _
+from migrator.language import MessageError, _, did_you_mean
 
 
 class UsageError(MessageError):
@@ -30,7 +30,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; with the option that may be meant by one that there is not."""
-        what = message + self._hint(message)
+        before = _("unrecognized arguments: %s").replace("%s", "")
+        unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
+        known = self._option_string_actions if unknown.startswith("--") else ()
+        what = message + did_you_mean(unknown, known)
         raise UsageError("{what} ({command} --help shows all options)", what=what, command=self.prog)
 
     def print_help(self, _file: object = None) -> None:
@@ -38,16 +41,6 @@ class Parser(argparse.ArgumentParser):
         from migrator.cli.help import page
 
         print(page(*self._help), flush=True)
-
-    def _hint(self, message: str) -> str:
-        before = _("unrecognized arguments: %s").replace("%s", "")
-        unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
-        if not unknown.startswith("--"):
-            return ""
-        from difflib import get_close_matches
-
-        near = get_close_matches(unknown, self._option_string_actions, n=1)
-        return _("; did you mean {near}?", near=near[0]) if near else ""
 
 
 def _taking(option: Option) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator import __version__
+from migrator import __version__, this_copy
 from migrator.cli import main
 from tests.reading import sources
 
@@ -81,14 +82,78 @@ def test_a_command_loads_no_other_one() -> None:
 @pytest.mark.parametrize("arguments", [["version"], ["-V"], ["--version"]])
 def test_version(npumigrate, arguments) -> None:
     answer = npumigrate(*arguments)
-    assert (answer.code, answer.out) == (0, f"npumigrate {__version__}\n")
+    assert (answer.code, answer.out) == (0, f"npumigrate {this_copy.version()}\n")
+    assert this_copy.version().startswith(__version__)
 
 
 def test_python_m_migrator() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "migrator", "-V"], capture_output=True, text=True, check=True
     )
-    assert answer.stdout == f"npumigrate {__version__}\n"
+    assert answer.stdout == f"npumigrate {this_copy.version()}\n"
+
+
+WHEEL = {"url": "file:///tmp/npumigrate-0.1.0-py3-none-any.whl", "archive_info": {}}
+GIT = {"url": "https://example.org/n.git", "vcs_info": {"vcs": "git", "commit_id": "1a2b3c4d5e6f7"}}
+TAG = {**GIT, "vcs_info": {**GIT["vcs_info"], "requested_revision": "v0.1.0"}}
+PIP = f"{shlex.quote(sys.executable)} -m pip install"
+
+
+@pytest.mark.parametrize(
+    ("direct", "installer", "marker", "command", "version"),
+    [
+        ({}, "pip", "", f"{PIP} 'npumigrate[xlsx]'", __version__),
+        (WHEEL, "pip", "", f"{PIP} 'npumigrate[xlsx] @ {WHEEL['url']}'", __version__),
+        (
+            *(GIT, "pip", "", f"{PIP} 'npumigrate[xlsx] @ git+https://example.org/n.git@1a2b3c4d5e6f7'"),
+            f"{__version__} (1a2b3c4d5e)",
+        ),
+        (
+            *(TAG, "uv", "uv-receipt.toml"),
+            "uv tool install 'npumigrate[xlsx] @ git+https://example.org/n.git@v0.1.0'",
+            f"{__version__} (1a2b3c4d5e)",
+        ),
+        ({}, "pip", "pipx_metadata.json", "pipx install --force 'npumigrate[xlsx]'", __version__),
+        (
+            *({}, "uv", "", f"uv pip install --python {shlex.quote(sys.executable)} 'npumigrate[xlsx]'"),
+            __version__,
+        ),
+    ],
+)
+def test_an_extra_is_installed_as_this_copy_was(
+    direct, installer, marker, command, version, tmp_path, monkeypatch
+) -> None:
+    folder = tmp_path / "npumigrate-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: npumigrate\nVersion: 0.1.0\n")
+    (folder / "INSTALLER").write_text(f"{installer}\n")
+    if direct:
+        (folder / "direct_url.json").write_text(json.dumps(direct))
+    if marker:
+        (tmp_path / marker).write_text("")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(this_copy, "_OURS", False)
+    assert this_copy.install_command("xlsx") == command
+    assert this_copy.version() == version
+    monkeypatch.setattr(this_copy, "_OURS", True)
+    assert "-e " in this_copy.install_command("xlsx")
+    assert "npumigrate[xlsx]" not in this_copy.install_command("xlsx").replace(str(this_copy._ROOT), "")
+
+
+def test_no_text_installs_from_where_npumigrate_is_not() -> None:
+    """It is not on PyPI yet: what stands in a text has to say from where."""
+    root = Path(main.__file__).parents[2]
+    folders = (root / name for name in ("migrator", "reports", "docs", "editors/vscode/src"))
+    files = [
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.suffix in (".py", ".po", ".md", ".ts")
+    ]
+    files += [root / "README.md", root / "README.zh.md", root / "editors/vscode/README.md"]
+    wrong = re.compile(r"(?:pip|uv tool|pipx) install ['\"]?npumigrate(?:\[\w+\])?['\"]?(?! @)\W*$", re.M)
+    assert [file for file in files if wrong.search(file.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(
