@@ -15,7 +15,7 @@ from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import torch_module
 from migrator.matchers.options import EXPRESSION, NEVER
-from migrator.matchers.packs import Options, Rule
+from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.conditions import (
     IMPORT_ERRORS,
     Choice,
@@ -271,7 +271,29 @@ class Users:
         return absolute_name(name, self.context.name)
 
 
-def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
+class KernelOptions(Options):
+    """``cannot``: names that the compiler for NPUs does not compile; ``changes``: those to be changed."""
+
+    cannot: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+def _verdict(context: FileContext, options: KernelOptions, function: ast.AST, message: str) -> str:
+    """What is said of a kernel, with what its body shows of the compiler for NPUs."""
+    parts = [each for each in walk(function) if isinstance(each, (ast.Attribute, ast.Name))]
+    named = {context.index.qualified_name(each): ast.unparse(each) for each in parts}
+    for patterns, said in (
+        (options.cannot, N_("{message}, which triton-ascend does not compile: it uses {names}")),
+        (options.changes, N_("{message}, which needs changes for triton-ascend: it uses {names}")),
+    ):
+        names = {text for name, text in named.items() for each in patterns if pattern_fits(each, name)}
+        if names:
+            return _(said, message=message, names=", ".join(sorted(names)))
+    compiles = N_("{message}; nothing in it is known to need a change for triton-ascend")
+    return _(compiles, message=message) if options.cannot else message
+
+
+def find_kernels(context: FileContext, rule: Rule[KernelOptions]) -> Iterator[Match]:
     """Functions that a decorator compiles as a kernel."""
     for function in context.index.functions:
         if function.decorator_list:
@@ -285,6 +307,7 @@ def find_kernels(context: FileContext, rule: Rule) -> Iterator[Match]:
             name = next((known for known in rule.match if qualified.endswith(f".{known}")), "")
             if name:
                 message = _("{name} is a {name2} kernel", name=function.name, name2=name)
+                message = _verdict(context, rule.options, function, message)
                 severity = ""
                 if knows_npus(f"{context.name} {function.name}"):
                     message = _("{message}; its name, or that of its file, refers to NPUs", message=message)
