@@ -49,21 +49,8 @@ _MARKS = {
     **dict.fromkeys(("UsageError", "stop"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
-# What typer and argparse say themselves: both ask gettext for most of it, see cli/spoken.py.
+# What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/spoken.py.
 _OF_LIBRARIES = (
-    "Usage: ",
-    "usage: ",
-    "Arguments",
-    "Options",
-    "options",
-    "positional arguments",
-    "Commands",
-    "Show this message and exit.",
-    "show this help message and exit",
-    "required",
-    "default: {default}",
-    "env var: {var}",
-    "(dynamic)",
     "Missing command.",
     "No such command {name!r}.",
     "unrecognized arguments: %s",
@@ -74,7 +61,7 @@ _OF_LIBRARIES = (
     "ignored explicit argument %r",
 )
 # What is between the parts of a list: Chinese has signs of its own for it.
-_SIGNS = (", ", "; ", "{message}: {advice}")
+_SIGNS = (", ", "; ", "{message}: {advice}", "{title}:")
 # Fields of a rule that people read.
 _OF_RULES = ("summary", "message", "advice", "why")
 # Of the tables of api_db, the columns that people read.
@@ -191,17 +178,27 @@ def _of_help() -> Iterator[tuple[str, str]]:
     """The help of all commands, which is put into the language of the run where it is shown."""
     from typer.main import get_command
 
-    from migrator.cli import main, spoken
-    from migrator.command_options import options_of
-    from migrator.lint.options import OPTIONS
+    from migrator.cli import api, lint, main
+    from migrator.cli.help import paragraphs
+    from migrator.command_options import every_option
 
     yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
-    for name in ("--help", *main.COMMANDS):
-        for text in spoken.texts(get_command(main.parser(name))):
+
+    own = [name for name in main.COMMANDS if name not in main.OWN_PARSER]
+    abouts = {name: _abouts(get_command(main.parser(name))) for name in own}
+    abouts |= {"lint": [lint.ABOUT], "api": [api.ABOUT], "--help": [main.ABOUT, *main.OWN_PARSER.values()]}
+    for name, about in abouts.items():
+        for text in chain.from_iterable(map(paragraphs, about)):
             yield text, f"help of {name}"
-    for option in (*OPTIONS, *options_of("api")):
+    for option in every_option():
         for text in filter(None, (option.group, option.help)):
             yield text, f"help of {option.commands[0]}"
+
+
+def _abouts(command: Any) -> list[str]:
+    """What a command of typer's, and each below it, says of itself."""
+    below = getattr(command, "commands", {}).values()
+    return [command.help or "", *chain.from_iterable(map(_abouts, below))]
 
 
 def _yaml(file: Path) -> Any:

@@ -87,7 +87,7 @@ def _spelled(option: Option) -> str:
 
 
 def _meaning(option: Option) -> str:
-    text = option.key or option.help + "."
+    text = option.key or option.help
     return text[0].upper() + text[1:]
 
 

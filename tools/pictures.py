@@ -3,6 +3,7 @@
     python tools/pictures.py migrate     docs/images/migrate.svg: a migration in a terminal
     python tools/pictures.py verify      docs/images/verify.svg: its result on an emulated NPU (the emulator)
     python tools/pictures.py report      docs/images/report.png: its report (needs playwright and Chromium)
+    python tools/pictures.py speed       docs/images/speed.svg: what commands take on six projects (minutes)
 
 The tests make the first two again and compare their words.
 """
@@ -20,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # the benchmarks
 IMAGES = ROOT / "docs" / "images"
 MIGRATE = "npumigrate samples/resnet18_cifar -o out -v 2.13"
 VERIFY = (
@@ -111,12 +113,52 @@ def photographed(folder: Path, file: Path, width: int = 1200, height: int = 860)
         browser.close()
 
 
+def measured(runs: int = 1) -> tuple[int, dict[str, float]]:
+    """Lines of the benchmarks' projects that mention torch; processor seconds of a parse, and of commands."""
+    from benchmarks.projects import PROJECTS, fetch
+    from benchmarks.whole_runs import HERE, bare_parse, commands, least, together
+
+    with together([fetch(project) for project in PROJECTS]) as source:
+        parse, lines = min(bare_parse(source) for _ in range(runs))
+        asked = commands(source)
+        taken = {
+            name: least(runs, {"here": HERE}, asked[name])["here"].seconds for name in ("lint", "migrate")
+        }
+    return lines, {"libcst.parse_module": parse} | {
+        f"npumigrate {name}": each for name, each in taken.items()
+    }
+
+
+def bars(lines: int, seconds: dict[str, float]) -> str:
+    """An SVG with a bar for each number of seconds."""
+    most = max(seconds.values())
+    rows = [
+        f'<text x="16" y="28" class="h">{lines:,} lines, six projects: processor seconds, one process</text>'
+    ]
+    for place, (name, each) in enumerate(seconds.items()):
+        y, width = 46 + 30 * place, 400 * each / most
+        style = "own" if name.startswith("npumigrate") else "other"
+        rows.append(f'<text x="16" y="{y + 14}">{html.escape(name)}</text>')
+        rows.append(f'<rect class="{style}" x="180" y="{y}" width="{width:.0f}" height="18" rx="3"/>')
+        rows.append(f'<text x="{188 + width:.0f}" y="{y + 14}">{each:.0f} s</text>')
+    height = 56 + 30 * len(seconds)
+    style = (
+        "text{font:14px sans-serif;fill:#1f2328}.h{font-weight:600}.own{fill:#1f6fc4}.other{fill:#9aa4b2}"
+        "@media(prefers-color-scheme:dark){text{fill:#e6edf3}}"
+    )
+    size = f'viewBox="0 0 660 {height}" width="660" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><style>{style}</style>'
+    return "\n".join([head, *rows, "</svg>", ""])
+
+
 def main(pictures: list[str]) -> None:
-    """Make the pictures of these names, or all of them."""
+    """Make the pictures of these names, or all that take no minutes."""
     for picture in pictures or ["migrate", "verify", "report"]:
         with tempfile.TemporaryDirectory() as folder:
             if picture == "report":
                 photographed(Path(folder), IMAGES / "report.png")
+            elif picture == "speed":
+                (IMAGES / "speed.svg").write_text(bars(*measured()), encoding="utf-8")
             else:
                 (IMAGES / f"{picture}.svg").write_text(recorded(picture, Path(folder)), encoding="utf-8")
 

@@ -7,25 +7,22 @@ from collections.abc import Sequence
 from migrator.cli.ending import DONE, WRONG_USE, print_json, say
 from migrator.cli.own_parser import Parser
 from migrator.command_options import options_of
-from migrator.language import N_, _, english_for_programs
+from migrator.language import _, english_for_programs
 
 _NOTHING_KNOWN = 1
-_DESCRIPTION = N_("""Show how a torch API, a torch.cuda name or an environment variable works on
-NPUs.
+ABOUT = """Show how a torch API, a torch.cuda name or an environment variable works on NPUs.
 
 Short names work (nn.Linear, F.relu, Tensor.mode); * and ? are wildcards.
 torch_npu's own APIs, operators (aten::add) and environment variables are
 known, too.
-""")
-_EXIT_STATUS = N_("Exit status: 0 found; 1 not found; 2 usage error.")
+
+Exit status: 0 found; 1 not found; 2 usage error.
+"""
 
 
 def parser() -> Parser:
     """What reads the arguments of ``npumigrate api``."""
-    parser = Parser("api", "[options] NAME", _DESCRIPTION, _EXIT_STATUS)
-    parser.add_argument("name", metavar="NAME", help=_("torch.cuda.Event, Tensor.mode, 'torch.fft.*', …"))
-    parser.add_options(options_of("api"))
-    return parser
+    return Parser("api", ABOUT, options_of("api"))
 
 
 def api(arguments: Sequence[str]) -> int:

@@ -58,7 +58,7 @@ def candidates(words: list[str]) -> list[str]:
 def _parts(name: str, words: list[str]) -> tuple[list[tuple[list[str], Sequence[str]]], list[str]]:
     """The options of a command, by their spellings, with the values that some have; the commands below it."""
     known = {command for option in every_option() for command in option.commands}
-    name = "lint" if name == "check" else name
+    name = "lint" if name in ("check", "upgrade") else name
     for word in words:
         name = f"{name} {word}" if f"{name} {word}" in known else name
     options: list[tuple[list[str], Sequence[str]]] = [(["--help", "-h"], ())]

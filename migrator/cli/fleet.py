@@ -14,6 +14,7 @@ import typer
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
 from migrator.language import N_, _
+from migrator.this_copy import install_command
 
 if TYPE_CHECKING:
     from migrator.fleet.job import Outcome, Task
@@ -41,7 +42,8 @@ def fleet(given: Given) -> None:
         import pyarrow
         import unearth  # noqa: F401
     except ModuleNotFoundError as error:
-        stop("fleet needs the package {name}: pip install 'npumigrate[fleet]'", name=error.name)
+        how = install_command("fleet")
+        stop("fleet needs the package {name}: {command}", name=error.name, command=how)
     del distributed, pyarrow
     from migrator.api_support.versions import resolve
     from migrator.cli.emulate import size

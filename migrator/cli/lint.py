@@ -8,29 +8,28 @@ from typing import TYPE_CHECKING, Any
 from migrator.cli.own_parser import Parser, UsageError
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Option, split
-from migrator.language import N_, _
+from migrator.language import N_
 from migrator.lint.options import OPTIONS
 
 if TYPE_CHECKING:
     from migrator.lint.run import CommandLine
 
-_DESCRIPTION = N_("""Find what keeps a project from running on Ascend NPUs.
+ABOUT = """Find what keeps a project from running on Ascend NPUs.
 
 Findings are what a migration would change or report. The nearest npumigrate.toml,
 or [tool.npumigrate] in pyproject.toml, configures each file.
-""")
-_EXIT_STATUS = N_("""Exit status: 0 no findings; 1 findings; 2 usage error or unreadable files;
+
+Exit status: 0 no findings; 1 findings; 2 usage error or unreadable files;
 130 interrupted.
-""")
+"""
+_PATHS = Option(
+    (), "paths", "", "PATHS…", N_("Files and folders (default: the current one), or - for stdin.")
+)
 
 
 def parser() -> Parser:
     """What reads the arguments of ``npumigrate lint``."""
-    parser = Parser("lint", "[options] [PATHS ...]", _DESCRIPTION, _EXIT_STATUS)
-    paths = _("files and folders (default: the current one), or - for stdin")
-    parser.add_argument("paths", nargs="*", metavar="PATHS", help=paths)
-    parser.add_options(OPTIONS)
-    return parser
+    return Parser("lint", ABOUT, (_PATHS, *OPTIONS))
 
 
 def lint(arguments: Sequence[str]) -> int:

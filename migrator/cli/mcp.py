@@ -8,6 +8,7 @@ from pathlib import Path
 from migrator.cli.ending import stop
 from migrator.cli.options import Given
 from migrator.language import english_for_programs
+from migrator.this_copy import install_command
 
 
 def mcp(given: Given) -> None:
@@ -28,7 +29,8 @@ def mcp(given: Given) -> None:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mcp"):
             raise
-        stop("the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'")
+        how = install_command("mcp")
+        stop("the server needs the package mcp, on Python 3.10 or newer: {command}", command=how)
     english_for_programs()  # what follows is for agents
     from migrator.mcp.tools import serve
 

@@ -6,8 +6,10 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from migrator.cli.ending import PROBLEMS
 from migrator.language import _
 
 
@@ -53,12 +55,21 @@ def after_analysis(source: Path, reports: Path, version: str, reported: bool) ->
     return [*shown, *after_preview(source, version)]
 
 
-def after_verification(migrated: Path, launcher: str, passed: bool, reported: bool) -> list[str]:
-    """Start on NPUs what ran on emulated ones; look at what is still CUDA in what did not."""
-    place = _path(migrated)
-    if not passed:
+def after_verification(
+    migrated: Path, launcher: str, code: int, reported: bool, again: str, command: Sequence[str]
+) -> list[str]:
+    """Start on NPUs what ran on emulated ones; repair, or explain, what failed; else look at what is CUDA's.
+
+    ``code`` is the exit code of the run of this ``command``; ``again`` are the options for another one.
+    """
+    place, made = _path(migrated), (migrated / "migration_report").is_dir()  # any program can be verified
+    if code == PROBLEMS:
+        words = f"{own_command()} verify {shell_word(place)} {again}"
+        program = " ".join(map(shell_word, command))
+        repair = [f"{words} --repair -- {program}"] if made and "--repair" not in again else []
+        return [*repair, f"{words} -- {program} 2>&1 | {own_command()} explain -"]
+    if code:
         return [f"{own_command()} lint {shell_word(place)}"]
-    made = (migrated / "migration_report").is_dir()  # any program can be verified
     commands = [f"{own_command()} report {shell_word(place)}"] if made and not reported else []
     return [*commands, *([f"bash {shell_word(os.path.join(place, launcher))}"] if launcher else [])]
 

@@ -60,8 +60,8 @@ def _parameter(option: Option) -> Any:
     default = ... if option.required else default
     about: dict[str, Any] = {"metavar": option.metavar or None, "min": option.least, "max": option.most}
     if option.spelled:
-        return typer.Option(default, *option.spelled.split(), help=option.help, **about)
-    return typer.Argument(default, help=option.help or None, hidden=not option.help, **about)
+        return typer.Option(default, *option.spelled.split(), **about)
+    return typer.Argument(default, **about)
 
 
 def one_source(words: Sequence[str], given: Optional[str]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable
-from itertools import groupby
+from functools import partial
 from typing import Any, NoReturn
 
 from migrator.command_options import Option
-from migrator.language import MessageError, _, language
+from migrator.language import MessageError, _, did_you_mean
 
 
 class UsageError(MessageError):
@@ -17,55 +16,31 @@ class UsageError(MessageError):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, with help as wide as the other commands' and errors of one line: UsageError."""
+    """argparse's, with the help of the other commands, and errors of one line: UsageError."""
 
-    def __init__(self, command: str, usage: str, description: str, epilog: str) -> None:
-        def layout(prog: str) -> argparse.HelpFormatter:
-            columns = os.environ.get("COLUMNS", "")
-            width = min(int(columns) if columns.isdecimal() else 80, 100)
-            made: type[argparse.HelpFormatter] = argparse.RawDescriptionHelpFormatter
-            if language() != "en":
-                from migrator.cli.spoken import Help
-
-                made = Help
-            return made(prog, max_help_position=30, width=max(width, 40))
-
-        self._command = f"npumigrate {command}"
-        super().__init__(
-            self._command,
-            usage=f"{self._command} {usage}",
-            description=_(description),
-            epilog=_(epilog),
-            formatter_class=layout,
-            allow_abbrev=False,
-        )
-
-    def add_options(self, options: Iterable[Option]) -> None:
-        """Take these options, in the groups of the help that they name."""
-        for title, group in groupby(options, key=lambda option: option.group):
-            part = self.add_argument_group(_(title)) if title else self
-            for option in group:
-                if option.spelled:
-                    part.add_argument(*option.spelled.split(), help=_(option.help), **_taking(option))
+    def __init__(self, command: str, about: str, options: Iterable[Option]) -> None:
+        layout = partial(argparse.HelpFormatter, width=80)  # without one each option asks for the terminal's
+        super().__init__(f"npumigrate {command}", formatter_class=layout, allow_abbrev=False)
+        self._help = command, about, list(options)
+        for option in self._help[2]:
+            if option.spelled:
+                self.add_argument(*option.spelled.split(), **_taking(option))
+            elif option.metavar:
+                self.add_argument(option.name, metavar=option.metavar, nargs=None if option.required else "*")
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; with the option that may be meant by one that there is not."""
-        what = message + self._hint(message)
-        raise UsageError("{what} ({command} --help shows all options)", what=what, command=self._command)
+        before = _("unrecognized arguments: %s").replace("%s", "")
+        unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
+        known = self._option_string_actions if unknown.startswith("--") else ()
+        what = message + did_you_mean(unknown, known)
+        raise UsageError("{what} ({command} --help shows all options)", what=what, command=self.prog)
 
     def print_help(self, _file: object = None) -> None:
         """Print the help at once: argparse takes no notice where it cannot be written."""
-        print(self.format_help(), end="", flush=True)
+        from migrator.cli.help import page
 
-    def _hint(self, message: str) -> str:
-        before = _("unrecognized arguments: %s").replace("%s", "")
-        unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
-        if not unknown.startswith("--"):
-            return ""
-        from difflib import get_close_matches
-
-        near = get_close_matches(unknown, self._option_string_actions, n=1)
-        return _("; did you mean {near}?", near=near[0]) if near else ""
+        print(page(*self._help), flush=True)
 
 
 def _taking(option: Option) -> dict[str, Any]:

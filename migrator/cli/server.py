@@ -18,5 +18,7 @@ def server(_given: Given) -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
-        stop("the server needs pygls: pip install 'npumigrate[server]'")
+        from migrator.this_copy import install_command
+
+        stop("the server needs pygls: {command}", command=install_command("server"))
     raise typer.Exit(serve())

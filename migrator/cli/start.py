@@ -11,6 +11,8 @@ from typing import NoReturn, Optional
 from migrator.cli.ending import ended, escape_unprintable, fail
 from migrator.language import LANGUAGES, _, choose, language
 
+_UPGRADE = ("--select", "NPU10,NPU53", "--unsafe-fixes")
+
 
 def main() -> NoReturn:
     """Run the command line of this process, and end it.
@@ -55,7 +57,7 @@ def run() -> int:
 
         ask_catalogue()
     name, *arguments = given or [""]
-    if name not in ("lint", "check", "api"):
+    if name not in ("lint", "check", "upgrade", "api"):
         from migrator.cli.main import run as run_command
 
         if name in ("server", "mcp"):  # its client ends it
@@ -68,14 +70,15 @@ def run() -> int:
 
 
 def run_own(name: str, *arguments: str) -> int:
-    """Run a command that reads its options itself: ``lint``, which ``check`` is, too, or ``api``."""
+    """Run a command that reads its options itself: ``lint``, by all its names, or ``api``."""
     if name == "api":
         from migrator.cli.api import api
 
         return api(arguments)
     from migrator.cli.lint import lint
 
-    return lint(arguments)
+    # Its rules have unsafe fixes only: who asks for them knows.
+    return lint((*_UPGRADE, *arguments) if name == "upgrade" else arguments)
 
 
 def split_language(arguments: list[str]) -> tuple[list[str], Optional[str]]:

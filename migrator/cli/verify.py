@@ -127,7 +127,8 @@ def verify(given: Given) -> None:
     from migrator.report.terminal import show_next
 
     launcher = NAME if (migrated / NAME).is_file() else ""
-    commands = after_verification(migrated, launcher, not verdict.exit_code, bool(built))
+    again = f"--devices {devices}{' --repair' if given.repair else ''}"
+    commands = after_verification(migrated, launcher, verdict.exit_code, bool(built), again, command)
     show_next(Console(stderr=True, highlight=False), commands)
     raise typer.Exit(verdict.exit_code)
 

@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 
 from migrator.language import _
+from migrator.this_copy import install_command
 
 # torch and torch_npu in the versions that the emulator was run with, by their first two numbers.
 SUPPORTED = ("2.13", "2.6", "2.4")
-INSTALL = 'pip install "npumigrate[emulator]"'
 COMPILER_PACKAGES = "g++ (Debian, Ubuntu), gcc-c++ (Fedora, openEuler), gcc (Arch), base-devel (others)"
 _COMPILERS = ("g++", "c++", "clang++")
 _MACHINES = ("x86_64", "aarch64")
@@ -82,7 +82,7 @@ def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
             "{missing} not installed beside {executable}: {install}",
             missing=_(" and ").join(missing),
             executable=sys.executable,
-            install=INSTALL,
+            install=install_command("emulator"),
         )
     if not is_supported(torch, torch_npu):
         known = ", ".join(_("torch {one}.* with torch_npu {one}.*", one=one) for one in SUPPORTED)
@@ -91,7 +91,7 @@ def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
             torch=torch,
             torch_npu=torch_npu,
             known=known,
-            install=INSTALL,
+            install=install_command("emulator"),
         )
     return None
 

@@ -81,7 +81,7 @@ class Options(NamedTuple):
     force_exclude: bool = False
     severity: Severity = "info"
     fail_on: Severity = "info"
-    output_format: str = "full"
+    output_format: str = "short"
     fix: bool = False
     unsafe_fixes: bool = False
     fix_only: bool = False

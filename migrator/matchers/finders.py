@@ -136,6 +136,7 @@ HANDLERS = {
     "map-location": _no_npu("structural.torch_load", "find_map_locations"),
     "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="modules"),
     "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
+    "operator-function": _neither("structural.cuda_operators", "find_replaced", words_from="cuda_operators"),
     "operator-form": _neither("structural.cuda_operators", "find_forms", words_from="cuda_operators"),
     "own-module": Finder("structural.own_modules", goes_by="names"),
     "optimizer-betas": _no_npu("structural.device_values", "find_betas"),

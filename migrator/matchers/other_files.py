@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Optional
 
 from migrator.api_support import env_vars
+from migrator.api_support.cuda_operators import known_operator
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document_type
 from migrator.files.errors import shown
@@ -186,7 +187,8 @@ def _finding(operator: Operator) -> Finding:
     message = f"CUDA kernel {operator.name}"
     if operator.kind != "kernel":
         message = _("operator {name} for Python: {reason}", name=operator.name, reason=operator.reason)
-    advice = _("Use PyTorch or torch_npu operators instead, or write an Ascend C operator.")
+    known = None if operator.kind == "kernel" else known_operator(operator.name, operator.file)
+    advice = str(known or _("Use PyTorch or torch_npu operators instead, or write an Ascend C operator."))
     if operator.npu:
         advice = _("The sources include an implementation for NPUs: build the extension with it.")
     return _at("NPU652", operator.name, operator.line, message, advice, "info" if operator.npu else "error")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from migrator.api_support.cuda_operators import bundled_libraries
 from migrator.core.keep_cuda import NAME
 from migrator.core.rules import Rules
 from migrator.data_folders import data_folder
@@ -17,13 +18,12 @@ from migrator.files.naming import EQUIVALENTS, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule
-from migrator.matchers.structural.api_verdicts import function_of
 from migrator.matchers.structural.own_modules import ModuleOptions, is_added
 from migrator.project.added_package import Place
-from migrator.project.imports import Read
+from migrator.project.imports import Read, import_pattern
 from migrator.project.project import Project
 
-_HANDLER, _OWN_MODULE = "equivalent-function", "own-module"
+_HANDLERS, _OWN_MODULE = ("equivalent-function", "operator-function"), "own-module"
 _INSIDE = re.compile(r"^from \.(\w+) import ", re.M)
 _WITH_ACCELERATOR = (2, 6)
 _OF_RANKS = "from ranks import join_ranks"
@@ -70,10 +70,11 @@ class Wanted:
             if module.name in self._project.added and module.name.encode() in data:
                 self._modules.setdefault(module, set()).add(place.folder)
         for finding in result.findings:
-            rule = self._rules.every[finding.code]
-            if finding.fixed and rule.handler == _HANDLER and finding.api != EQUIVALENTS:
-                folder = os.path.join(place.folder, self._project.added[EQUIVALENTS])
-                self._functions.setdefault(folder, set()).add(function_of(rule, finding.api))
+            if finding.fixed and self._rules.every[finding.code].handler in _HANDLERS:
+                package = self._project.added[EQUIVALENTS]
+                called = re.findall(rf"\b{package}\.(\w+)", data.decode("utf-8", "replace"))
+                self._functions.setdefault(os.path.join(place.folder, package), set()).update(called)
+                break
 
     def written_to(self, tree: OutputTree) -> list[str]:
         """Write it all; gives the names of the package's files. What an earlier migration wrote there stays.
@@ -120,6 +121,14 @@ def modules_for(rules: Rules, project: Project, files: Iterable[str], read: Read
         if rule.code in rules.enabled and not patched:
             if is_added(rule, project, rules.version.tuple, every, read):
                 yield rule.options.module
+
+
+def calls_operators(rules: Rules, project: Project, files: Iterable[str], read: Read) -> bool:
+    """Whether files may use CUDA operators for which the package of equivalents has functions."""
+    if not any(rules.every[code].handler == "operator-function" for code in rules.enabled):
+        return False
+    imported = re.compile(import_pattern(bundled_libraries()))
+    return bool(project.operators.modules) or any(imported.search(f"\n{read(file)}") for file in files)
 
 
 def name_of_package(source: Path, where: Mapping[str, Place]) -> str:

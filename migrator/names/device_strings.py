@@ -141,7 +141,8 @@ def _is_given_to_torch(index: ModuleIndex, node: Text) -> bool:
         return False
     if index.qualified_name(call.func).startswith("torch."):
         return True
-    return called_name(call) == "to" and all(each.name != "to" for each in index.functions)
+    names = index.once(("names of functions",), lambda: {each.name for each in index.functions})
+    return called_name(call) == "to" and "to" not in names
 
 
 def _judged(
@@ -258,10 +259,19 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
     named = taken_by(index, node).kind == "value"  # under a key that says what it is
-    if context.verdict == UNCLEAR and text.islower() and not named and not _is_searched_for(index, node):
+    likely = text.islower() and not named and not _is_searched_for(index, node)
+    # One of several changes with the others, or not at all.
+    if context.verdict == UNCLEAR and likely and not _others_of_class(index, node):
         # A file that never speaks of torch, as one that installs NCCL, may mean the library.
         return DeviceContext(LIKELY if _TORCH.search(index.text) else UNCLEAR, context.reason)
     return context
+
+
+def _others_of_class(index: ModuleIndex, node: Text) -> bool:
+    """Whether a string that looks like a backend is compared with others that do."""
+    return any(
+        each is not node and names_backend(written(index, each)) for each in together(index, node).strings
+    )
 
 
 def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:

@@ -45,6 +45,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 # Everything but words as blanks: split() then takes a third of what a pattern does.
 _BUT_WORDS = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128)))
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
+_BYTES_OF_WORD = re.compile(rb"[A-Za-z0-9_]+")
+_MOST_SEARCHED = 500  # times the whole text, which take as long as to list its words with their lines
 _REGISTERS = ("register_buffer", "register_parameter")
 _FEW = 12  # words, to look for each of which takes less than to list those of a text
 _MOST_ANSWERS = 50_000  # that are kept; no file that a person wrote has as many
@@ -113,7 +115,7 @@ class ModuleIndex:
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._answers: dict[tuple[object, ast.AST], Any] = {}
         self._open: dict[tuple[object, ast.AST], int] = {}  # questions that wait for others, with their depth
-        self._steps = 0
+        self._steps = self._searched = 0
         self._cut = _DEEPEST  # the depth of the outermost question without whose answer another one was given
         self._last: tuple[object, tuple[int, int]] = object(), (0, 0)
         self._known: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
@@ -177,8 +179,15 @@ class ModuleIndex:
         if len(words) > _FEW:
             words = words & identifiers(self.text)
         begin, stop = self.line_span(first, last or len(self._starts))
+        self._searched += (stop - begin) * len(words)
         for word in filter(None, words):  # an empty one would be found at one place for ever
             wanted = word.encode("utf-8")
+            if self._searched > _MOST_SEARCHED * len(data) and _BYTES_OF_WORD.fullmatch(wanted):
+                known = self.once(("lines of words",), self._lines_of_words).get(wanted, ())
+                lines.update(
+                    known[bisect_left(known, first) : bisect_right(known, last or len(self._starts))]
+                )
+                continue
             position = data.find(wanted, begin, stop)
             while position >= 0:
                 end = position + len(wanted)
@@ -189,6 +198,15 @@ class ModuleIndex:
                     lines.add(self.line_of(position))
                 position = data.find(wanted, end, stop)
         return sorted(lines)
+
+    def _lines_of_words(self) -> dict[bytes, list[int]]:
+        """The lines of each word of the file: for a file whose names are looked for one by one."""
+        found: dict[bytes, list[int]] = {}
+        for place in _BYTES_OF_WORD.finditer(self.data):
+            known, line = found.setdefault(place[0], []), self.line_of(place.start())
+            if known[-1:] != [line]:
+                known.append(line)
+        return found
 
     def _expand_on(self, lines: list[int], statements: list[Statement]) -> None:
         """Walk the expressions of statements that lie on one of ``lines``; both are in order."""
@@ -522,23 +540,17 @@ class ModuleIndex:
     def _uses(self, name: str, scope: Scope) -> list[ast.Name]:
         first = getattr(scope.node, "lineno", 1)
         lines = self._lines_with({name}, first, getattr(scope.node, "end_lineno", len(self._starts)))
-        inside = self._scopes_in(scope)
-        for inner in inside:
-            self._expand_on(lines, inner.statements)
+        self._expand_on(lines, self.statements)
         named = self._named.get(name, {})
+        # A file may have thousands of scopes, of which few read the name.
+        places = self.once(("places of scopes",), lambda: {each: at for at, each in enumerate(self.scopes)})
         return [
             use
-            for inner in inside
-            for use in _each(named.get(inner))
-            if isinstance(use.ctx, ast.Load) and inner.owner(name) is scope
+            for inner in sorted(named, key=places.__getitem__)
+            if inner.owner(name) is scope
+            for use in _each(named[inner])
+            if isinstance(use.ctx, ast.Load)
         ]
-
-    def _scopes_in(self, scope: Scope) -> list[Scope]:
-        """A scope, and those inside it."""
-        every = self.once(("scopes",), lambda: [*self.scopes])
-        place = self.once(("places of scopes",), lambda: {each: place for place, each in enumerate(every)})
-        behind = islice(every, place[scope], None)
-        return [*takewhile(lambda each: each.inside(scope), behind)]
 
 
 def _each(known: ast.Name | list[ast.Name] | None) -> list[ast.Name]:

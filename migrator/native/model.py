@@ -41,7 +41,8 @@ def native_bytes(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
 class NativeFunction(NamedTuple):
     """A function, a macro, or the text behind a binding. ``cuda`` is the line and the word that touch CUDA.
 
-    ``mentions`` are the words in its body that may be functions; ``owner`` is its class.
+    ``mentions`` are the words in its body that may be functions; ``owner`` is its class. ``parameters`` are
+    the names of its own.
     """
 
     name: str
@@ -51,6 +52,7 @@ class NativeFunction(NamedTuple):
     npu: bool = False
     mentions: frozenset[str] = frozenset()
     kernel: bool = False
+    parameters: tuple[str, ...] = ()
 
 
 class Binding(NamedTuple):

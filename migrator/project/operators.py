@@ -24,6 +24,7 @@ class Operator(NamedTuple):
     """A CUDA kernel, or a function for Python that reaches CUDA: where it is, and how it does.
 
     ``kind`` is kernel or bound. ``npu`` tells that an implementation for NPUs stands beside the CUDA one.
+    ``parameters`` are the names of those of the function that is bound; none where it is not known which.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Operator(NamedTuple):
     line: int
     reason: str = ""
     npu: bool = False
+    parameters: tuple[str, ...] = ()
 
 
 class Module(NamedTuple):
@@ -193,7 +195,9 @@ class _Graph:
             way = _("{named}, whose source is missing", named=named or missing[0])
         # It, or what it mentions, uses torch_npu's or CANN's interface.
         npu = any(function.npu for _, function in self._reached(file, target)) or binding.key == "PrivateUse1"
-        return Operator("bound", binding.name, file.name, target.line, way, npu)
+        own = [near for each in sorted(target.mentions) for _file, near in self._nearest(file.name, each)]
+        parameters = own[0].parameters if len(own) == 1 else ()
+        return Operator("bound", binding.name, file.name, target.line, way, npu, parameters)
 
     def _way_to_cuda(self, file: NativeFile, start: NativeFunction) -> str | None:
         """The nearest place at which a function, or one that it mentions, touches CUDA; None without one."""

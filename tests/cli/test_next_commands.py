@@ -13,7 +13,7 @@ import pytest
 
 from migrator.cli.ending import wrapped
 from migrator.cli.main import run
-from migrator.cli.next_commands import own_command, shell_word
+from migrator.cli.next_commands import after_verification, own_command, shell_word
 from tests.reading import write
 
 LAUNCH = Path(__file__).parents[1] / "launch"
@@ -107,6 +107,23 @@ def test_the_next_command_is_for_people(
     run(arguments)
     last = capsys.readouterr().err.splitlines()[-3:]
     assert last == ["", "Next", f"  {own_command()} {command}"]
+
+
+def test_a_run_that_failed_is_repaired_or_explained(tmp_path: Path) -> None:
+    def after(code: int, again: str = "--devices 2") -> list[str]:
+        commands = after_verification(tmp_path, "run.sh", code, False, again, ["python", "my train.py"])
+        return [command.replace(own_command(), "npumigrate") for command in commands]
+
+    explained = (
+        f"npumigrate verify {tmp_path} --devices 2 -- python 'my train.py' 2>&1 | npumigrate explain -"
+    )
+    assert after(1) == [explained]
+    (tmp_path / "migration_report").mkdir()
+    repair = f"npumigrate verify {tmp_path} --devices 2 --repair -- python 'my train.py'"
+    assert after(1) == [repair, explained]
+    assert [command.count("--repair") for command in after(1, "--devices 2 --repair")] == [1]
+    assert after(3) == [f"npumigrate lint {tmp_path}"]
+    assert after(0)[-1] == f"bash {tmp_path}/run.sh"
 
 
 def test_lines_are_wrapped_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

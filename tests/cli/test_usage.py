@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator import __version__
+from migrator import __version__, this_copy
 from migrator.cli import main
 from tests.reading import sources
 
@@ -28,6 +30,24 @@ def test_help_shows_every_option_within_80_columns(npumigrate, arguments) -> Non
     assert max(map(len, answer.out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_all_help_has_one_style_and_nothing_is_cut(npumigrate, monkeypatch, width) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    below = {"db": ["diff", "releases"], "launch": ["k8s", "mpi", "rank-table"]}
+    lines = [
+        [name, *more] for name in main.COMMANDS for more in ([], *([each] for each in below.get(name, ())))
+    ]
+    for line in lines:
+        text = npumigrate(*line, "--help").out
+        assert text.startswith(
+            f"Usage: npumigrate {'lint' if line[0] in ('check', 'upgrade') else ' '.join(line)}"
+        )
+        assert "\nOptions:\n" in text
+        assert "  -h, --help" in text
+        assert not re.search(r"\.\.\.$|\S <\w|list\[", text, re.M), text
+        assert max(map(len, text.splitlines())) <= min(width, 100)
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from migrator.cli.main import run; run(['--help']);"
@@ -39,7 +59,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_help_lists_every_command(npumigrate) -> None:
     listed = npumigrate("--help").out.partition("Commands:")[2].partition("Usage:")[0]
-    commands = {line.split()[0] for line in listed.splitlines() if line.strip()}
+    commands = {line.split()[0] for line in listed.splitlines() if line[2:3].strip()}
     folder = Path(main.__file__).parent
     assert {
         path.stem for path in folder.glob("*.py") if f"\ndef {path.stem}(" in path.read_text()
@@ -62,14 +82,78 @@ def test_a_command_loads_no_other_one() -> None:
 @pytest.mark.parametrize("arguments", [["version"], ["-V"], ["--version"]])
 def test_version(npumigrate, arguments) -> None:
     answer = npumigrate(*arguments)
-    assert (answer.code, answer.out) == (0, f"npumigrate {__version__}\n")
+    assert (answer.code, answer.out) == (0, f"npumigrate {this_copy.version()}\n")
+    assert this_copy.version().startswith(__version__)
 
 
 def test_python_m_migrator() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "migrator", "-V"], capture_output=True, text=True, check=True
     )
-    assert answer.stdout == f"npumigrate {__version__}\n"
+    assert answer.stdout == f"npumigrate {this_copy.version()}\n"
+
+
+WHEEL = {"url": "file:///tmp/npumigrate-0.1.0-py3-none-any.whl", "archive_info": {}}
+GIT = {"url": "https://example.org/n.git", "vcs_info": {"vcs": "git", "commit_id": "1a2b3c4d5e6f7"}}
+TAG = {**GIT, "vcs_info": {**GIT["vcs_info"], "requested_revision": "v0.1.0"}}
+PIP = f"{shlex.quote(sys.executable)} -m pip install"
+
+
+@pytest.mark.parametrize(
+    ("direct", "installer", "marker", "command", "version"),
+    [
+        ({}, "pip", "", f"{PIP} 'npumigrate[xlsx]'", __version__),
+        (WHEEL, "pip", "", f"{PIP} 'npumigrate[xlsx] @ {WHEEL['url']}'", __version__),
+        (
+            *(GIT, "pip", "", f"{PIP} 'npumigrate[xlsx] @ git+https://example.org/n.git@1a2b3c4d5e6f7'"),
+            f"{__version__} (1a2b3c4d5e)",
+        ),
+        (
+            *(TAG, "uv", "uv-receipt.toml"),
+            "uv tool install 'npumigrate[xlsx] @ git+https://example.org/n.git@v0.1.0'",
+            f"{__version__} (1a2b3c4d5e)",
+        ),
+        ({}, "pip", "pipx_metadata.json", "pipx install --force 'npumigrate[xlsx]'", __version__),
+        (
+            *({}, "uv", "", f"uv pip install --python {shlex.quote(sys.executable)} 'npumigrate[xlsx]'"),
+            __version__,
+        ),
+    ],
+)
+def test_an_extra_is_installed_as_this_copy_was(
+    direct, installer, marker, command, version, tmp_path, monkeypatch
+) -> None:
+    folder = tmp_path / "npumigrate-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: npumigrate\nVersion: 0.1.0\n")
+    (folder / "INSTALLER").write_text(f"{installer}\n")
+    if direct:
+        (folder / "direct_url.json").write_text(json.dumps(direct))
+    if marker:
+        (tmp_path / marker).write_text("")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(this_copy, "_OURS", False)
+    assert this_copy.install_command("xlsx") == command
+    assert this_copy.version() == version
+    monkeypatch.setattr(this_copy, "_OURS", True)
+    assert "-e " in this_copy.install_command("xlsx")
+    assert "npumigrate[xlsx]" not in this_copy.install_command("xlsx").replace(str(this_copy._ROOT), "")
+
+
+def test_no_text_installs_from_where_npumigrate_is_not() -> None:
+    """It is not on PyPI yet: what stands in a text has to say from where."""
+    root = Path(main.__file__).parents[2]
+    folders = (root / name for name in ("migrator", "reports", "docs", "editors/vscode/src"))
+    files = [
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.suffix in (".py", ".po", ".md", ".ts")
+    ]
+    files += [root / "README.md", root / "README.zh.md", root / "editors/vscode/README.md"]
+    wrong = re.compile(r"(?:pip|uv tool|pipx) install ['\"]?npumigrate(?:\[\w+\])?['\"]?(?! @)\W*$", re.M)
+    assert [file for file in files if wrong.search(file.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(

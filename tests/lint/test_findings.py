@@ -97,8 +97,42 @@ def test_columns_count_characters(lint, tmp_path) -> None:
     assert lint("a.py", "--output-format=json", "--select=NPU101").places() == [("NPU101", 2, 15)]
 
 
+def test_by_default_each_advice_is_printed_once_below_all_locations(lint, tmp_path) -> None:
+    cudnn = "torch.backends.cudnn.benchmark = True\n"
+    (tmp_path / "a.py").write_text(f"import torch\n{cudnn}{cudnn}torch.cuda.synchronize()\n")
+    (tmp_path / "b.py").write_text(f"import torch\n{cudnn}torch.backends.cudnn.deterministic = True\n")
+    answer = lint("--select", "NPU101,NPU513")
+    full = lint("--select", "NPU101,NPU513", "--output-format", "full")
+    assert answer.code == full.code == 1
+    lines = answer.out.splitlines()
+    assert lines[:7] == [
+        "NPU101 [*] error: use torch.npu.synchronize instead of torch.cuda.synchronize",
+        "  a.py:4:1",
+        "",
+        "NPU513 info: torch.backends.cudnn.benchmark has no effect on NPUs",
+        "  a.py:2:1, 3:1",
+        "  b.py:2:1",
+        "NPU513 info: torch.backends.cudnn.deterministic has no effect on NPUs",
+    ]
+    assert lines[7:9] == [
+        "  b.py:3:1",
+        next(line for line in full.out.splitlines() if line.startswith("help:")),
+    ]
+    assert sum(line.startswith("help:") for line in lines) == 1
+    assert lines[-2:] == full.out.splitlines()[-2:]
+
+
+def test_upgrade_is_lint_with_the_rules_for_code_on_npus(lint, tmp_path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nimport torch_npu\ng = torch.npu.NPUGraph()\nx.cuda()\n")
+    asked = ["-v", "1.11", "--output-format", "json", "--no-cache"]
+    code = run(["upgrade", *asked, str(tmp_path)])
+    answer = lint(*asked, "--select", "NPU10,NPU53", str(tmp_path), version="")
+    assert code == answer.code == 1
+    assert {item["code"] for item in answer.json()} == {"NPU1001"}
+
+
 def test_full_format_shows_the_source(lint, train) -> None:
-    lines = lint("train.py", "--select", "NPU101").out.splitlines()
+    lines = lint("train.py", "--select", "NPU101", "--output-format=full").out.splitlines()
     assert lines == [
         "NPU101 [*] error: use torch.npu.synchronize instead of torch.cuda.synchronize",
         " --> train.py:4:1",
@@ -307,7 +341,7 @@ def test_help_is_given_on_a_terminal_of_any_width(lint, monkeypatch, columns: st
 
 def test_the_help_names_every_format(lint) -> None:
     text = " ".join(lint("--help").out.split()).replace("json- lines", "json-lines")
-    assert [name for name in FORMATS if f"{name}," not in text and f", {name}" not in text] == ["full"]
+    assert [name for name in FORMATS if f"{name}," not in text and f", {name}" not in text] == ["short"]
 
 
 def test_the_table_of_options_names_the_values_that_the_code_knows() -> None:
@@ -428,7 +462,7 @@ def test_what_neither_stops_nor_moves_a_program_is_asked_for(lint, tmp_path) -> 
 
 def test_lines_that_come_are_told_apart(lint, tmp_path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==2.1.0  # why\nflash-attn\n")
-    answer = lint("-v", "2.6", "requirements.txt")
+    answer = lint("-v", "2.6", "--output-format=full", "requirements.txt")
     assert "unsafe fix: Rewrite as `torch==2.6.0 # why ⏎ torch_npu==2.6.0.post5`\n" in answer.out
 
 

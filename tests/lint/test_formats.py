@@ -21,7 +21,7 @@ parser.add_argument("--device", default="cuda")
 s = "é", torch.zeros(2).cuda()
 torch.cuda.temperature("a, b: c%")
 """
-PEOPLE = ("full", "concise", "grouped")
+PEOPLE = ("short", "full", "concise", "grouped")
 PROGRAMS = ("json", "json-lines", "sarif", "github", "gitlab", "junit", "azure", "pylint", "rdjson")
 
 

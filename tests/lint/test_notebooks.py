@@ -39,7 +39,7 @@ def test_findings_by_cell(lint, tmp_path) -> None:
         ("NPU999", 5, 1),
     ]
     assert "n.ipynb:cell 4:3:5: NPU111 [*] error: use .npu()" in lint("--output-format=concise").out
-    assert "3 | x = torch.zeros(1).cuda()  # é\n" in lint().out
+    assert "3 | x = torch.zeros(1).cuda()  # é\n" in lint("--output-format=full").out
 
 
 def test_fix_changes_the_source_and_nothing_else(lint, tmp_path) -> None:

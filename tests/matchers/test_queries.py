@@ -180,6 +180,12 @@ def test_actions(tmp_path, do, before, after):
     assert fixed(tmp_path, body, f"import acme\n{before}\n") == f"import acme\n{after}\n"
 
 
+def test_an_import_is_put_above_those_of_the_library(tmp_path):
+    body = "on: call\nmatch: acme.f\nfix: safe\noptions: {needs_npu: false}\ndo: import_above('b.c')"
+    before = "import re\nfrom acme.d import e\nimport acme\nacme.f(1)\n"
+    assert fixed(tmp_path, body, before) == before.replace("from", "import b.c\nfrom")
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -200,6 +206,8 @@ def test_a_name_is_left_out_of_a_call(tmp_path, before, after):
         ("positional('x')", "import acme\nacme.f(y=2, x=1)\n"),
         ("insert('pass')", "import acme\nprint(acme.f(1))\n"),
         ("ensure_import('os')", "import acme\nos = 1\nacme.f(1)\n"),
+        ("import_above('os')", "def g():\n    import acme\n    acme.f(1)\n"),
+        ("import_above('os')", "os = 1\nimport acme\nacme.f(1)\n"),
     ],
 )
 def test_an_action_that_cannot_be_made_is_reported(tmp_path, do, before):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from migrator.this_copy import install_command
 from tests.reading import tree, write
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def test_a_server_needs_a_folder_and_the_package(
     for name in ("mcp", "mcp.server"):
         monkeypatch.setitem(sys.modules, name, None)
     assert run(["mcp", str(tmp_path)]) == 2
-    line = "the server needs the package mcp, on Python 3.10 or newer: pip install 'npumigrate[mcp]'"
+    line = f"the server needs the package mcp, on Python 3.10 or newer: {install_command('mcp')}"
     assert capsys.readouterr().err == f"npumigrate: {line}\n"
 
 

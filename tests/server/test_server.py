@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lsprotocol import types
 
+from migrator.this_copy import install_command
+
 if TYPE_CHECKING:
     from conftest import Editor
 
@@ -382,7 +384,7 @@ def test_without_pygls_it_says_what_to_install(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "npumigrate: the server needs pygls: pip install 'npumigrate[server]'\n"
+    assert done.stderr == f"npumigrate: the server needs pygls: {install_command('server')}\n"
 
 
 def test_a_huge_document_keeps_nobody_waiting(editor: Editor) -> None:

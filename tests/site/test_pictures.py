@@ -31,7 +31,7 @@ def test_the_run_on_an_emulated_npu(tmp_path) -> None:
 
 
 def test_pictures_load_nothing_and_are_small() -> None:
-    for picture in ("migrate", "verify"):
+    for picture in ("migrate", "verify", "speed"):
         text = (pictures.IMAGES / f"{picture}.svg").read_text(encoding="utf-8")
         assert "http" not in text.replace("http://www.w3.org/2000/svg", "").replace(
             "https://www.textualize.io", ""

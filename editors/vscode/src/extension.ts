@@ -63,7 +63,7 @@ async function start(): Promise<void> {
   try {
     await client.start();
   } catch (error) {
-    const hint = "Install it (pip install 'npumigrate[server]'), or set npumigrate.path to the command.";
+    const hint = "Install npumigrate with its extra server, or set npumigrate.path to the command.";
     const chosen = await vscode.window.showErrorMessage(
       `npumigrate: ${command()} server cannot be started. ${hint}`,
       "Open Settings",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 
+from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.matchers.argument_edits import added_argument, without_arguments, without_keyword
 from migrator.matchers.context import instead_of
@@ -18,7 +19,7 @@ from migrator.matchers.npu_import import import_at_top, insert_import
 from migrator.matchers.query.uses import Argument, Call, Template, Use, filled
 from migrator.names.goes_to import taken_by
 from migrator.names.strings import replace_text
-from migrator.names.tree import arguments_of, bare_name, string_value
+from migrator.names.tree import arguments_of, bare_name, imported, string_value
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set)
 
@@ -141,6 +142,21 @@ def ensure_import(use: Use, module: str) -> list[Edit] | None:
     around = [*index.above(use.node)]  # it may be imported below ``if __name__ == "__main__"`` only
     added = import_at_top(index, f"import {module}")
     return [] if added is None or any(index.parent(each.node) in around for each in bindings) else [added[1]]
+
+
+def import_above(use: Use, module: str) -> list[Edit] | None:
+    """An import of a module above the first import of the API's package at the top of the file."""
+    index, package = use.index, use.api.partition(".")[0]
+    own = [
+        node
+        for node in index.imports
+        if isinstance(index.parent(node), ast.Module)
+        and any(name.partition(".")[0] == package for name in imported(node))
+    ]
+    if not own or index.scope_of(own[0]).look_up(module.partition(".")[0]):
+        return None
+    begin = index.start(min(own, key=index.start))
+    return [Edit(begin, begin, f"import {module}{newline_of(index.text)}")]
 
 
 def phrase(use: Use, text: str) -> list[Edit]:

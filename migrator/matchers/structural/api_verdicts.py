@@ -437,12 +437,7 @@ FunctionRule = Rule[FunctionOptions]
 def find_equivalents(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
     """The uses of the APIs that the NPU, or this torch, lacks; with the import that their fixes need."""
     index = context.index
-    statement = context.project.import_of(EQUIVALENTS, context.name)
-    module = statement.rpartition(" ")[2]
-    # Its name has to be bound by nothing in the file, or by the import that is wanted.
-    bindings = (each for scope in index.scopes for each in scope.bindings.get(module, ()))
-    if any(each.kind != "import" or index.segment(each.node) != statement for each in bindings):
-        module = ""
+    statement, module = home_of_ours(context)
     needing: list[ast.AST] = []
     lacking: dict[ast.expr, str] = {}
     for use in uses_of(context):  # for which the NPU has no kernel, of names and of tensors' methods
@@ -472,6 +467,16 @@ def find_equivalents(context: FileContext, rule: FunctionRule) -> Iterator[Match
         yield insertion(context, rule, *place, EQUIVALENTS, _("the functions called below"))
 
 
+def home_of_ours(context: FileContext) -> tuple[str, str]:
+    """The import of the package of functions, and its name; none where the file has another such name."""
+    statement = context.project.import_of(EQUIVALENTS, context.name)
+    module = statement.rpartition(" ")[2]
+    # Its name has to be bound by nothing in the file, or by the import that is wanted.
+    bindings = (each for scope in context.index.scopes for each in scope.bindings.get(module, ()))
+    others = (each.kind != "import" or context.index.segment(each.node) != statement for each in bindings)
+    return statement, "" if any(others) else module
+
+
 def function_of(rule: FunctionRule, api: str) -> str:
     """The name of the function that stands for an API, which is that of its file."""
     return rule.options.functions.get(api) or api.rpartition(".")[2]
@@ -480,11 +485,8 @@ def function_of(rule: FunctionRule, api: str) -> str:
 def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: str) -> list[Edit]:
     """The edits that call the function; none where it does not take what is given."""
     call = index.call_of(node)
-    names, positions = parameters_of(function)
-    if call is not None:
-        given = len(call.args) + (0 if index.qualified_name(node) else 1)
-        if hands_on(call) or given > positions or any(each.arg not in names for each in call.keywords):
-            return []
+    if call is not None and not takes(function, call, 0 if index.qualified_name(node) else 1):
+        return []
     if index.qualified_name(node):
         return [instead_of(index, node, written)]
     if call is None or not isinstance(node, ast.Attribute) or call.func is not node:
@@ -500,9 +502,16 @@ def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: s
     return [Edit(start, start, f"{written}("), Edit(point, opening + 1, rest)]
 
 
+def takes(function: str, call: ast.Call, before: int = 0) -> bool:
+    """Whether a function of ours takes what a call gives, behind so many arguments."""
+    names, positional = parameters_of(function)
+    too_many = len(call.args) + before > len(positional)
+    return not (hands_on(call) or too_many or any(each.arg not in names for each in call.keywords))
+
+
 @cache
-def parameters_of(function: str) -> tuple[frozenset[str], int]:
-    """The names of a function's parameters, and how many of them may be given by position."""
+def parameters_of(function: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of a function's parameters, and those that may be given by position, in their order."""
     tree = ast.parse((data_folder("reports") / EQUIVALENTS / f"{function}.py").read_bytes())
     own = next(each for each in tree.body if getattr(each, "name", "") == function)
     first = 0
@@ -510,6 +519,7 @@ def parameters_of(function: str) -> tuple[frozenset[str], int]:
         inits = (each for each in own.body if getattr(each, "name", "") == "__init__")
         own, first = next(inits, own), 1
     if not isinstance(own, ast.FunctionDef):
-        return frozenset(), 0
+        return frozenset(), ()
     positional = own.args.args[first:]
-    return frozenset(each.arg for each in (*positional, *own.args.kwonlyargs)), len(positional)
+    names = tuple(each.arg for each in positional)
+    return frozenset((*names, *(each.arg for each in own.args.kwonlyargs))), names

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from migrator.findings.finding import Finding
     from migrator.matchers.packs import Rule
 
-FOR_PEOPLE = ("full", "concise", "grouped")
+FOR_PEOPLE = ("short", "full", "concise", "grouped")
 # What people read too, in their language; all other formats are for programs.
 SPOKEN = (*FOR_PEOPLE, "github", "azure", "html")
 FORMATS = (

@@ -1,4 +1,4 @@
-"""The output formats for people: full (the default), concise, grouped; and the words of all formats."""
+"""The output formats for people: short (the default), full, concise, grouped; words of all formats."""
 
 from __future__ import annotations
 
@@ -14,6 +14,31 @@ from migrator.report.formats import LintReport
 _COLORS = {N_("blocker"): "red", N_("error"): "red", N_("warning"): "yellow", N_("info"): "blue"}
 _LONGEST = 160  # characters of a source line
 _MOST_LINES = 4
+
+
+def write_short(report: LintReport, stream: TextIO) -> None:
+    """What each rule says, the gravest first, with its locations and each advice once; then the summary."""
+
+    def rank(item: Finding) -> tuple[int, str]:
+        return -SEVERITIES.index(item.severity), item.code
+
+    for _rank, same in groupby(sorted(report.findings, key=rank), key=rank):
+        said: dict[str, dict[str, list[Finding]]] = {}  # by advice and by what stands before the locations
+        for item in same:
+            head = f"{_code_of(item, report)} {item.message}"
+            advice = "" if item.advice in item.message else item.advice
+            said.setdefault(advice, {}).setdefault(head, []).append(item)
+        for advice, heads in said.items():
+            for head, items in heads.items():
+                stream.write(wrapped(head, report.width))
+                for _file, places in groupby(items, key=lambda item: item.file):
+                    first, *others = places
+                    where = [_place_of(first, report), *(f"{cell_of(i)}{i.line}:{i.column}" for i in others)]
+                    stream.write(wrapped("  " + ", ".join(where), report.width))
+            if advice:
+                stream.write(wrapped(f"{paint(_('help'), 'cyan', report.color)}: {advice}", report.width))
+        stream.write("\n")
+    stream.writelines(wrapped(line, report.width) for line in summary(report))
 
 
 def write_full(report: LintReport, stream: TextIO) -> None:

@@ -19,6 +19,7 @@ from migrator.report.csv_tables import ENCODING, cell, load_tables
 from migrator.report.terminal import COLOURS, WIDEST
 from migrator.report.views.model import Texts, counts_of, effort_of, groups_of, readiness, verdict_of
 from migrator.report.views.run import Run, read_run
+from migrator.this_copy import install_command
 from migrator.wrapping import padded, wrap
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _write_workbook(run: Run, file: Path) -> None:
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.styles import Alignment, Font
     except ImportError:
-        raise SourceError(_("xlsx needs openpyxl: pip install 'npumigrate[xlsx]'")) from None
+        raise SourceError(_("xlsx needs openpyxl: {command}", command=install_command("xlsx"))) from None
     import pandas
 
     book = openpyxl.Workbook(write_only=True)
