@@ -152,6 +152,9 @@ def _judged(
     contexts = {each: _context_of(index, vocabulary, each) for each in found.strings if looks_so(each)}
     members = sorted((each for each in contexts if contexts[each].by != SETTLED), key=index.start)
     deciding = _deciding(index, vocabulary, found, {each: contexts[each] for each in members})
+    met = _elsewhere(index, found)
+    if any(each[1:] for each in met) and not any(each[0] for each in met):
+        deciding = None  # the other files, which go by less, would leave their strings
     files = ", ".join(dict.fromkeys(name for name, path in found.files if path[-1:] == (IN,)))
     if deciding is not None and not files:
         reason = _("one of several that change together: {reason}", reason=deciding.reason)
@@ -163,7 +166,7 @@ def _judged(
     places = [
         _("line {number}", number=line) for line in sorted({each.lineno for each in members} - {first.lineno})
     ]
-    places += sorted({place for each in _elsewhere(index, found) for place in each[1:]})
+    places += sorted({place for each in met for place in each[1:]})
     if places:
         reason = _("{reason}; it changes only together with {places}", reason=reason, places=_listed(places))
     if deciding is None:

@@ -113,7 +113,9 @@ _MEETING = re.compile(
 _WORDS_OF_DEVICES = frozenset({"cuda", "nccl", "type", "get_backend"})
 _DEVICE_TEXT = re.compile(r"(?:cuda(?::\d*)?|nccl)\Z")
 _OF_TORCH = re.compile(
-    r"(?:^|[._(])dev(?:ice)?\w*(?:\([^()]*\))?(?:\.type)?\)?$|\bget_backend\(|^(?:to|map_location|\w*backend)$"
+    r"(?:^|[._(])dev(?:ice)?\w*(?:\([^()]*\))?(?:\.type)?\)?$|\bget_backend\("
+    r"|^(?:to|map_location|\w*backend|init_process_group|autocast|Generator|GradScaler)$",
+    re.IGNORECASE,
 )
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
