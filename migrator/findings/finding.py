@@ -165,8 +165,35 @@ _WHOLE = len("NPU101")
 
 
 def internal_error(name: str, error: BaseException) -> Result:
-    """What becomes of the file ``name`` where a mistake of ours stopped the work on it: that file only."""
+    """What becomes of the file ``name`` where a mistake of ours stopped the work on it: that file only.
+
+    What is no Exception stopped it as it took too long; its first argument is the seconds.
+    """
     import traceback
 
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Result(name, skipped=_("internal error, file left unchanged: {error!r}", error=error), trace=trace)
+    at, place = _at_work(error), ""
+    if at[0]:
+        place = _(" (rule {code}, line {line})", code=at[0], line=at[1] or "?")
+    if isinstance(error, Exception):
+        said = _("internal error, file left unchanged: {error!r}", error=error)
+    else:
+        seconds = f"{error.args[0]:g}"
+        said = _("given up after {seconds} s of processor time, file left unchanged", seconds=seconds)
+    return Result(name, skipped=said + place, trace=trace)
+
+
+def _at_work(error: BaseException) -> tuple[str, int]:
+    """The rule that was at work when an error was raised, and the line of what it looked at; else nothing."""
+    code, line, seen, trace = "", 0, 0, error.__traceback__
+    while trace:
+        held = trace.tb_frame.f_locals
+        use = held.get("use")  # of the query language
+        rule = held.get("rule", getattr(use, "rule", None))
+        nodes = (getattr(each, "lineno", 0) for each in (getattr(use, "node", None), *held.values()))
+        seen = next(filter(None, nodes), seen)
+        if rule is not None and getattr(rule, "code", code) != code:
+            code, line = rule.code, seen
+        line = line or seen
+        trace = trace.tb_next
+    return code, line

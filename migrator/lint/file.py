@@ -26,6 +26,7 @@ from migrator.lint.checking import Checked, rules_of
 from migrator.lint.files import Target, data_of
 from migrator.project.project import Project
 from migrator.run.cache import digest
+from migrator.run.processes import GivenUpError
 
 SYNTAX = "NPU999"
 _LONGEST = 80  # characters of code in a fix's message
@@ -39,7 +40,7 @@ def check_target(target: Target, project: Project) -> tuple[bytes, Checked]:
         return digest(data), check_document(target, document(data, target.name), project)
     except Unreadable as error:
         return digest(data), Checked(trouble=str(error))
-    except Exception as error:
+    except (Exception, GivenUpError) as error:
         return digest(data), failed(internal_error(target.name, error))
 
 

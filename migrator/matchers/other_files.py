@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Optional
 
 from migrator.api_support import env_vars
-from migrator.api_support.cuda_operators import known_operator
+from migrator.api_support.cuda_operators import equivalents_of, known_operator
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document_type
 from migrator.files.errors import shown
@@ -188,7 +188,8 @@ def _finding(operator: Operator) -> Finding:
     if operator.kind != "kernel":
         message = _("operator {name} for Python: {reason}", name=operator.name, reason=operator.reason)
     known = None if operator.kind == "kernel" else known_operator(operator.name, operator.file)
-    advice = str(known or _("Use PyTorch or torch_npu operators instead, or write an Ascend C operator."))
+    unknown = N_("Use PyTorch or torch_npu operators instead, or write an Ascend C operator.")
+    advice = equivalents_of(known) if known else _(unknown)
     if operator.npu:
         advice = _("The sources include an implementation for NPUs: build the extension with it.")
     return _at("NPU652", operator.name, operator.line, message, advice, "info" if operator.npu else "error")

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from migrator.api_support.cuda_operators import bundled_libraries
 from migrator.core.keep_cuda import NAME
 from migrator.core.rules import Rules
 from migrator.data_folders import data_folder
@@ -20,7 +19,7 @@ from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule
 from migrator.matchers.structural.own_modules import ModuleOptions, is_added
 from migrator.project.added_package import Place
-from migrator.project.imports import Read, import_pattern
+from migrator.project.imports import Read
 from migrator.project.project import Project
 
 _HANDLERS, _OWN_MODULE = ("equivalent-function", "operator-function"), "own-module"
@@ -121,14 +120,6 @@ def modules_for(rules: Rules, project: Project, files: Iterable[str], read: Read
         if rule.code in rules.enabled and not patched:
             if is_added(rule, project, rules.version.tuple, every, read):
                 yield rule.options.module
-
-
-def calls_operators(rules: Rules, project: Project, files: Iterable[str], read: Read) -> bool:
-    """Whether files may use CUDA operators for which the package of equivalents has functions."""
-    if not any(rules.every[code].handler == "operator-function" for code in rules.enabled):
-        return False
-    imported = re.compile(import_pattern(bundled_libraries()))
-    return bool(project.operators.modules) or any(imported.search(f"\n{read(file)}") for file in files)
 
 
 def name_of_package(source: Path, where: Mapping[str, Place]) -> str:

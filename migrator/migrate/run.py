@@ -31,7 +31,6 @@ from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import (
     Wanted,
-    calls_operators,
     modules,
     modules_for,
     name_of_package,
@@ -262,11 +261,11 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     added = {SHARED_DEVICE: SHARED_DEVICE} if plan.settings.keep_cuda else {}
     if not (plan.safe_only or added):
         added = {name: name for name in modules_for(rules, project, python, text_of)}
-    own_device = plan.safe_only or plan.settings.keep_cuda or plan.settings.transfer
-    replaces = plan.replaces or (not own_device and calls_operators(rules, project, python, text_of))
+    others = plan.safe_only or plan.settings.keep_cuda or plan.settings.transfer  # for which nothing is added
+    replaces = not others and (plan.replaces or bool(project.operators.modules))
     if added or replaces:
         where = places(python, text_of)
-        if replaces and not plan.settings.keep_cuda:
+        if replaces:
             added[EQUIVALENTS] = name_of_package(plan.source, where)
         project = replace(project, added=added, places=where)
     return _Survey(tuple(entries), project, size, not_copied, scripts, text_after, conversion, converted)

@@ -517,18 +517,13 @@ def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
         owners: set[Function | ast.ClassDef] = set()
         for use in fresh:  # the outermost one, where no choice inside it has another way
             outer = [up for up in index.above(use) if isinstance(up, _DEFINITIONS)]
-            if outer and not is_chosen(index, use):
+            if outer and not any(_has_other_way(index, up, use) for up in index.above(use)):
                 owners.add(outer[-1])
         owners -= named
         named |= owners
         fresh = [use for owner in owners for use in index.uses_of(owner) if use not in found]
         found.update(fresh)
     return found
-
-
-def is_chosen(index: ModuleIndex, use: ast.AST) -> bool:
-    """Whether a program has another way beside the one on which a node stands."""
-    return any(_has_other_way(index, up, use) for up in index.above(use))
 
 
 def is_inside(index: ModuleIndex, node: ast.AST, around: Sequence[ast.AST]) -> bool:

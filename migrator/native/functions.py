@@ -156,7 +156,9 @@ class _Scanner:
         whole = [*head[closing:], *body]
         kernel = "__global__" in words
         found = self._function(name, head[index].offset, whole, owner or owners[-1], kernel)
-        self.functions.append(found._replace(parameters=_names_of(parameters)))
+        ends = (*(token.text for token in parameters[1:]), ",")
+        own = tuple(word.text for word, end in zip(parameters, ends) if end == "," and word.is_word)
+        self.functions.append(found._replace(parameters=own))
         return end + 1, True
 
     def _statement(self, head: list[Token]) -> None:
@@ -237,19 +239,6 @@ class _Scanner:
         words = [token.text for token in arguments]
         inner = next((word for word in words if word in ("kCUDA", "CUDA", "PrivateUse1", "kPrivateUse1")), "")
         self.bindings.append(Binding(kind, module, name.split(".")[0], key or inner.lstrip("k"), target))
-
-
-def _names_of(parameters: Sequence[Token]) -> tuple[str, ...]:
-    """The names of parameters: the last words before their commas and their defaults."""
-    names, depth, last = [], 0, ""
-    for token in (*parameters, Token(",", 0)):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(token.text, 0)
-        if token.text == "," and not depth:
-            names.append(last.lstrip("="))
-            last = ""
-        elif not last.startswith("="):
-            last = f"={last}" if token.text == "=" else token.text if token.is_word else last
-    return tuple(filter(None, names))
 
 
 def _plain(head: list[Token]) -> list[Token]:

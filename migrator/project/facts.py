@@ -123,7 +123,8 @@ _LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b
 # which a rule may add a module to the result.
 LIBRARIES = (
     *("pytorch_lightning", "lightning_fabric", "lightning", "apex", "horovod"),
-    *("pynvml", "py3nvml", "nvidia_smi", "fairscale.nn.model_parallel"),
+    *("pynvml", "py3nvml", "nvidia_smi", "fairscale.nn.model_parallel", "flash_attn", "xformers"),
+    *("torch_scatter", "causal_conv1d", "mamba_ssm"),
 )
 _LIBRARIES = re.compile(import_pattern(LIBRARIES))
 # Questions for names of torch, and for its release, each with the word that a text then has.

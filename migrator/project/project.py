@@ -10,8 +10,6 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
-from migrator.api_support.cuda_operators import bundled_libraries
-from migrator.files.naming import EQUIVALENTS
 from migrator.names.qualified import Neighbours
 from migrator.project.frameworks import of_project
 from migrator.project.module_names import (
@@ -104,9 +102,7 @@ class Project:
     def words(self, source: str) -> frozenset[str]:
         """The words from which the rules start that look for what only this project knows."""
         if source == "cuda_operators":
-            return self.operators.words() | (
-                bundled_libraries() if EQUIVALENTS in self.added else frozenset()
-            )
+            return self.operators.words()
         if source == "legacy_constructors":
             return frozenset({"Tensor"} if self.offers.of(CUDA_DEFAULT) else ())
         if source == "reducers":

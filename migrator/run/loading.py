@@ -24,7 +24,7 @@ from migrator.project.frameworks import TORCH, of_project, shown_framework
 from migrator.project.module_names import folders_around, npu_twins, packages_of
 from migrator.project.wanted_versions import lines_with_versions
 from migrator.run.cache import Cache, digest
-from migrator.run.processes import Progress, processes_for, spread
+from migrator.run.processes import GivenUpError, Progress, processes_for, spread
 
 if TYPE_CHECKING:
     from migrator.files.discover import Entry
@@ -308,7 +308,7 @@ def _read(file: PythonFile, starts: bool, looked: bool = False) -> Read:
                 start = scan_start(file.name, text)
     except Unreadable:  # that is told when its turn comes to be checked
         pass
-    except Exception as error:
+    except (Exception, GivenUpError) as error:
         failed = internal_error(file.name, error)
     return Read(digest(data), facts, start, failed, framework)
 
@@ -332,5 +332,5 @@ def _read_text(file: tuple[str, str]) -> tuple[NativeFile, Optional[Result]]:
 
     try:
         return scan_native(*file), None
-    except Exception as error:
+    except (Exception, GivenUpError) as error:
         return NativeFile(file[0]), internal_error(file[0], error)

@@ -19,6 +19,8 @@ _CHUNKS_PER_JOB = 6
 # Enough for a worker to be busy while the last chunk's results are written.
 _CHUNKS_AHEAD = 4
 _THREADS_OF_A_POOL = 2
+# Of processor time: an item that takes more, for each MB that it has, may never end.
+_SECONDS, _MB = 20.0, 1_000_000
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 # Below this many bytes of Python, starting processes takes longer than they save.
 _WORTH_PROCESSES = 4_000_000
@@ -49,7 +51,8 @@ def spread(items: Sequence[Item], jobs: int, work: Callable[..., Result], *share
 
     ``work`` is a function of a module, and other processes are given ``shared`` once. A worker that is
     killed from outside loses nothing: what it and the others had not finished is done in this process, as is
-    everything where the system starts no more processes, or has no memory that they could share.
+    everything where the system starts no more processes, or has no memory that they could share. An item that
+    takes too long raises GivenUpError inside ``work``.
     """
     finished = 0
     if jobs > 1 and len(items) > 1:
@@ -68,8 +71,67 @@ def spread(items: Sequence[Item], jobs: int, work: Callable[..., Result], *share
             import logging
 
             logging.getLogger("npumigrate").warning("%s: going on with one process", why)
+    in_time = bounded(work)
     for item in items[finished:]:
-        yield work(item, *shared)
+        yield in_time(item, *shared)
+
+
+class GivenUpError(BaseException):
+    """An item takes too long. No Exception: what guards a part of the work must not go on with the rest."""
+
+    def __init__(self, times: int = 1) -> None:
+        super().__init__(times * _SECONDS)
+
+
+def bounded(work: Callable[..., Result]) -> Callable[..., Result]:
+    """``work``, which GivenUpError interrupts where it takes too long and the system can interrupt it."""
+    import signal
+    from threading import current_thread, main_thread
+
+    if current_thread() is not main_thread():
+        return _bounded_in_thread(work)
+    if not hasattr(signal, "setitimer"):
+        return work
+    at_work: list[Any] = []  # the item, and how often it was looked at
+
+    def look(*_: object) -> None:
+        at_work[1] += 1
+        size = 0
+        for part in at_work[0] if isinstance(at_work[0], tuple) else ():
+            with suppress(OSError):
+                size += len(part) if isinstance(part, (str, bytes)) else 0
+                size += os.path.getsize(part) if isinstance(part, os.PathLike) else 0
+        if at_work[1] * _MB >= size:
+            raise GivenUpError(at_work[1])
+
+    def in_time(item: Any, *shared: Any) -> Result:
+        at_work[:] = item, 0
+        signal.signal(signal.SIGVTALRM, look)
+        signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS, _SECONDS)
+        try:
+            return work(item, *shared)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+    return in_time
+
+
+def _bounded_in_thread(work: Callable[..., Result]) -> Callable[..., Result]:
+    """The same for a thread, which hears of no signal: another one raises the error in it."""
+    import ctypes
+    from threading import Timer, get_ident
+
+    def in_time(*given: Any) -> Result:
+        here = ctypes.c_ulong(get_ident()), ctypes.py_object(GivenUpError)
+        timer = Timer(_SECONDS, ctypes.pythonapi.PyThreadState_SetAsyncExc, here)
+        timer.daemon = True
+        timer.start()
+        try:
+            return work(*given)
+        finally:
+            timer.cancel()
+
+    return in_time
 
 
 class _NoProcessError(Exception):
@@ -182,7 +244,7 @@ def _start(work: Callable[..., Any], shared: tuple[Any, ...]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     _end_with_parent()
     gc.freeze()  # the rules and the project stay: to look through them for garbage costs a thirtieth
-    _task = work, shared
+    _task = bounded(work), shared
 
 
 def _end_with_parent() -> None:

@@ -23,7 +23,7 @@ from migrator.language import N_, _
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
 from migrator.project.offers import FOREIGN
-from migrator.run.processes import Progress, spread
+from migrator.run.processes import GivenUpError, Progress, spread
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
@@ -109,7 +109,7 @@ def _foreign(project: Project) -> Foreign:
 def _check_file(work: _Work, *shared: Any) -> Done:
     try:
         return _checked(work, *shared)
-    except Exception as error:
+    except (Exception, GivenUpError) as error:
         return Done(internal_error(shown(work[0]), error))
 
 

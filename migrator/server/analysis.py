@@ -10,13 +10,14 @@ from typing import Optional
 from migrator.files.document import Document
 from migrator.files.notebook import Notebook, changed_cells
 from migrator.files.source import Source, lines_of
-from migrator.findings.finding import Finding
+from migrator.findings.finding import Finding, internal_error
 from migrator.lint import baseline
-from migrator.lint.file import SYNTAX, check_document
+from migrator.lint.file import SYNTAX, check_document, failed
 from migrator.lint.files import Stamp, Target
 from migrator.lint.fixing import fix_document
 from migrator.lint.options import counting, may_be_fixed
 from migrator.project.project import Project
+from migrator.run.processes import GivenUpError, bounded
 from migrator.server.documents import same_start
 from migrator.server.workspace import parses
 
@@ -58,7 +59,10 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
     """
     target, text = asked.target, asked.content.text
     options = target.options
-    checked = check_document(target, asked.document, asked.project)
+    try:
+        checked = bounded(check_document)(target, asked.document, asked.project)
+    except GivenUpError as error:
+        checked = failed(internal_error(target.name, error))
     found: Sequence[Finding] = counting(checked.found, options)
     broken = any(item.code == SYNTAX for item in checked.found)
     if isinstance(asked.content, Notebook) or asked.content.type:

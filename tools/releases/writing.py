@@ -13,7 +13,7 @@ Key = TypeVar("Key")
 
 COLUMNS = {
     "aliases": "alias api",
-    "operators": "operator functions modules packages bundled libraries equivalents"
+    "operators": "operator functions modules packages bundled equivalents"
     " differs limits backward hardware source",
     "allocator_options": "option from to values excludes source",
     "api_support": "api from to status hardware dtypes limits npu_name aten source",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal
 
-from migrator.api_support.cuda_operators import operators_of_libraries
+from migrator.api_support.cuda_operators import equivalents_of, operators_of_libraries
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
@@ -58,14 +58,7 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
     project = context.project
     # A project with few such files is not of another framework, but has adapters for one.
     are_few = sum(project.frameworks.values()) * _SHARE < project.files
-    gone: set[ast.AST] | None = None  # of which NPU663 speaks
     for item in every_import(context, rules, members=True):
-        if gone is None:
-            from migrator.matchers.structural.cuda_operators import replaced_imports
-
-            gone = replaced_imports(context)
-        if item.node in gone:
-            continue
         finding, options = item.finding, by_code[item.finding.code]
         name = finding.api.partition(",")[0]
         said_of = finding.code, name.partition(".")[0]
@@ -76,7 +69,7 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         advice = options.advice.get(fitting(tuple(options.advice), (), name), finding.advice)
         known = operators_of_libraries()
         fit = (fitting(tuple(known), (), each) for each in finding.api.split(", "))
-        advice = " ".join([advice, *dict.fromkeys(str(known[each]) for each in fit if each)])
+        advice = " ".join([advice, *dict.fromkeys(equivalents_of(known[each]) for each in fit if each)])
         severity = _LESS[finding.severity] if options.alone and are_few else finding.severity
         yield item._replace(finding=finding._replace(advice=advice, severity=severity))
 

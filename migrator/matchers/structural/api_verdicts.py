@@ -485,8 +485,11 @@ def function_of(rule: FunctionRule, api: str) -> str:
 def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: str) -> list[Edit]:
     """The edits that call the function; none where it does not take what is given."""
     call = index.call_of(node)
-    if call is not None and not takes(function, call, 0 if index.qualified_name(node) else 1):
-        return []
+    names, positions = parameters_of(function)
+    if call is not None:
+        given = len(call.args) + (0 if index.qualified_name(node) else 1)
+        if hands_on(call) or given > len(positions) or any(each.arg not in names for each in call.keywords):
+            return []
     if index.qualified_name(node):
         return [instead_of(index, node, written)]
     if call is None or not isinstance(node, ast.Attribute) or call.func is not node:
@@ -500,13 +503,6 @@ def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: s
         return []  # a comment
     rest = ", " if call.args or call.keywords else ""
     return [Edit(start, start, f"{written}("), Edit(point, opening + 1, rest)]
-
-
-def takes(function: str, call: ast.Call, before: int = 0) -> bool:
-    """Whether a function of ours takes what a call gives, behind so many arguments."""
-    names, positional = parameters_of(function)
-    too_many = len(call.args) + before > len(positional)
-    return not (hands_on(call) or too_many or any(each.arg not in names for each in call.keywords))
 
 
 @cache

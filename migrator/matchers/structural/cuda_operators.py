@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import field
 from functools import partial
 from typing import NamedTuple, Optional
 
-from migrator.api_support.cuda_operators import known_operator, operators_of_libraries
+from migrator.api_support.cuda_operators import KnownOperator, equivalents_of, known_operator
 from migrator.files.naming import EQUIVALENTS
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
@@ -18,8 +18,8 @@ from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top, torch_module
 from migrator.matchers.options import EXPRESSION, NEVER
-from migrator.matchers.packs import Options, Rule, fitting, pattern_fits
-from migrator.matchers.structural.api_verdicts import home_of_ours, parameters_of, takes
+from migrator.matchers.packs import Options, Rule, pattern_fits
+from migrator.matchers.structural.api_verdicts import home_of_ours, parameters_of
 from migrator.names.conditions import (
     IMPORT_ERRORS,
     Choice,
@@ -29,12 +29,10 @@ from migrator.names.conditions import (
     guards_cuda_build,
     has_npu_branch,
     is_caught,
-    is_chosen,
     knows_npus,
     operator_uses,
 )
 from migrator.names.index import ModuleIndex
-from migrator.names.outline import Binding
 from migrator.names.strings import replace_text
 from migrator.names.tree import (
     FUNCTIONS,
@@ -107,100 +105,73 @@ def _guarded(context: FileContext, rule: Rule, build: ast.Call) -> list[Edit]:
     """The edit that builds operators at import with CUDA only; none where an NPU has no other way."""
     index, torch = context.index, torch_module(context.index, build)
     holder = index.parent(build)
-    if torch is None or not isinstance(holder, ast.Assign) or index.function_of(holder) is not None:
+    if torch is None or not isinstance(holder, ast.Assign) or holder not in index.tree.body:
         return []
     names = {bare_name(target) for target in holder.targets}
-    every = [item.node for item in _uses(context, rule)]
+    every = (item.node for item in _uses(context, rule))
     uses = [node for node in every if isinstance(node, ast.expr) and bare_name(root(node)) in names]
-    operators = operator_uses(index, uses)
-    asked = [choices(index, question) for question in _questions(index)]
-    asked += [_ways_of_the_cpu(index, node) for node in filter(is_cpu, index.strings)]
-    # A question for the device, or an option, has another way for them; or nothing uses them any more.
-    chosen = all(index.function_of(use) and is_chosen(index, use) for use in uses)
-    moved = uses or any(item.bound in names for item in replaced(context))
-    if not (moved and (chosen or any(avoids_operators(found, operators) for found in asked))):
+    if not (_avoided(index, uses) if uses else names & replaced(context).keys()):
         return []
     end = index.end(build)
     return [Edit(end, end, f" if {torch}.version.cuda else None")]
 
 
-class Replaced(NamedTuple):
-    """A name by which a file has operators, what binds it, and for each of its uses a function of ours."""
+def _avoided(index: ModuleIndex, uses: Collection[ast.AST]) -> bool:
+    """Whether a question for CUDA, or for all but the CPU, keeps an NPU from some uses of operators."""
+    operators = operator_uses(index, uses)
+    asked = [choices(index, question) for question in _questions(index)]
+    asked += [_ways_of_the_cpu(index, node) for node in filter(is_cpu, index.strings)]
+    return any(avoids_operators(found, operators) for found in asked)
 
-    bound: str
-    bindings: tuple[Binding, ...]
-    functions: dict[ast.expr, str]
 
+def replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
+    """The names of a file whose uses are all CUDA operators, with functions of ours that stand for these.
 
-def replaced(context: FileContext) -> list[Replaced]:
-    """The names of a file whose uses are all calls of CUDA operators for which functions of ours can stand.
-
-    There are none in lint, where no result gets these functions.
+    There are none in lint, where no result gets these functions, and where the file has a way of its own.
     """
-    return context.index.once(("replaced operators",), lambda: list(_replaced(context)))
-
-
-def _replaced(context: FileContext) -> Iterator[Replaced]:
     index, users, scope = context.index, Users(context), context.index.module_scope
-    of_ours: dict[str, dict[ast.expr, str]] = {}
+    every: dict[str, dict[ast.expr, str]] = {}
     for ref in index.refs if home_of_ours(context)[1] else ():
-        first, function = root(ref), _function_of_ours(context, users, ref)
-        if function and isinstance(first, ast.Name):
-            of_ours.setdefault(first.id, {})[ref] = function
-    for bound, functions in of_ours.items():
-        bindings = tuple(scope.bindings.get(bound, ()))
-        known = all(each.kind == "import" or _is_build(context, each.value) for each in bindings)
-        if bindings and known and {*map(root, functions)} == {*index.uses(bound, scope)}:
-            yield Replaced(bound, bindings, functions)
+        if function := _function_of_ours(users.operator(ref)):
+            every.setdefault(bare_name(root(ref)), {})[ref] = function
+    found = {}
+    for name, functions in every.items():
+        alone = all(len(getattr(each.node, "names", [each])) == 1 for each in scope.bindings.get(name, ()))
+        if alone and {*map(root, functions)} == {*index.uses(name, scope)} and not _avoided(index, functions):
+            found[name] = functions
+    return found
 
 
-def replaced_imports(context: FileContext) -> set[ast.AST]:
-    """The imports of names all of whose uses become calls of functions of ours."""
-    return {each.node for item in replaced(context) for each in item.bindings if each.kind == "import"}
-
-
-def _is_build(context: FileContext, value: ast.expr | None) -> bool:
-    """Whether a value is an extension that is built there, or what stands for one that is missing."""
-    places = context.project.operators.extensions
-    return is_off(value) or (isinstance(value, ast.Call) and (context.name, value.lineno) in places)
-
-
-def _function_of_ours(context: FileContext, users: Users, ref: ast.expr) -> str:
-    """The function of ours with the parameters of an operator, by its source or as a known library's."""
-    call, meant, name = context.index.call_of(ref), users.operator(ref), context.index.qualified_name(ref)
-    libraries, last = operators_of_libraries("libraries"), (name or bare_name(ref)).rpartition(".")[2]
-    if call is None:
+def _function_of_ours(meant: _Meant) -> str:
+    """The function of ours with the parameters that the source of an operator has; empty for none."""
+    if meant is None or meant[1] is None or meant[1].npu:
         return ""
-    if meant is not None and meant[1] is not None and not meant[1].npu:
-        operator, module = meant[1], meant[2].name if meant[2] else ""
-        known, written = known_operator(operator.name, module, operator.file), operator.parameters
-        its = tuple(each.removesuffix("_tensor") for each in written)
-        fitting_ones = (each for each in known.ours(last) if parameters_of(each)[1] == its) if known else ()
-        return next((each for each in fitting_ones if takes(each, call)), "")
-    unknown = meant is None or meant[1] is None
-    pattern = fitting(tuple(libraries), (), name) if unknown else ""
-    if not pattern or context.project.owns(name, context.name):
-        return ""
-    return next((each for each in libraries[pattern].ours(last) if takes(each, call)), "")
+    known, names = _known(meant), tuple(each.removesuffix("_tensor") for each in meant[1].parameters)
+    for pair in known["bundled"].split() if known else ():
+        theirs, _colon, own = pair.partition(":")
+        if theirs == meant[1].name and parameters_of(own or theirs)[1] == names:
+            return own or theirs
+    return ""
+
+
+def _known(meant: tuple[str, Operator | None, Module | None]) -> KnownOperator | None:
+    """What an operator is by its name, its module and its file."""
+    api, operator, module = meant
+    place = f"{module.name if module else ''} {operator.file if operator else ''}"
+    return known_operator(api.rpartition(".")[2], place)
 
 
 def find_replaced(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """Uses of CUDA operators that become calls of our functions: all of a file, with the imports that go."""
-    index, (statement, home), every = context.index, home_of_ours(context), replaced(context)
-    functions = {ref: own for item in every for ref, own in item.functions.items()}
-    edits = [instead_of(index, ref, f"{home}.{own}") for ref, own in functions.items()]
-    names = {item.bound for item in every}
-    for node in sorted(replaced_imports(context), key=index.start):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            kept = [ast.unparse(each) for each in node.names if (each.asname or each.name) not in names]
-            start = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
-            text = f"{start}import {', '.join(kept)}"
-            edits.append(instead_of(index, node, text) if kept else without_statement(index, node))
-    if every:
+    """Uses of CUDA operators that become calls of our functions, with the imports that go."""
+    index, (statement, home) = context.index, home_of_ours(context)
+    for name, functions in replaced(context).items():
+        edits = [instead_of(index, ref, f"{home}.{own}") for ref, own in functions.items()]
+        bound = (each.node for each in index.module_scope.bindings[name] if each.kind == "import")
+        edits += (without_statement(index, node) for node in bound if isinstance(node, ast.stmt))
         message = rule.message.replace("{functions}", ", ".join(dict.fromkeys(functions.values())))
         first = min(functions, key=index.start)
-        yield found(context, rule, first, api=", ".join(sorted(names)), edits=edits, message=message)
-    place = import_at_top(index, statement) if every else None
+        yield found(context, rule, first, api=name, edits=edits, message=message)
+    place = import_at_top(index, statement) if replaced(context) else None
     if place is not None:
         yield insertion(context, rule, *place, EQUIVALENTS, _("the functions called below"))
 
@@ -214,17 +185,18 @@ def find_uses(context: FileContext, rule: Rule) -> Iterator[Match]:
 def _uses(context: FileContext, rule: Rule) -> Iterator[Match]:
     users = Users(context)
     in_place = forms(context)  # of these NPU637 speaks
-    gone = {form.node for form in in_place} | replaced_imports(context)
+    moved, bindings = replaced(context), context.index.module_scope.bindings  # and of these NPU663
+    gone = {*(form.node for form in in_place), *(each.node for name in moved for each in bindings[name])}
     for node in context.index.imports:
         names = users.imported(node) if node not in gone else ()
         for built in (each for name in names if (each := users.module(name)) and each.operators != {}):
             message = _("{api} is an extension built from CUDA sources", api=_importable(built.name))
             yield _used(context, rule, node, built.name, message, built.npu)
     in_forms = {form.owner for form in in_place}
-    moved = {ref for item in replaced(context) for ref in item.functions}
     for ref in context.index.refs:
         meant = users.operator(ref)
-        if meant is not None and ref not in moved and in_forms.isdisjoint(context.index.above(ref)):
+        is_moved = bare_name(root(ref)) in moved
+        if meant is not None and not is_moved and in_forms.isdisjoint(context.index.above(ref)):
             api, operator, module = meant
             place = f" ({operator.file}:{operator.line})" if operator else ""
             owner = context.index.class_of(ref)
@@ -232,16 +204,14 @@ def _uses(context: FileContext, rule: Rule) -> Iterator[Match]:
             about = {"api": _importable(api), "place": place, "inside": inside}
             message = _("{api} is a CUDA operator{place}{inside}", **about)
             npu = bool(operator and operator.npu) or bool(module and module.npu)
-            places = (module.name if module else "", operator.file if operator else "")
-            known = known_operator(api.rpartition(".")[2], *places)
-            yield _used(context, rule, ref, api, message, npu, str(known or ""))
+            yield _used(context, rule, ref, api, message, npu, equivalents_of(_known(meant)))
 
 
 def _used(
-    context: FileContext, rule: Rule, node: ast.AST, api: str, message: str, npu: bool, known: str = ""
+    context: FileContext, rule: Rule, node: ast.AST, api: str, message: str, npu: bool, advice: str = ""
 ) -> Match:
     own = N_("The sources include an implementation for NPUs: build the extension with it.")
-    advice = _(own) if npu else known
+    advice = _(own) if npu else advice
     severity = "info" if npu else ""
     return found(context, rule, node, api=_importable(api), message=message, advice=advice, severity=severity)
 

@@ -1,10 +1,9 @@
-"""mamba_ssm.ops.selective_scan_interface.selective_scan_fn."""
+"""Made by npumigrate: selective_scan_fn of mamba_ssm.ops.selective_scan_interface, in torch operators."""
 
 # npumigrate: skip-file
 
 import torch
-
-functional = torch.nn.functional
+from torch.nn import functional
 
 
 def selective_scan_fn(

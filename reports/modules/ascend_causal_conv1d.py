@@ -1,10 +1,9 @@
-"""causal_conv1d.causal_conv1d_fn."""
+"""Made by npumigrate: causal_conv1d_fn of the library causal_conv1d, in torch operators."""
 
 # npumigrate: skip-file
 
 import torch
-
-functional = torch.nn.functional
+from torch.nn import functional
 
 
 def causal_conv1d_fn(
