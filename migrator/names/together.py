@@ -214,10 +214,12 @@ class _Search:
     def _own(self, definition: Any, behind: str, path: Path) -> None:
         """What other files may name: what is at the top of the file, or in a class there."""
         around: Any = self.index.parent(definition) if definition is not None else None
-        if isinstance(around, ast.ClassDef) and definition.name == "__init__":
-            definition, around = around, self.index.parent(around)
+        name = getattr(definition, "name", "")
+        if isinstance(around, ast.ClassDef):
+            name = around.name if name == "__init__" else f"{around.name}.{name}"
+            around = self.index.parent(around)
         if isinstance(around, ast.Module):
-            self.port(True, f"{definition.name}{behind}", path)
+            self.port(True, f"{name}{behind}", path)
 
     def _imported(self, node: ast.expr, behind: str, path: Path) -> None:
         """What a file has from another one."""
@@ -333,6 +335,7 @@ class _Search:
             if called in ("get", "pop", "setdefault") and sink.place == 1:
                 self.go(call)
                 return
+            self._imported(call.func, f"({sink.place})", path)  # the method of a class, no container's
             if called in _ADDING:
                 self._into(owner, (IN,))
             if called in ("append", "insert"):

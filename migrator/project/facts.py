@@ -20,7 +20,7 @@ from migrator.names.made_from import made_from, made_with, reduced, returned_val
 from migrator.names.outline import outline
 from migrator.names.qualified import OF_ANY
 from migrator.names.together import IN, together
-from migrator.names.tree import FUNCTIONS, bare_name, called_name, string_value, targets_of, walk
+from migrator.names.tree import FUNCTIONS, Text, bare_name, called_name, string_value, targets_of, walk
 from migrator.names.written_names import imported_names
 from migrator.project import offers
 from migrator.project.extensions import Extension, may_build, scan_extensions
@@ -96,7 +96,7 @@ _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "
 _COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
 # The strings and values of a class that reaches other files, and what of them is torch's.
 _OF_DEVICES = (
-    r"cuda\b(?<=[\"']cuda)",
+    r"cuda\b(?:(?<=[\"']cuda)|(?<=[ (]cuda)=)",
     r"nccl\b(?<=[\"']nccl)",
     r"dev\w*(?:\([^()]*\))?\.type\b",
     r"get_backend\(",
@@ -107,7 +107,7 @@ _MEETING = re.compile(
     r"|(?<!type )(?<!backend )(?<!_backend\(\) )(?:[!=]=|\bin) *[(\[{]?[\"'](?:cuda|nccl)\b"
     r"|\b(?!device|to|init|autocast|Generator|GradScaler)\w+\([\"'](?:cuda|nccl)[\"']"
     r"|^[ \t]*\w+(?:: ?\w+)? *= *[\"'](?:cuda|nccl)\b|choices=.*[\"']cuda"
-    r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(",
+    r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(|\bdict\([^()\n]*\b(?:cuda|nccl)=",
     re.MULTILINE,
 )
 _WORDS_OF_DEVICES = frozenset({"cuda", "nccl", "type", "get_backend"})
@@ -325,7 +325,9 @@ def _meeting(file: _File) -> Iterator[Offer]:
     index = file.index if asks and any(map(_MEETING.search, lines)) else None
     if index is None:
         return
-    starts = [node for node in index.strings if _DEVICE_TEXT.match(string_value(node) or "")]
+    tables = (each for each in index.calls if called_name(each) == "dict")
+    keys = [key for each in tables for key in each.keywords if key.arg in ("cuda", "nccl")]
+    starts = [*keys, *(each for each in index.strings if _DEVICE_TEXT.match(string_value(each) or ""))]
     types = (node for node in index.refs if isinstance(node, ast.Attribute) and node.attr == "type")
     asked = (each for each in index.calls if called_name(each) == "get_backend")
     classes = {
@@ -333,7 +335,7 @@ def _meeting(file: _File) -> Iterator[Offer]:
     }
     known = knows_npus(file.text)
     for start, found in classes.values():
-        strings = [each for each in found.strings if _DEVICE_TEXT.match(string_value(each) or "")]
+        strings = [each for each in found.strings if _DEVICE_TEXT.match(_text(each))]
         places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
         values = (index.segment(each) for each in found.values)
         takers = (taken_by(index, each) for each in found.uses)
@@ -351,6 +353,10 @@ def _meeting(file: _File) -> Iterator[Offer]:
                 kind, full = offers.MEETS if own else offers.MEETS_OTHERS, file.full(name)
                 full = full if own else absolute_name(name, file.name)
                 yield Offer(kind, full, detail=(key, found_there, *places))
+
+
+def _text(node: Text) -> str:
+    return (node.arg if isinstance(node, ast.keyword) else string_value(node)) or ""
 
 
 def _doubles(file: _File) -> Iterator[Offer]:
