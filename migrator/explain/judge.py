@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -32,11 +32,13 @@ class Explanation:
 
 def explain(scan: Scan) -> Optional[Explanation]:
     """Explain what a scan has found; None where nothing failed."""
-    for record in scan.records:
+    records = scan.records
+    for record in records:
         record.rank = record.rank or scan.ranks.get(record.process, "")
         if record.listed and scan.first not in ("", record.rank):
             record.level = WARNING  # torchrun ended it after the one that failed
-    records = scan.records
+    for at, record in enumerate(records):
+        record.rank = record.rank or _rank_beside(record, records[max(0, at - _NEAR) : at + _NEAR])
     if not any(record.level > WARNING or record.place for record in records):
         return None  # nothing but warnings
     best = min(map(_class, records))
@@ -50,7 +52,10 @@ def explain(scan: Scan) -> Optional[Explanation]:
     same = [record for record in records if _same_process(record, first) and record.level > WARNING]
     near = [record for record in same if record is first or _together(record, first)]
     # What a process says elsewhere of its failure, as CANN does in a log of its own, explains it, too.
-    found = _found(near) or (_found(same) if first.rank else [])
+    found = _found(near)
+    if not found and any(record.found for record in near):  # CANN's error begins as a warning of torch_npu
+        found = _found(each for each in records if _same_process(each, first) and _together(each, first))
+    found = found or (_found(same) if first.rank else [])
     if best == 2:
         found = [each for each in found if not each[0][0].follows or _tells(each[1], first)]
     entry, record = None, first
@@ -85,8 +90,8 @@ def _class(record: Record) -> int:
     return 3 if record.found and not _of_python(record) else 2
 
 
-def _found(records: Sequence[Record]) -> list[tuple[tuple[Entry, bool], Record]]:
-    return [(each, record) for record in records for each in record.found]
+def _found(records: Iterable[Record]) -> list[tuple[tuple[Entry, bool], Record]]:
+    return [(each, record) for record in records for each in record.found if not each[0].vague]
 
 
 def _of_python(record: Record) -> bool:
@@ -114,6 +119,17 @@ def _together(one: Record, other: Record) -> bool:
     if one.log == other.log and abs(one.line - other.line) <= _NEAR:
         return True
     return one.time is not None and other.time is not None and abs(one.time - other.time) <= _AT_ONCE
+
+
+def _rank_beside(record: Record, around: Sequence[Record]) -> str:
+    """The rank of the lines around one that does not say whose it is; empty where they are of several."""
+    ranks = {
+        each.rank
+        for each in around
+        if each.log == record.log and abs(each.line - record.line) <= _NEAR and not each.listed
+        if not (each.process and record.process) or each.process == record.process
+    }
+    return max(ranks) if len(ranks - {""}) == 1 and not record.listed else ""
 
 
 def _nearest_place(first: Record, records: Sequence[Record]) -> Optional[Frame]:

@@ -20,17 +20,21 @@ _KEPT = 1_000  # characters of a record
 WARNING, PLAIN, ERROR, EXCEPTION = range(4)  # how bad a record is
 
 _STARTS = "Traceback (most recent call last)"
-_FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
-_FRAME_IN_LOG = re.compile(r'(.{,200}\] )  (?=File "[^"]+", line \d+(?:, in .+)?$)')
+_FRAME = re.compile(
+    r"(?:\s*|(?P<before>.{1,200}?(?:(?=  File )|\s(?=File )))(?:  )?(?=.*, in ))"
+    r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$'
+)
+_CUT_FRAME = re.compile(r'(?:.*\s)?File "[^"]+(?P<blank>"(?:,(?: line(?: \d+, in)?)?)?)?$')  # as terminals do
 _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:\((\w+)\))?(?::(?: .*)?)?$")
 _NAMED = re.compile(r"(?:^|[\s\].:])([A-Z]\w*(?:Error|Exception|Interrupt))(?:: |$)")
 _ANOTHER = re.compile(r"During handling of the above exception|The above exception was the direct cause")
-# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM.
+# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM, SGLang.
 _WHOSE = re.compile(
     r"\[(?:rank|default)(?P<rank>\d+)\]:\s?|\[\d+,(?P<mpi>\d+)\]<std\w+>:\s?"
-    r"|\((?P<name>[\w.:]+)(?: \w+=[\w.:]+){0,4}? pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?\)\s?"
+    r"|[(\[](?P<name>[\w.:]+(?: [\w.:=-]+){0,5}?) pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?[)\]]\s?"
+    r"|\[\d{4}-\d\d-\d\d [\d:.,]+(?P<groups>(?: [A-Z]{2,4}\d+)+)\]\s?"
 )
-_OF_WORKER = re.compile(r"_TP(\d+)")
+_IN_GROUP = re.compile(r"(?:\b|(?<!EngineCore)_)(?:([ET]P|rank)|[PD]P)[ =]?(\d+)(?=\b|_)")
 _BY_LOGGER = re.compile(rb"\[rank(\d+)\]:\[[EWIF]\d{3,4} ")  # torch's, before a message's first line only
 _SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank[ :]?(\d+)\]")
 _SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),|^[EWIF]\d{4} [\d:.]+ (\d+) ")
@@ -97,40 +101,46 @@ class Record:
 class _Trace:
     """A traceback that is being read."""
 
-    def __init__(self, number: int, before: str, when: tuple[Optional[float], str]) -> None:
+    def __init__(self, number: int, before: str, when: tuple[Optional[float], str], rank: str = "") -> None:
         self.last = self.raised_at = number
-        self.when = when
-        self.type = ""
+        self.when, self.rank = when, rank
+        self.type = self._cut = ""
         self.frames: list[Frame] = []
         self.message: list[str] = []
         # What stands before each of its lines, as its logger has it. torchrun's table has two blanks.
-        table = before.strip() == "traceback :"
-        self._before = re.compile("  " if table else re.sub(r"\d+", r"\\d+", re.escape(before)))
+        self._before = _pattern("  " if before.strip() == "traceback :" else before)
 
     def take(self, number: int, text: str) -> Optional[bool]:
         """Whether a line is one of its lines; None where it is at its end."""
         before = self._before.match(text)
-        text = text[before.end() :] if before else text
-        frame, blank = _FRAME.match(text), not text.strip()
+        text = self._cut + (text[before.end() :] if before else text).lstrip(" " if self._cut else "")
+        cut, frame, blank = _CUT_FRAME.match(text), _FRAME.match(text), not text.strip()
+        self._cut = ""
         if self.type:
             new = _NEW_LINE.match(text) and not _GOES_ON.search(text[:200])
             if not before or frame or blank or new or _ANOTHER.match(text) or len(self.message) > _MOST_LINES:
                 return None
             self.message.append(text)
         elif frame:
-            called = Frame(frame[1], int(frame[2]), frame[3] or "")
+            called = Frame(frame["file"], int(frame["line"]), frame["function"] or "")
             self.frames = [*self.frames[-_MOST_FRAMES:], called]
-        elif text.startswith(" ") and not blank:
-            if self.frames and not self.frames[-1].source:
-                self.frames[-1] = self.frames[-1]._replace(source=text.strip())
-            elif self.frames and text.strip(" ^~"):
-                return False  # a part of the source, or what another said between
+            self._before = _pattern(frame["before"]) if frame["before"] else self._before
+        elif cut:
+            self._cut = text.rstrip() + (" " if cut["blank"] else "")
         elif self.frames and (raised := _RAISED.match(text)) and not raised[1].isupper():
             self.type, self.raised_at, self.message = raised[2] or raised[1], number, [text]
-        else:
+        elif self.frames and not blank and not self.frames[-1].source and number <= self.last + 1:
+            self.frames[-1] = self.frames[-1]._replace(source=text.strip())
+        elif not text.startswith(" ") or blank:
             return False if number - self.last < _LOST else None
+        elif self.frames and text.strip(" ^~"):
+            return False  # a part of the source, or what another said between
         self.last = number
         return True
+
+
+def _pattern(before: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\d+", r"\\d+", re.escape(before)))
 
 
 class Scan:
@@ -183,16 +193,21 @@ class Scan:
         whose = rank, process
         if _STARTS in rest:
             self._close(whose)
-            self._open[whose] = _Trace(number, rest.partition(_STARTS)[0], self._when(text))
+            self._open[whose] = _Trace(number, rest.partition(_STARTS)[0], self._when(text, whose), rank)
             return
+        if (
+            whose not in self._open and not rank and _FRAME.match(rest)
+        ):  # its first line alone says whose it is
+            headed = [each for each in self._open if each[1] == process and not self._open[each].frames]
+            if headed:
+                self._open[whose] = self._open.pop(headed[0])
         taken = self._open[whose].take(number, rest) if whose in self._open else None
         if taken:
             return
         if taken is None:
             self._close(whose)
-            logged = _FRAME_IN_LOG.match(rest)
-            if logged or _FRAME.match(rest):  # Ray and a log that is cut lack the line before them
-                self._open[whose] = _Trace(number, logged[1] if logged else "", self._when(text))
+            if frame := _FRAME.match(rest):  # Ray and a log that is cut lack the line before them
+                self._open[whose] = _Trace(number, frame["before"] or "", self._when(text, whose), rank)
                 self._open[whose].take(number, rest)
                 return
         listed = "" if rank else self._from_torchrun(rest)
@@ -225,7 +240,7 @@ class Scan:
             return
         own = next((frame for frame in reversed(trace.frames) if frame.own), None)
         if trace.type or own:
-            level, rank = EXCEPTION if trace.type else WARNING, whose[0] or self._listed
+            level, rank = EXCEPTION if trace.type else WARNING, trace.rank or whose[0] or self._listed
             text = "\n".join(trace.message) or (own.source if own else "")
             record = Record(self._log.name, trace.raised_at, 0, rank, whose[1], level, text, trace.type, own)
             record.time, record.stamp = trace.when
@@ -274,7 +289,7 @@ class Scan:
             record.found = found
             record.order = len(self.records) + 1
             if record.time is None or _TIME.search(record.text):
-                record.time, record.stamp = self._when(record.text)
+                record.time, record.stamp = self._when(record.text, (record.rank, record.process))
             record.text = record.text[:_KEPT]
             self._kept[key] = record
             self.records.append(record)
@@ -288,10 +303,10 @@ class Scan:
                 break
         return ""
 
-    def _when(self, text: str) -> tuple[Optional[float], str]:
-        """When a record came, in seconds and as it is written: its own time, or that of a line before it."""
+    def _when(self, text: str, whose: tuple[str, str]) -> tuple[Optional[float], str]:
+        """When a record came, in seconds and as it is written: its own time, or that of its line before."""
         for line in (text, *map(decoded, reversed(self._last))):
-            if said := _TIME.search(line[:_KEPT]):
+            if (said := _TIME.search(line[:_KEPT])) and (line is text or _whose(line)[:2] == whose):
                 month, day, hour, minute, second = (int(said[at] or said[at + 6]) for at in range(1, 6))
                 seconds = (((month * 31 + day) * 24 + hour) * 60 + minute) * 60 + second
                 return seconds + float(f"0.{said[6] or said[12] or 0}"), said[0].lstrip("[EWIF")
@@ -299,11 +314,15 @@ class Scan:
 
 
 def _whose(text: str) -> tuple[str, str, str]:
-    """The rank and the process that a launcher says before a line, and the line without that."""
+    """The rank and the process that a launcher says before a line, and the line without that.
+
+    In vLLM the rank among the experts' is the one among all, in SGLang the one of tensor parallelism.
+    """
     rank = process = ""
     while said := _WHOSE.match(text):
-        worker = _OF_WORKER.search(said["name"] or "")
-        rank = said["rank"] or said["mpi"] or (worker[1] if worker else "") or rank
+        groups = _IN_GROUP.findall(said["name"] or said["groups"] or "")
+        inner = [number for group, number in groups if group] or [number for _group, number in groups]
+        rank = said["rank"] or said["mpi"] or max(inner, key=int, default=rank)
         process = said["pid"] or process
         text = text[said.end() :]
     return rank, process, text

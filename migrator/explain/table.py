@@ -15,10 +15,6 @@ from migrator.data_folders import data_folder
 from migrator.language import _, also_read
 
 SURE = ("certain", "likely", "possible")
-LAYERS = (
-    *("hccl", "runtime", "ge", "fe", "tbe", "driver", "torch_npu", "acl", "environment"),
-    *("pytorch", "python", "launcher", "versions", "memory", "data"),
-)
 _PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name before Python 3.11
 _MOST_WAYS = 64
 _COMMON = frozenset("error failed failure message reason device python tensor warning rank".split())
@@ -33,7 +29,8 @@ class Entry(NamedTuple):
 
     ``match`` are regular expressions for one record of a log, a line or an exception; of exceptions only for
     those of ``kinds``. ``beside`` has to stand near. An error that ``follows`` is mostly the consequence of
-    another one; of one that ``lacks`` neither the program nor the NPUs are the cause.
+    another one; of one that ``lacks`` neither the program nor the NPUs are the cause. A ``vague`` one says
+    that something failed, and not what: in a log it explains nothing.
     """
 
     code: str
@@ -49,6 +46,7 @@ class Entry(NamedTuple):
     beside: str = ""
     follows: bool = False
     lacks: bool = False
+    vague: bool = False
     collect: Sequence[str] = ()
     unlike: Sequence[str] = ()
 
@@ -90,15 +88,15 @@ def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
     return min(found, key=weight)[0] if found else None
 
 
-def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool, bool, bool]:
+def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, bool, int, bool, bool, bool]:
     """What makes of several entries for one failure the one that says most: the least, of equals the first.
 
     Each comes with whether what it asks for stands beside it. Numbers that functions return say less than
     the errors that are reported with them.
     """
     entry, beside = found
-    numbered = entry.code.isdigit()
-    return entry.follows, not beside, SURE.index(entry.sure), entry.lacks, not entry.kinds, numbered
+    of = entry.lacks, not entry.kinds, entry.code.isdigit() or entry.code.startswith("HCCL_E_")
+    return entry.vague, entry.follows, not beside, SURE.index(entry.sure), *of
 
 
 def kinds_of(name: str) -> list[str]:
