@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
 from migrator.explain.logs import Log, decoded
-from migrator.explain.table import Entry, Sign, Table, kinds_of, signs_in, words
+from migrator.explain.table import Entry, Table, entries_in, kinds_of, words
 
-_AROUND = 20  # lines in which ``beside`` may stand
+_BEFORE = 20  # lines in which the time or the rank of a line may stand
 _MOST_LINES = 60  # of an exception's message
 _MOST_FRAMES = 200
 _LOST = 50  # lines without one of a traceback, after which it is over
@@ -78,8 +78,7 @@ class Record:
 
     ``rank`` and ``process`` are empty where nothing says whose it is; ``time`` is in seconds of a year, and
     ``stamp`` as it stands in the log. ``place`` is the project's line of an exception. ``found`` are the
-    entries that it may be about, with whether what they ask for stands beside it. ``listed`` is one in
-    torchrun's table of the ranks that ended.
+    entries that it may be about. ``listed`` is one in torchrun's table of the ranks that ended.
     """
 
     log: str
@@ -93,7 +92,7 @@ class Record:
     place: Optional[Frame] = None
     time: Optional[float] = None
     stamp: str = ""
-    found: list[tuple[Entry, bool]] = field(default_factory=list)
+    found: list[Entry] = field(default_factory=list)
     count: int = 1
     listed: bool = False
 
@@ -164,12 +163,11 @@ class Scan:
         self._log = log
         self.seen.add(log.rank)
         self._open: dict[tuple[str, str], _Trace] = {}
-        self._waiting: list[tuple[int, Record, Sign]] = []
         self._listed, self._root = "", False
-        self._last: deque[bytes] = deque(maxlen=_AROUND)
+        self._last: deque[bytes] = deque(maxlen=_BEFORE)
         keep = self._last.append
         for number, line in lines:
-            if self._open or self._waiting or self._may_tell(words(line)):
+            if self._open or self._may_tell(words(line)):
                 self._take(number, decoded(line))
             keep(line)
         for whose in [*self._open]:
@@ -181,35 +179,26 @@ class Scan:
             return False
         known = self._words.intersection(said)
         return not _STRUCTURE.isdisjoint(known) or any(
-            needed.issubset(said) for word in known for needed, _sign in self._table.get(word, ())
+            sign[0].issubset(said) for word in known for sign in self._table.get(word, ())
         )
 
     def _take(self, number: int, text: str) -> None:
-        for _until, record, sign in self._waiting:
-            if sign.beside and sign.beside.search(text):
-                self._keep(record, [(sign.entry, True)])
-        self._waiting = [each for each in self._waiting if number < each[0]]
         rank, process, rest = _whose(text)
-        whose = rank, process
-        if _STARTS in rest:
-            self._close(whose)
-            self._open[whose] = _Trace(number, rest.partition(_STARTS)[0], self._when(text, whose), rank)
-            return
-        if (
-            whose not in self._open and not rank and _FRAME.match(rest)
-        ):  # its first line alone says whose it is
+        whose, frame = (rank, process), _FRAME.match(rest)
+        if frame and not rank and whose not in self._open:  # its first line alone says whose it is
             headed = [each for each in self._open if each[1] == process and not self._open[each].frames]
             if headed:
                 self._open[whose] = self._open.pop(headed[0])
-        taken = self._open[whose].take(number, rest) if whose in self._open else None
-        if taken:
-            return
+        before, starts, _after = rest.partition(_STARTS)
+        taken = self._open[whose].take(number, rest) if whose in self._open and not starts else None
         if taken is None:
             self._close(whose)
-            if frame := _FRAME.match(rest):  # Ray and a log that is cut lack the line before them
-                self._open[whose] = _Trace(number, frame["before"] or "", self._when(text, whose), rank)
-                self._open[whose].take(number, rest)
-                return
+        if taken is None and (starts or frame):  # Ray and a log that is cut lack the line before the frames
+            before = before if starts or not frame else frame["before"] or ""
+            self._open[whose] = trace = _Trace(number, before, self._when(text), rank)
+            taken = bool(starts) or trace.take(number, rest)
+        if taken:
+            return
         listed = "" if rank else self._from_torchrun(rest)
         named = _NAMED.search(rest[:300])
         record = Record(self._log.name, number, 0, rank or listed, process, PLAIN, text)
@@ -260,37 +249,23 @@ class Scan:
         if record.level == PLAIN:
             marked = _FAILS.search(text[:_KEPT])
             record.level = WARNING if _WARNS.search(text[:120]) else ERROR if marked else PLAIN
-        signs = [*signs_in(self._table, text, kinds_of(record.type))]
-        around = "\n".join(map(decoded, self._last)) if any(sign.beside for sign in signs) else ""
-        found, open_ = {}, []
-        for sign in signs:
-            if not sign.beside or sign.beside.search(text) or sign.beside.search(around):
-                found[sign.entry.code] = (sign.entry, bool(sign.beside))
-            else:
-                open_.append(sign)
-        self._keep(record, [*found.values()])
-        self._waiting += [(record.line + _AROUND, record, sign) for sign in open_]
-
-    def _keep(self, record: Record, found: list[tuple[Entry, bool]]) -> None:
-        """Keep a record with entries that were found for it, once for each process."""
-        if not found and record.level != EXCEPTION and not record.place:
+        record.found = [*entries_in(self._table, text, kinds_of(record.type))]
+        if not (record.found or record.level == EXCEPTION or record.place):
             return
-        if not (record.rank or record.order or record.type or _NEW_LINE.match(record.text)):
+        if not (record.rank or record.type or _NEW_LINE.match(text)):
             record.rank = self._rank_of_message()
-        codes = tuple(entry.code for entry, _beside in found)
-        what = (record.type, record.text[:80]) if record.level == EXCEPTION else ()
+        # Once for each process.
+        what = (record.type, text[:80]) if record.level == EXCEPTION else ()
+        codes = tuple(entry.code for entry in record.found)
         key = codes, record.rank, record.process, record.level, what
-        if record.order:  # kept before: an entry that asks for what stands beside it comes later
-            record.found += [each for each in found if each not in record.found]
-        elif key in self._kept:
-            self._kept[key].count += 1
-            self._kept[key].place = self._kept[key].place or record.place
+        if kept := self._kept.get(key):
+            kept.count += 1
+            kept.place = kept.place or record.place
         elif len(self.records) < _MOST_RECORDS:
-            record.found = found
             record.order = len(self.records) + 1
-            if record.time is None or _TIME.search(record.text):
-                record.time, record.stamp = self._when(record.text, (record.rank, record.process))
-            record.text = record.text[:_KEPT]
+            if record.level != EXCEPTION or _TIME.search(text):
+                record.time, record.stamp = self._when(text)
+            record.text = text[:_KEPT]
             self._kept[key] = record
             self.records.append(record)
 
@@ -303,8 +278,9 @@ class Scan:
                 break
         return ""
 
-    def _when(self, text: str, whose: tuple[str, str]) -> tuple[Optional[float], str]:
-        """When a record came, in seconds and as it is written: its own time, or that of its line before."""
+    def _when(self, text: str) -> tuple[Optional[float], str]:
+        """When a line came, in seconds and as it is written: its time, or that of its rank's line before."""
+        whose = _whose(text)[:2]
         for line in (text, *map(decoded, reversed(self._last))):
             if (said := _TIME.search(line[:_KEPT])) and (line is text or _whose(line)[:2] == whose):
                 month, day, hour, minute, second = (int(said[at] or said[at + 6]) for at in range(1, 6))

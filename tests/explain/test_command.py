@@ -14,7 +14,7 @@ import pytest
 from migrator.cli.main import run
 from migrator.explain.logs import Log, lines, log_at, logs_of_run
 from migrator.explain.scan import Scan
-from migrator.explain.table import Entry, signs_in, table, weight
+from migrator.explain.table import Entry, entries_in, table, weight
 from tests.reading import write
 
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)"
@@ -317,28 +317,14 @@ def test_no_damage_stops_it(explain, damage) -> None:
     assert first(explain(damage(traceback(OOM).encode()))) == ("npu-out-of-memory", None, 88)
 
 
-def test_what_has_to_stand_beside_decides(tmp_path: Path) -> None:
-    common = {"name": "n", "layer": "ge", "match": [r"\bE9\b"], "cause": "", "do": (), "sure": "likely"}
-    plain = Entry(code="a", source=(), examples=(), **common)
-    for near in ("before", "after", "within"):
-        other = Entry(code="b", source=(), examples=(), beside="soc", **common)
-        text = {"before": "soc\nE9", "after": "E9\n" + "x\n" * 18 + "soc", "within": "E9 soc"}[near]
-        scan = Scan(table([plain, other]))
-        scan.read(Log("", ""), enumerate(text.encode().split(b"\n"), 1))
-        assert {entry.code for record in scan.records for entry, _ in record.found} == {"a", "b"}, near
-    scan = Scan(table([other]))
-    scan.read(Log("", ""), enumerate([*b"E9\n".ljust(60, b"\n").split(b"\n"), b"soc"], 1))
-    assert scan.records == []
-
-
 def test_of_equal_entries_the_first_is_chosen() -> None:
     """Words are looked up in their order, not in sets, whose order changes from run to run."""
     text = {"cause": "", "do": (), "source": (), "examples": (), "name": "n", "layer": "ge"}
     some = [Entry(code=f"E{one}", match=[rf"\bE{one}\b"], sure="likely", **text) for one in "81943"]
-    found = [(sign.entry, False) for sign in signs_in(table(some), "E4 E8 E9 E1 E3")]
-    assert [entry.code for entry, _beside in found] == ["E4", "E8", "E9", "E1", "E3"]
-    lacking, number = found[0][0]._replace(lacks=True), found[0][0]._replace(code="507015")
-    assert min([(lacking, False), (number, False), *found], key=weight)[0].code == "E4"
+    found = entries_in(table(some), "E4 E8 E9 E1 E3")
+    assert [entry.code for entry in found] == ["E4", "E8", "E9", "E1", "E3"]
+    worse = [found[0]._replace(**more) for more in ({"lacks": True}, {"code": "507015"}, {"vague": True})]
+    assert min([*worse, *found], key=weight) == found[0]
 
 
 def test_a_huge_log_is_streamed() -> None:

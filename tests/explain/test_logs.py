@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Optional
 import pytest
 import yaml
 
+from migrator.explain.judge import explain_logs
 from migrator.explain.logs import Log
-from migrator.explain.run import explain_logs
 
 LOGS = Path(__file__).parent / "logs"
 
