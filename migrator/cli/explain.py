@@ -43,7 +43,7 @@ def explain(given: Given) -> None:
     entry = next((codes[code] for code in codes if [code.lower()] == [each.lower() for each in asked]), None)
     if entry and not os.path.exists(asked[0]):
         if given.output_format == "json":
-            print_json(entry_data(entry))
+            print_json({"schema": 1, **entry_data(entry)})
         else:
             _print(parts_of_entry(entry), given.output_format)
         return
