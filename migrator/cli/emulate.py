@@ -144,7 +144,7 @@ def _show_versions() -> None:
         "torch {torch:<7} torch_npu {npu:<13} Python {python} {machine:<15} {build:<5} {date} {ran}{mark}"
     )
     for row in tried():
-        mark = _("installed") if [row.torch, row.torch_npu] == here else ""
+        mark = "   " + _("installed") if [row.torch, row.torch_npu] == here else ""
         cells = {**row._asdict(), "npu": row.torch_npu, "build": f"+{row.build}"}
         typer.echo(_(said, **cells, mark=mark))
 
