@@ -1,8 +1,9 @@
 """How often ``npumigrate explain`` is right about real logs, whose causes the threads they are from tell.
 
-A log that does not hold its cause is right where ``unknown`` is said. ``logs/build`` may be looked at
-while the table and the engine are written; ``logs/held_back`` is only measured: table and engine are not
-made better by it. Run as a program, this names what is wrong:
+A log that does not hold its cause, or whose cause no entry names, is right where ``unknown`` is said.
+``logs/build`` may be looked at while the table and the engine are written; ``logs/held_back`` and
+``logs/held_back_2`` are only measured: table and engine are not made better by them. The second was gathered
+and labelled before anybody saw what is said of it. Run as a program, this names what is wrong:
 ``python tests/explain/test_logs.py build``.
 """
 
@@ -41,15 +42,19 @@ class Result(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Percents of the logs of a half."""
+    """Percents of the logs of a set."""
 
     first_right: float
     cause_right: float
     cause_wrong: float
 
 
-# What each half reaches; the goal is 95, 80 and 5 percent.
-REACHED = {"build": Share(100, 100, 0), "held_back": Share(98.3, 87.9, 1.7)}
+# What each set reaches; the goal is 95, 80 and 5 percent.
+REACHED = {
+    "build": Share(100, 100, 0),
+    "held_back": Share(98.3, 87.9, 1.7),
+    "held_back_2": Share(94.6, 75.0, 8.9),
+}
 
 
 def results(half: str) -> Iterator[Result]:
