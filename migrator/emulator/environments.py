@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+
+from packaging.requirements import Requirement
 
 from migrator.emulator.build import cache_folder, locked
 from migrator.emulator.installed import EmulatorError, packages_of, version_of
@@ -76,8 +79,7 @@ def _make(place: Path, release: Release) -> None:
     numpy = "numpy<2" if tuple(map(int, release.torch.split(".")[:2])) <= _ONE_NUMPY else "numpy"
     wanted = [f"torch=={release.torch}", f"torch_npu=={release.torch_npu}", numpy, "pyyaml"]
     wanted += [f"torchvision=={release.torchvision}"] if release.torchvision else []
-    # On x86_64 a package index may have no other build of torch than that for CUDA.
-    if re.search(r"\bnvidia[-_]", _run([*install, "--dry-run"], *wanted)):
+    if _of_cuda(uv, install, place, wanted):
         said = (
             "the package index has torch {torch} only as a CUDA build (gigabytes); set PIP_EXTRA_INDEX_URL "
             "(uv: UV_EXTRA_INDEX_URL) to an index with CPU builds"
@@ -88,6 +90,20 @@ def _make(place: Path, release: Release) -> None:
     behind = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     (packages_of(Path(python)) / _BEHIND).write_text("".join(f"{path}\n" for path in behind))
     (place / _READY).touch()
+
+
+def _of_cuda(uv: str | None, install: Sequence[str], place: Path, wanted: Sequence[str]) -> bool:
+    """Whether the package index has no other build of this torch: on x86_64 PyPI has none."""
+    if uv:
+        return bool(re.search(r"\bnvidia[-_]", _run([*install, "--dry-run"], *wanted)))
+    report = place / "torch.json"  # pip may fetch whole packages to know what they need: ask for torch alone
+    _run([*install, "--dry-run", "--no-deps"], "--report", str(report), wanted[0])
+    (torch,) = json.loads(report.read_text(encoding="utf-8"))["install"]
+    needs = map(Requirement, torch["metadata"].get("requires_dist", ()))
+    return any(
+        need.name.startswith("nvidia") and (not need.marker or need.marker.evaluate({"extra": ""}))
+        for need in needs
+    )
 
 
 def _run(command: Sequence[str], *words: str) -> str:

@@ -464,16 +464,20 @@ def test_versions_are_listed_with_what_was_run_and_when(capsys):
 def other_torch(tmp_path, monkeypatch):
     """A cache of environments, and what makes them: nothing is installed, commands are noted."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    commands, said = [], {"install": ""}
+    commands, needs = [], []
 
     def run(command, *words):
         commands.append([*command, *words])
         if "venv" in command:
             packages_of(Path(words[-1], "bin", "python")).mkdir(parents=True)
-        return said["install"]
+        if "--report" in words:
+            torch = {"metadata": {"requires_dist": needs}}
+            Path(words[1]).write_text(json.dumps({"install": [torch]}))
+        return ""
 
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
     monkeypatch.setattr(environments, "_run", run)
-    return commands, said
+    return commands, needs
 
 
 def test_an_environment_of_another_torch_is_made_once(other_torch, tmp_path):
@@ -493,8 +497,8 @@ def test_an_environment_of_another_torch_is_made_once(other_torch, tmp_path):
 
 
 def test_a_cuda_build_of_another_torch_is_not_fetched(other_torch):
-    commands, said = other_torch
-    said["install"] = "Would install nvidia-cublas-cu12-12.4.5.8 torch-2.6.0"
+    commands, needs = other_torch
+    needs += ["filelock", 'nvidia-cublas-cu12==12.4.5.8; platform_system == "Linux"']
     release = next(one for one in of_torch("2.6") if one.torch_npu == "2.6.0.post5")
     release = replace(release, python=(f"{sys.version_info.major}.{sys.version_info.minor}",))
     with pytest.raises(EmulatorError, match="only as a CUDA build"):
