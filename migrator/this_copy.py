@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -20,10 +21,8 @@ def version() -> str:
     commit = _origin()[1]
     if _OURS and (_ROOT / ".git").exists():
         asked = ["git", "-C", str(_ROOT), "rev-parse", "HEAD"]
-        try:
-            commit = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
-        except OSError:  # no git
-            commit = ""
+        with suppress(OSError):  # no git
+            commit = subprocess.run(asked, capture_output=True, text=True).stdout
     return f"{__version__} ({commit[:10]})" if commit else __version__
 
 
@@ -32,10 +31,9 @@ def install_command(extra: str) -> str:
     url, _, installer = _origin()
     what = [f"npumigrate[{extra}] @ {url}" if url else f"npumigrate[{extra}]"]
     what = ["-e", f"{_ROOT}[{extra}]"] if _OURS else what
-    environment = Path(sys.prefix)
-    if (environment / "uv-receipt.toml").is_file():
+    if Path(sys.prefix, "uv-receipt.toml").is_file():
         words = ["uv", "tool", "install", *what]
-    elif (environment / "pipx_metadata.json").is_file():
+    elif Path(sys.prefix, "pipx_metadata.json").is_file():
         words = ["pipx", "install", "--force", *what]
     elif installer == "uv":
         words = ["uv", "pip", "install", "--python", sys.executable, *what]

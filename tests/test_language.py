@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from migrator import language
+from migrator.cli.main import COMMANDS
 from migrator.cli.start import split_language
+from migrator.command_options import every_option
 from migrator.wrapping import columns, wrap
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +60,13 @@ def test_every_text_is_translated(tool) -> None:
 def test_no_translation_is_stale(tool) -> None:
     stale = sorted(set(tool.translated()) - set(tool.texts()))
     assert not stale, "these texts are no more: python tools/catalogue.py takes them out\n" + "\n".join(stale)
+
+
+def test_chinese_and_latin_letters_have_a_blank_between_them(tool) -> None:
+    touching = re.compile(r"[\u4e00-\u9fff][A-Za-z0-9`]|[A-Za-z0-9`][\u4e00-\u9fff]")
+    assert [said for said in tool.translated().values() if touching.search(said)] == []
+    pages = [ROOT / "README.zh.md", *(ROOT / "docs" / "zh").glob("*.md")]
+    assert [page.name for page in pages if touching.search(page.read_text(encoding="utf-8"))] == []
 
 
 def test_translations_have_the_fields_of_their_texts(tool) -> None:
@@ -195,11 +204,49 @@ def test_a_report_in_chinese(program) -> None:
 def test_help_and_errors_in_chinese(program) -> None:
     answer = _run("migrate", "--help", folder=program, LANG="zh_CN.UTF-8")
     assert "用法：npumigrate migrate" in answer.stdout
-    assert "将项目迁移到昇腾NPU" in answer.stdout
+    assert "将项目迁移到昇腾 NPU" in answer.stdout
     assert max(map(columns, answer.stdout.splitlines())) <= 80
     assert "没有选项：--foo" in _run("--lang", "zh", "migrate", "--foo", folder=program).stderr
     wrong = _run("--lang", "fr", "lint", folder=program)
     assert (wrong.returncode, wrong.stderr) == (2, "npumigrate: --lang fr: choose from en, zh\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "migrate --nope",
+        "lint --nope",
+        "-i",
+        "lint --config",
+        "migrate --mode=magic",
+        "lint --color=magic",
+        "lint --severity=magic",
+        "-i p -o q --hw=magic",
+        "-i p -o q -j many",
+        "lint -j many",
+        "emulate --devices 99 -- x",
+        "verify x --shrink=magic",
+        "compare a",
+        "mcp a b",
+        "launch magic",
+        "magic",
+        "completion magic",
+        "-v 2.6",
+        "fleet a -o b --do=magic",
+        "rule magic",
+    ],
+)
+def test_no_library_says_in_english_what_is_wrong(program, line) -> None:
+    answer = _run("--lang", "zh", *line.split(), folder=program)
+    assert answer.returncode == 2
+    (said,) = answer.stderr.splitlines()
+    values = {word for option in every_option() for word in option.choices} | {
+        *COMMANDS,
+        "npumigrate",
+        "help",
+    }
+    words = {word for word in re.findall(r"(?<![-\w.])[A-Za-z]{3,}", said) if not word.isupper()}
+    assert words - values - set(re.split(r"[\s=]", line)) <= {"bash", "zsh", "fish", "output", "input"}, said
 
 
 def test_english_reads_no_catalogue(program) -> None:

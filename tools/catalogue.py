@@ -52,13 +52,17 @@ _MARKS = {
 # What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/spoken.py.
 _OF_LIBRARIES = (
     "Missing command.",
-    "No such command {name!r}.",
     "unrecognized arguments: %s",
     "expected one argument",
     "expected at least one argument",
     "invalid choice: %(value)r (choose from %(choices)s)",
     "argument %(argument_name)s: %(message)s",
     "ignored explicit argument %r",
+)
+# Where an answer is from, as the tables of api_db say.
+_SOURCES = (
+    *("torch wheels", "torch_npu wheels", "torch_npu sources", "torch_npu documents", "package index"),
+    *("torch_npu operator lists", "documents (published list)"),
 )
 # What is between the parts of a list: Chinese has signs of its own for it.
 _SIGNS = (", ", "; ", "{message}: {advice}", "{title}:")
@@ -183,6 +187,7 @@ def _of_help() -> Iterator[tuple[str, str]]:
     from migrator.command_options import every_option
 
     yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
+    yield from ((text, "migrator/report/api_text.py") for text in _SOURCES)
 
     own = [name for name in main.COMMANDS if name not in main.OWN_PARSER]
     abouts = {name: _abouts(get_command(main.parser(name))) for name in own}

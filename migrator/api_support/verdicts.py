@@ -371,14 +371,14 @@ def of_verdict(verdict: Verdict, version: TorchVersion) -> str:
         if lacking:
             return _("Works. {lacking} do not.", lacking=_listed(lacking))
         if found is None or found.kind == "executed":
-            return "Works."
+            return _("Works.")
         if found.kind == "value":
             return _("A module.") if found.note == "module" else _("A value: the same on every device.")
         if found.kind == "core":
             return _("Should work: part of torch itself, without operators.")
         return _("Should work: its source uses only what NPUs support.")
     if verdict.status == "fallback":
-        of = f" for {found.lacking[0]}" if found is not None and found.lacking else ""
+        of = _(" for {name}", name=found.lacking[0]) if found is not None and found.lacking else ""
         if verdict.kernel != "none":
             return _("Falls back to the CPU according to the documents (slow).")
         if found is not None and found.note:

@@ -32,8 +32,8 @@ def analyze(given: Given) -> None:
     or nothing done; 130 interrupted.
     """
     source = options.one_source(given.words or (), given.source)
-    options.refuse_missing({"SRC, or -i/--input": source, "-o/--output": given.output}, "npumigrate analyze")
-    options.check_common(given)
+    options.refuse_missing({"SRC (-i/--input)": source, "-o/--output": given.output}, "npumigrate analyze")
+    options.refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
     built = chosen_formats(given.formats)
     modes = tuple(dict.fromkeys(split(given.mode))) if given.mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]

@@ -52,7 +52,7 @@ def api(arguments: Sequence[str]) -> int:
                 here = answer.at_version(each, at)
                 record["at"] = {**here, "own": here["own"] and asdict(here["own"])}
         torch = at.text if at else None
-        print_json({"asked": given.name, "torch": torch, "answers": found, "nearest": nearest})
+        print_json({"schema": 1, "asked": given.name, "torch": torch, "answers": found, "nearest": nearest})
     elif not answers:
         hint = _("; did you mean {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
         say(_("{name} is unknown{hint}", name=given.name, hint=hint))

@@ -33,7 +33,7 @@ def completion(given: Given) -> None:
     elif shell in _SHELLS:
         typer.echo((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), nl=False)
     else:
-        stop(f"there is no shell {shell!r} here: choose one of {', '.join(_SHELLS)}")
+        stop("SHELL: choose from {shells}, not {shell!r}", shells=", ".join(_SHELLS), shell=shell)
 
 
 def candidates(words: list[str]) -> list[str]:

@@ -46,6 +46,7 @@ def diff(given: Given) -> None:
     notes = caveats(first, second)
     if given.as_json:
         content = {
+            "schema": 1,
             "from": {"torch": first.text, "torch_npu": first.torch_npu},
             "to": {"torch": second.text, "torch_npu": second.torch_npu},
             "notes": notes,

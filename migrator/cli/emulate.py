@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Container
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
 import typer
 
@@ -15,6 +15,7 @@ from migrator.cli.options import Given
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
+    from migrator.api_support.companions import ReleaseSet
     from migrator.emulator.build import Built
     from migrator.emulator.installed import Installed
 
@@ -44,7 +45,7 @@ def emulate(given: Given) -> None:
     rest = {"insight": project, "strict": given.strict}
     machine = Machine(given.devices, soc, size(given.memory), folder, given.cpu_random, **rest)
     old = {path.name for path in folder.iterdir()} if folder is not None and folder.is_dir() else set()
-    installed, built = prepare()
+    installed, built = prepare(given.torch)
     env = environment(machine, built, installed, os.environ)
     program = find(command[0], env)
     if program is None:
@@ -58,17 +59,37 @@ def emulate(given: Given) -> None:
     raise typer.Exit(code)
 
 
-def prepare() -> tuple[Installed, Built]:
-    """Return what is installed and the libraries, built if need be; stop where the emulator cannot run."""
+def prepare(torch: Optional[str] = None) -> tuple[Installed, Built]:
+    """Return what is installed and the libraries, built if need be; stop where the emulator cannot run.
+
+    With a release of torch: of an environment with that one, which is made if need be.
+    """
     from migrator.cli.progress import ProgressBar
     from migrator.emulator.build import build
     from migrator.emulator.installed import EmulatorError, look
 
     try:
-        installed = look()
+        if torch:
+            from migrator.emulator.environments import python_with
+
+            installed = look(python_with(_release(torch), say))
+        else:
+            installed = look()
         return installed, build(installed, say, ProgressBar(shown=True))
     except EmulatorError as error:
         stop(str(error), CANNOT_RUN)
+
+
+def _release(torch: str) -> ReleaseSet:
+    """The release of torch_npu for a torch that was tried on the emulator, or the recommended one."""
+    from migrator.api_support.companions import of_torch, recommended
+    from migrator.emulator.installed import tried
+
+    known = {(row.torch, row.torch_npu) for row in tried()}
+    found = next((one for one in of_torch(torch) if (one.torch, one.torch_npu) in known), recommended(torch))
+    if found is None:
+        stop("--torch: torch_npu has no release for torch {torch}", torch=torch)
+    return found
 
 
 def insight_folder(migrated: Path) -> Path:
@@ -94,7 +115,11 @@ def write_insight(
 
     from migrator.insight.report import find_rows, recorded_run, show_insight, write_reports
 
-    run = recorded_run(notes, *versions, soc, old)
+    try:
+        run = recorded_run(notes, *versions, soc, old)
+    except (ValueError, LookupError, TypeError) as error:  # the program has ended; its status stays
+        say(_("insight: cannot read what was recorded in {notes}: {error}", notes=notes, error=error))
+        return
     if not run.processes:
         if shown:
             say(_("insight: nothing recorded: no process imported torch_npu and ended normally"))
@@ -112,20 +137,16 @@ def write_insight(
 
 
 def _show_versions() -> None:
-    from migrator.api_support.companions import of_torch
-    from migrator.emulator.installed import SUPPORTED, is_supported, version_of
+    from migrator.emulator.installed import tried, version_of
 
-    here = (version_of("torch"), version_of("torch_npu"))
-    for torch in SUPPORTED:
-        pythons = sorted({python for each in of_torch(torch) for python in each.python}, key=_number)
-        usable = [python for python in pythons if _number(python) >= (3, 10)]
-        mark = "   installed" if is_supported(*here) and str(here[0]).startswith(f"{torch}.") else ""
-        said = N_("torch {torch:<6} torch_npu {torch:<6} Python {usable}{mark}")
-        typer.echo(_(said, torch=torch, usable=", ".join(usable), mark=mark))
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+    here = [(version_of(name) or "").partition("+")[0] for name in ("torch", "torch_npu")]
+    said = N_(
+        "torch {torch:<7} torch_npu {npu:<13} Python {python} {machine:<15} {build:<5} {date} {ran}{mark}"
+    )
+    for row in tried():
+        mark = "   " + _("installed") if [row.torch, row.torch_npu] == here else ""
+        cells = {**row._asdict(), "npu": row.torch_npu, "build": f"+{row.build}"}
+        typer.echo(_(said, **cells, mark=mark))
 
 
 def _show_installed() -> None:

@@ -30,7 +30,7 @@ def explain(given: Given) -> None:
 
     Exit status: 0 explained; 1 an unknown failure, or none; 2 usage error.
     """
-    from migrator.explain.run import explain_logs
+    from migrator.explain.judge import explain_logs
     from migrator.explain.show import as_data, entry_data, parts_of, parts_of_entry
     from migrator.explain.table import entries
 
@@ -43,7 +43,7 @@ def explain(given: Given) -> None:
     entry = next((codes[code] for code in codes if [code.lower()] == [each.lower() for each in asked]), None)
     if entry and not os.path.exists(asked[0]):
         if given.output_format == "json":
-            print_json(entry_data(entry))
+            print_json({"schema": 1, **entry_data(entry)})
         else:
             _print(parts_of_entry(entry), given.output_format)
         return
@@ -57,7 +57,7 @@ def explain(given: Given) -> None:
     if given.output_format == "json":
         print_json(as_data(explanation))
     else:
-        _print(parts_of(explanation), given.output_format)
+        _print([*parts_of(explanation)], given.output_format)
     if explanation is None or explanation.entry is None:
         raise typer.Exit(PROBLEMS)
 

@@ -19,8 +19,6 @@ from migrator.this_copy import install_command
 if TYPE_CHECKING:
     from migrator.fleet.job import Outcome, Task
 
-_COMMANDS = ("migrate", "analyze", "lint")
-
 
 def fleet(given: Given) -> None:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
@@ -33,8 +31,6 @@ def fleet(given: Given) -> None:
     output, command = given.output, given.command
     if given.repositories is None or output is None:
         stop("missing list or folder: npumigrate fleet REPOS.txt -o OUT")
-    if command not in _COMMANDS:
-        stop("--do {command}: choose from {commands}", command=command, commands=", ".join(_COMMANDS))
     if sys.platform == "win32":
         stop("fleet runs on Linux and macOS")
     try:

@@ -10,14 +10,13 @@ from migrator.command_options import Option
 from migrator.language import N_, _
 from migrator.wrapping import columns, padded, wrap
 
-_WIDEST = 100
 _COLUMN = 30  # the widest names that have their text beside them
 _HELP = Option((), "help", "-h --help", help=N_("Show this message and exit."), kind="flag")
 
 
 def page(command: str, about: str, options: Sequence[Option], below: Mapping[str, str] = {}) -> str:
     """The help of a command: its usage, what it is ``about``, its options and the commands ``below`` it."""
-    width = max(min(shutil.get_terminal_size().columns, _WIDEST), 40)
+    width = max(min(shutil.get_terminal_size().columns, 100), 40)
     arguments = [row for row in options if not row.spelled and row.help]
     words = ["[OPTIONS]", *map(_in_usage, arguments), *(["COMMAND …"] if below else [])]
     lines = wrap(_("Usage: ") + " ".join([f"npumigrate {command}".rstrip(), *words]), width, "", "  ")
@@ -28,9 +27,8 @@ def page(command: str, about: str, options: Sequence[Option], below: Mapping[str
     rows = sorted([row for row in options if row.spelled] + [_HELP], key=lambda row: bool(row.group))
     for title, group in groupby(rows, lambda row: row.group):
         lines += _section(_(title or N_("Options")), [(_spelled(row), _text(row)) for row in group], width)
-    first = {name: paragraphs(each)[0] if each else "" for name, each in below.items()}
-    lines += _section(_("Commands"), [(name, _(each)) for name, each in first.items()], width)
-    return "\n".join(lines)
+    commands = [(name, _(paragraphs(each)[0])) for name, each in below.items() if each]
+    return "\n".join([*lines, *_section(_("Commands"), commands, width)])
 
 
 def paragraphs(text: str) -> list[str]:

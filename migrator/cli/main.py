@@ -16,7 +16,7 @@ import typer
 from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
 from migrator.cli.options import Given, described
 from migrator.command_options import options_of
-from migrator.language import N_, did_you_mean
+from migrator.language import _, did_you_mean
 
 # What the list of all commands says of those that read their options themselves.
 OWN_PARSER = {
@@ -111,8 +111,8 @@ def _run(given: list[str], alone: bool = False) -> int:
         typer.echo()
         given = ["migrate", "--help"]  # what most people look for
     if given[0] not in COMMANDS:
-        said = N_("no such command: {name}{meant} (npumigrate --help shows all)")
-        stop(said, name=given[0], meant=did_you_mean(given[0], COMMANDS))
+        what = _("no such command: {what}", what=given[0]) + did_you_mean(given[0], COMMANDS)
+        stop("{what} (npumigrate --help shows all options)", what=what)
     if given[0] == "migrate":
         from migrator.cli.migrate import translated
 

@@ -57,7 +57,7 @@ def migrate(given: Given) -> None:
     if _DISTRIBUTED in words:
         words.remove(_DISTRIBUTED)
     source = options.one_source(words, given.source)
-    needed = {"SRC, or -i/--input": source}
+    needed = {"SRC (-i/--input)": source}
     if not given.diff:
         needed["-o/--output"] = given.output
     options.refuse_missing(needed, "npumigrate")
@@ -74,7 +74,7 @@ def migrate(given: Given) -> None:
         },
         *_EXCLUDING,
     )
-    options.check_common(given)
+    options.refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
     built = chosen_formats(given.formats)
     if built and given.diff:
         stop("--format needs a result: --diff writes none")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from inspect import Parameter, Signature
+from math import nan
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -31,14 +31,12 @@ def described(command: str) -> Callable[[Callable[[Given], None]], Callable[...,
     """
 
     def decorate(function: Callable[[Given], None]) -> Callable[..., None]:
-        def called(**given: Any) -> None:
-            function(Given(**{name: getattr(each, "value", each) for name, each in given.items()}))
-
         rows = options_of(command)
-        kinds = {row.name: _TYPES[row.kind] for row in rows}
-        # typer knows choices as the values of an Enum.
-        chosen = {row.name: [(each, each) for each in row.choices] for row in rows if row.choices}
-        kinds |= {name: Enum(name, choices, type=str) for name, choices in chosen.items()}
+
+        def called(**given: Any) -> None:
+            function(Given(**given | {row.name: _checked(row, given[row.name]) for row in rows}))
+
+        kinds = {row.name: _TYPES.get(row.kind, str) for row in rows}
         parameters = [Parameter(row.name, _KEYWORD, default=_parameter(row)) for row in rows]
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__annotations__ = {"context": typer.Context, **kinds}
@@ -51,17 +49,33 @@ def described(command: str) -> Callable[[Callable[[Given], None]], Callable[...,
 
 
 _KEYWORD = Parameter.KEYWORD_ONLY
-_TYPES: dict[str, Any] = {"flag": bool, "number": int, "amount": float, "path": Path, "paths": list[Path]}
-_TYPES |= {"text": str, "texts": list[str]}
+_TYPES: dict[str, Any] = {"flag": bool, "path": Path, "paths": list[Path], "texts": list[str]}
 
 
 def _parameter(option: Option) -> Any:
     default = bool(option.default) if option.kind == "flag" else option.default
     default = ... if option.required else default
-    about: dict[str, Any] = {"metavar": option.metavar or None, "min": option.least, "max": option.most}
     if option.spelled:
-        return typer.Option(default, *option.spelled.split(), **about)
-    return typer.Argument(default, **about)
+        return typer.Option(default, *option.spelled.split())
+    return typer.Argument(default, metavar=option.metavar or None)
+
+
+def _checked(option: Option, value: Any) -> Any:
+    """The value of an option, a number where it is one; stops at one that is none of its values."""
+    name, least, most = option.spelled.replace(" ", "/"), option.least, option.most
+    if option.choices and value not in (None, *option.choices):
+        said = N_("{name}: choose from {choices}, not {value!r}")
+        stop(said, name=name, choices=", ".join(option.choices), value=value)
+    if value is None or option.kind not in ("number", "amount"):
+        return value
+    try:
+        number = int(value) if option.kind == "number" else float(value)
+    except ValueError:
+        number = nan
+    if not (number if least is None else least) <= number <= (most or number):
+        limits = ("" if least is None else f" >= {least:g}") + (f", <= {most:g}" if most else "")
+        stop("{name}: expected a number{limits}, not {value!r}", name=name, limits=limits, value=value)
+    return number
 
 
 def one_source(words: Sequence[str], given: Optional[str]) -> str:
@@ -78,16 +92,6 @@ def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
     if missing:
         said = N_("missing: {missing} ({command} --help shows all options)")
         stop(said, missing=", ".join(missing), command=command)
-
-
-def check_common(given: Given) -> None:
-    """Stop where there is no such product line, or where what is printed is said twice."""
-    from migrator.api_support.verdict_type import HARDWARE
-
-    refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
-    if given.hardware is not None and given.hardware not in HARDWARE:
-        said = N_("no such hardware: {hardware!r} (choose from {hardware2})")
-        stop(said, hardware=given.hardware, hardware2=", ".join(HARDWARE))
 
 
 def refuse_together(given: Mapping[str, Any], *pairs: tuple[str, str]) -> None:

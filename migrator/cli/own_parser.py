@@ -32,8 +32,7 @@ class Parser(argparse.ArgumentParser):
         """Raise UsageError; with the option that may be meant by one that there is not."""
         before = _("unrecognized arguments: %s").replace("%s", "")
         unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
-        known = self._option_string_actions if unknown.startswith("--") else ()
-        what = message + did_you_mean(unknown, known)
+        what = message + did_you_mean(unknown, self._option_string_actions if unknown[:2] == "--" else ())
         raise UsageError("{what} ({command} --help shows all options)", what=what, command=self.prog)
 
     def print_help(self, _file: object = None) -> None:

@@ -11,8 +11,6 @@ from typing import NoReturn, Optional
 from migrator.cli.ending import ended, escape_unprintable, fail
 from migrator.language import LANGUAGES, _, choose, language
 
-_UPGRADE = ("--select", "NPU10,NPU53", "--unsafe-fixes")
-
 
 def main() -> NoReturn:
     """Run the command line of this process, and end it.
@@ -77,8 +75,9 @@ def run_own(name: str, *arguments: str) -> int:
         return api(arguments)
     from migrator.cli.lint import lint
 
-    # Its rules have unsafe fixes only: who asks for them knows.
-    return lint((*_UPGRADE, *arguments) if name == "upgrade" else arguments)
+    # The rules of an upgrade have unsafe fixes only: who asks for them knows.
+    asked = ("--select", "NPU10,NPU53", "--unsafe-fixes") if name == "upgrade" else ()
+    return lint((*asked, *arguments))
 
 
 def split_language(arguments: list[str]) -> tuple[list[str], Optional[str]]:

@@ -74,7 +74,7 @@ def verify(given: Given) -> None:
         if original is not None and not original.exists():
             stop("--original: no such folder: {given}", given=original)
         source = original or find_original(migrated)
-    emulator = prepare()
+    emulator = prepare(given.torch)
 
     def run_once() -> Verdict:
         writer = _writer(folder, soc, given.version) if given.insight else None

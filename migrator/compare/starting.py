@@ -49,5 +49,5 @@ def environment(
 
 def write_about(folder: Path, command: Sequence[str], how: str, code: int | None) -> None:
     """Write what was run into a trace, and its exit code once it is known. Raises OSError."""
-    about = {"npumigrate": __version__, "command": [*command], "with": how, "code": code}
+    about = {"schema": 1, "npumigrate": __version__, "command": [*command], "with": how, "code": code}
     (folder / RUN).write_text(json.dumps(about) + "\n", encoding="utf-8")

@@ -81,7 +81,7 @@ def build(installed: Installed, say: Say, progress: AbstractContextManager[Progr
         return Built(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(folder.parent / "lock", say):
+        with locked(folder.parent / "lock", "waiting for another process that builds the emulated NPU", say):
             if not folder.is_dir():
                 _build_into(folder, installed, say, progress or nullcontext(_unseen))
     except OSError as error:
@@ -118,13 +118,13 @@ def _sources(part: str) -> list[Path]:
 
 
 @contextmanager
-def _lock(path: Path, say: Say) -> Iterator[None]:
-    """Hold the lock of the cache folder; the system frees it however the process ends."""
+def locked(path: Path, waiting: str, say: Say) -> Iterator[None]:
+    """Hold a lock, and say that it waits for it; the system frees it however the process ends."""
     with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting for another process that builds the emulated NPU")
+            say(waiting)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

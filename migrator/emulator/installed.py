@@ -7,19 +7,47 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from migrator.data_folders import data_folder
 from migrator.language import _
 from migrator.this_copy import install_command
 
-# torch and torch_npu in the versions that the emulator was run with, by their first two numbers.
-SUPPORTED = ("2.13", "2.6", "2.4")
 COMPILER_PACKAGES = "g++ (Debian, Ubuntu), gcc-c++ (Fedora, openEuler), gcc (Arch), base-devel (others)"
 _COMPILERS = ("g++", "c++", "clang++")
 _MACHINES = ("x86_64", "aarch64")
 _PYTHON = (3, 10)
+# Both register the same keys of the allocator: "Duplicated key 'pinned_reserve_segment_size_mb' found".
+_ABORTS_BESIDE_CUDA = (2, 14)
+
+
+class Tried(NamedTuple):
+    """What was run on the emulator, with which versions and when: a row of ``emulated.csv``."""
+
+    torch: str
+    torch_npu: str
+    python: str
+    machine: str
+    build: str
+    date: str
+    ran: str
+
+
+@cache
+def tried() -> tuple[Tried, ...]:
+    """What was run on the emulator, oldest torch first. Raises FileNotFoundError without the table."""
+    lines = (data_folder("api_db") / "emulated.csv").read_text(encoding="utf-8").splitlines()
+    return tuple(Tried(*line.split(",")) for line in lines[1:])
+
+
+def supported() -> list[str]:
+    """The releases of torch and torch_npu that were run, by their first two numbers, newest first."""
+    return list(dict.fromkeys(_release(row.torch) for row in reversed(tried())))
 
 
 class EmulatorError(Exception):
@@ -36,14 +64,24 @@ class Installed:
     torch_npu_folder: Path
     compiler: tuple[str, ...]
     compiler_version: str
+    python: Path = Path(sys.executable)
 
 
-def version_of(distribution: str) -> str | None:
-    """Return the version of an installed distribution, without importing it."""
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
+def packages_of(python: Path) -> Path:
+    """The folder of packages of an environment of this Python's version."""
+    base = str(python.parent.parent)
+    return Path(sysconfig.get_path("purelib", "posix_prefix", {"base": base, "platbase": base}))
+
+
+def _distribution(name: str, python: Path | None) -> metadata.Distribution | None:
+    where: dict[str, Any] = {} if python is None else {"path": [str(packages_of(python))]}
+    return next(iter(metadata.distributions(name=name, **where)), None)
+
+
+def version_of(distribution: str, python: Path | None = None) -> str | None:
+    """Return the version of an installed distribution, here or beside a Python, without importing it."""
+    found = _distribution(distribution, python)
+    return found.version if found else None
 
 
 def platform_trouble() -> str | None:
@@ -71,7 +109,7 @@ def is_supported(torch: str | None, torch_npu: str | None) -> bool:
     """Return whether the emulator runs with these two."""
     if torch is None or torch_npu is None:
         return False
-    return _release(torch) == _release(torch_npu) and _release(torch) in SUPPORTED
+    return _release(torch) == _release(torch_npu) and _release(torch) in supported()
 
 
 def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
@@ -85,7 +123,7 @@ def pair_trouble(torch: str | None, torch_npu: str | None) -> str | None:
             install=install_command("emulator"),
         )
     if not is_supported(torch, torch_npu):
-        known = ", ".join(_("torch {one}.* with torch_npu {one}.*", one=one) for one in SUPPORTED)
+        known = ", ".join(_("torch {one}.* with torch_npu {one}.*", one=one) for one in supported())
         return _(
             "torch {torch} with torch_npu {torch_npu} is not supported; supported: {known} ({install})",
             torch=torch,
@@ -120,23 +158,32 @@ def troubles(torch: str | None, torch_npu: str | None, compiler: tuple[str, ...]
     return [trouble for trouble in found if trouble]
 
 
-def look() -> Installed:
-    """Return what is installed.
+def look(python: Path | None = None) -> Installed:
+    """Return what is installed, here or beside another Python.
 
     Raises EmulatorError with the first thing that is missing.
     """
-    torch, torch_npu, compiler = version_of("torch"), version_of("torch_npu"), find_compiler()
+    torch, torch_npu = version_of("torch", python), version_of("torch_npu", python)
+    compiler = find_compiler()
     missing = troubles(torch, torch_npu, compiler)
     if missing or torch is None or torch_npu is None or compiler is None:
         raise EmulatorError(missing[0])
+    folder = _folder("torch", python)
+    if (
+        tuple(map(int, _release(torch).split("."))) >= _ABORTS_BESIDE_CUDA
+        and (folder / "lib" / "libtorch_cuda.so").exists()
+    ):
+        why = "torch {torch} is a CUDA build: torch_npu {torch_npu} aborts beside it; install a CPU build"
+        raise EmulatorError(_(why, torch=torch, torch_npu=torch_npu))
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
     return Installed(
         torch,
         torch_npu,
-        _folder("torch"),
-        _folder("torch_npu"),
+        folder,
+        _folder("torch_npu", python),
         compiler,
         said.stdout.partition("\n")[0] or " ".join(compiler),
+        python or Path(sys.executable),
     )
 
 
@@ -144,9 +191,10 @@ def _release(version: str) -> str:
     return ".".join(version.split("+")[0].split(".")[:2])
 
 
-def _folder(distribution: str) -> Path:
+def _folder(distribution: str, python: Path | None) -> Path:
     """Find the folder of a package without importing it: that takes a second, and loads torch_npu."""
-    place = Path(str(metadata.distribution(distribution).locate_file(distribution)))
+    found = _distribution(distribution, python)
+    place = Path(str(found.locate_file(distribution))) if found else Path(distribution)
     if not place.is_dir():
         raise EmulatorError(
             _("{distribution} is installed, but {place} is missing", distribution=distribution, place=place)

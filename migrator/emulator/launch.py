@@ -79,8 +79,8 @@ def environment(
     for variable, folder in (
         ("LD_LIBRARY_PATH", built.libraries),
         ("PYTHONPATH", BOOTSTRAP),
-        # `python` and `torchrun` are those beside npumigrate, which the libraries were built for.
-        ("PATH", f"{Path(sys.executable).parent}{os.pathsep}{built.tools}"),
+        # `python` and `torchrun` are those that the libraries were built for.
+        ("PATH", f"{installed.python.parent}{os.pathsep}{built.tools}"),
     ):
         changed[variable] = in_front(folder, base.get(variable))
     return changed

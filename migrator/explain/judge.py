@@ -1,13 +1,17 @@
-"""Which of what fails in logs failed first, and what it is about."""
+"""Logs in, an explanation out: which of what fails failed first, and what it is about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Optional
+from pathlib import Path
+from typing import Callable, Optional
 
+from migrator.explain.logs import ERROR_FILE, Log, lines, lines_of_error_file
 from migrator.explain.scan import ERROR, WARNING, Frame, Record, Scan
-from migrator.explain.table import Entry, kinds_of, weight
+from migrator.explain.table import Entry, kinds_of, known, weight
 
 _NEAR = 40  # lines of one failure
 _AT_ONCE = 2.0  # seconds
@@ -30,13 +34,45 @@ class Explanation:
     silent: Sequence[str]
 
 
+def explain_logs(
+    logs: Sequence[Log], told: Callable[[int, int], object] = lambda done, total: None
+) -> Optional[Explanation]:
+    """What failed first in some logs; None where nothing did.
+
+    ``told`` gets the bytes that are read, and of how many. Raises OSError for the one log that cannot be
+    read; of several it is left out.
+    """
+    scan, done = Scan(known()), 0
+    total = sum(Path(log.path).stat().st_size for log in logs if Path(log.path).is_file())
+
+    def read(count: int) -> None:
+        nonlocal done
+        done += count
+        told(done, total)
+
+    for log in logs:
+        with suppress(*([OSError] if len(logs) > 1 else [])):
+            if not log.path:
+                scan.read(log, lines(sys.stdin.buffer, read))
+            elif Path(log.path).name == ERROR_FILE:
+                scan.read(log, lines_of_error_file(Path(log.path).read_bytes()))
+            else:
+                with open(log.path, "rb") as stream:
+                    scan.read(log, lines(stream, read))
+    return explain(scan)
+
+
 def explain(scan: Scan) -> Optional[Explanation]:
     """Explain what a scan has found; None where nothing failed."""
-    for record in scan.records:
+    records = scan.records
+    for record in records:
         record.rank = record.rank or scan.ranks.get(record.process, "")
         if record.listed and scan.first not in ("", record.rank):
             record.level = WARNING  # torchrun ended it after the one that failed
-    records = scan.records
+    windows = (records[max(0, at - _NEAR) : at + _NEAR] for at in range(len(records)))
+    ranks = [each.rank or _rank_beside(each, around) for each, around in zip(records, windows)]
+    for record, rank in zip(records, ranks):
+        record.rank = rank
     if not any(record.level > WARNING or record.place for record in records):
         return None  # nothing but warnings
     best = min(map(_class, records))
@@ -47,24 +83,28 @@ def explain(scan: Scan) -> Optional[Explanation]:
         return (record.time or 0 if in_time else 0), record.rank != scan.first, record.order
 
     first = min(worst, key=order)
-    same = [record for record in records if _same_process(record, first) and record.level > WARNING]
-    near = [record for record in same if record is first or _together(record, first)]
-    # What a process says elsewhere of its failure, as CANN does in a log of its own, explains it, too.
-    found = _found(near) or (_found(same) if first.rank else [])
+    own = [record for record in records if _same_process(record, first)]
+    near = [record for record in own if record is first or _together(record, first)]
+    failed = [record for record in near if record.level > WARNING]
+    found = _found(failed)
+    if not found and any(record.found for record in failed):  # torch_npu shows CANN's errors as warnings, too
+        found = _found(near)
+    if not found and first.rank:  # in a log of CANN, mostly
+        found = _found(record for record in own if record.level > WARNING)
     if best == 2:
-        found = [each for each in found if not each[0][0].follows or _tells(each[1], first)]
+        found = [each for each in found if not each[0].follows or _tells(each[1], first)]
     entry, record = None, first
     if found:
-        (entry, _beside), record = min(found, key=lambda each: weight(each[0]))
+        entry, record = min(found, key=lambda each: weight(each[0]))
     place = first.place or record.place or _nearest_place(first, records)
     known_ranks = any(each.rank and not each.listed for each in records)
     rank = record.rank or first.rank or ("" if known_ranks else scan.first)
     others: dict[str, tuple[str, dict[str, None]]] = {}
     for each in records:
-        for one, _beside in each.found:
+        for one in each.found:
             if one is not entry or each.rank != rank:
                 others.setdefault(one.code, (one.name, {}))[1][each.rank] = None
-    report = {each.rank for each in records if entry in [one for one, _beside in each.found]}
+    report = {each.rank for each in records if entry in each.found}
     silent = sorted(filter(None, scan.seen - report), key=int) if entry and entry.follows else []
     return Explanation(
         record,
@@ -80,13 +120,13 @@ def _class(record: Record) -> int:
     """How likely a record is the failure that led to the others: the least is the likeliest."""
     if record.level == WARNING:
         return 4
-    if any(not entry.follows for entry, _beside in record.found):
+    if any(not entry.follows for entry in record.found):
         return 0 if record.level >= ERROR else 1
     return 3 if record.found and not _of_python(record) else 2
 
 
-def _found(records: Sequence[Record]) -> list[tuple[tuple[Entry, bool], Record]]:
-    return [(each, record) for record in records for each in record.found]
+def _found(records: Iterable[Record]) -> list[tuple[Entry, Record]]:
+    return [(each, record) for record in records for each in record.found if not each.vague]
 
 
 def _of_python(record: Record) -> bool:
@@ -114,6 +154,17 @@ def _together(one: Record, other: Record) -> bool:
     if one.log == other.log and abs(one.line - other.line) <= _NEAR:
         return True
     return one.time is not None and other.time is not None and abs(one.time - other.time) <= _AT_ONCE
+
+
+def _rank_beside(record: Record, around: Sequence[Record]) -> str:
+    """The rank of the lines around one that does not say whose it is; empty where they are of several."""
+    ranks = {
+        each.rank
+        for each in around
+        if each.log == record.log and abs(each.line - record.line) <= _NEAR and not each.listed
+        if not (each.process and record.process) or each.process == record.process
+    }
+    return max(ranks) if len(ranks - {""}) == 1 and not record.listed else ""
 
 
 def _nearest_place(first: Record, records: Sequence[Record]) -> Optional[Frame]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -30,11 +29,6 @@ class Log(NamedTuple):
     rank: str = ""
     process: str = ""
 
-    @property
-    def size(self) -> int:
-        """Its bytes; 0 where they cannot be told."""
-        return os.path.getsize(self.path) if os.path.isfile(self.path) else 0
-
 
 def log_at(path: str) -> Log:
     """The log in a file, by its path; ``-`` is the standard input."""
@@ -47,14 +41,8 @@ def log_at(path: str) -> Log:
 
 def logs_of_run(folder: str) -> list[Log]:
     """The logs in a folder of torchrun, CANN or a launcher, by ranks; of CANN's those of the newest run."""
-    found = []
-    for path, folders, names in os.walk(folder):
-        folders.sort()
-        found += [
-            os.path.join(path, name)
-            for name in sorted(names)
-            if os.path.splitext(name)[1].lower() in _SUFFIXES or name == ERROR_FILE
-        ]
+    files = (path for path in sorted(Path(folder).rglob("*")) if path.is_file())
+    found = [str(path) for path in files if path.suffix.lower() in _SUFFIXES or path.name == ERROR_FILE]
     started = {path: _minutes(match[2]) for path in found if (match := _PLOG.search(path))}
     newest = max(started.values(), default=0)
     fresh = [path for path in found if started.get(path, newest) >= newest - _TOGETHER]

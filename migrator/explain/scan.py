@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
 from migrator.explain.logs import Log, decoded
-from migrator.explain.table import Entry, Sign, Table, kinds_of, signs_in, words
+from migrator.explain.table import Entry, Table, entries_in, kinds_of, words
 
-_AROUND = 20  # lines in which ``beside`` may stand
+_BEFORE = 20  # lines in which the time or the rank of a line may stand
 _MOST_LINES = 60  # of an exception's message
 _MOST_FRAMES = 200
 _LOST = 50  # lines without one of a traceback, after which it is over
@@ -20,17 +20,21 @@ _KEPT = 1_000  # characters of a record
 WARNING, PLAIN, ERROR, EXCEPTION = range(4)  # how bad a record is
 
 _STARTS = "Traceback (most recent call last)"
-_FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
-_FRAME_IN_LOG = re.compile(r'(.{,200}\] )  (?=File "[^"]+", line \d+(?:, in .+)?$)')
+_FRAME = re.compile(
+    r"(?:\s*|(?P<before>.{1,200}?(?:(?=  File )|\s(?=File )))(?:  )?(?=.*, in ))"
+    r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$'
+)
+_CUT_FRAME = re.compile(r'(?:.*\s)?File "[^"]+(?P<blank>"(?:,(?: line(?: \d+, in)?)?)?)?$')  # as terminals do
 _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:\((\w+)\))?(?::(?: .*)?)?$")
 _NAMED = re.compile(r"(?:^|[\s\].:])([A-Z]\w*(?:Error|Exception|Interrupt))(?:: |$)")
 _ANOTHER = re.compile(r"During handling of the above exception|The above exception was the direct cause")
-# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM.
+# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM, SGLang.
 _WHOSE = re.compile(
     r"\[(?:rank|default)(?P<rank>\d+)\]:\s?|\[\d+,(?P<mpi>\d+)\]<std\w+>:\s?"
-    r"|\((?P<name>[\w.:]+)(?: \w+=[\w.:]+){0,4}? pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?\)\s?"
+    r"|[(\[](?P<name>[\w.:]+(?: [\w.:=-]+){0,5}?) pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?[)\]]\s?"
+    r"|\[\d{4}-\d\d-\d\d [\d:.,]+(?P<groups>(?: [A-Z]{2,4}\d+)+)\]\s?"
 )
-_OF_WORKER = re.compile(r"_TP(\d+)")
+_IN_GROUP = re.compile(r"(?:\b|(?<!EngineCore)_)(?:([ET]P|rank)|[PD]P)[ =]?(\d+)(?=\b|_)")
 _BY_LOGGER = re.compile(rb"\[rank(\d+)\]:\[[EWIF]\d{3,4} ")  # torch's, before a message's first line only
 _SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank[ :]?(\d+)\]")
 _SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),|^[EWIF]\d{4} [\d:.]+ (\d+) ")
@@ -74,8 +78,7 @@ class Record:
 
     ``rank`` and ``process`` are empty where nothing says whose it is; ``time`` is in seconds of a year, and
     ``stamp`` as it stands in the log. ``place`` is the project's line of an exception. ``found`` are the
-    entries that it may be about, with whether what they ask for stands beside it. ``listed`` is one in
-    torchrun's table of the ranks that ended.
+    entries that it may be about. ``listed`` is one in torchrun's table of the ranks that ended.
     """
 
     log: str
@@ -89,7 +92,7 @@ class Record:
     place: Optional[Frame] = None
     time: Optional[float] = None
     stamp: str = ""
-    found: list[tuple[Entry, bool]] = field(default_factory=list)
+    found: list[Entry] = field(default_factory=list)
     count: int = 1
     listed: bool = False
 
@@ -97,40 +100,46 @@ class Record:
 class _Trace:
     """A traceback that is being read."""
 
-    def __init__(self, number: int, before: str, when: tuple[Optional[float], str]) -> None:
+    def __init__(self, number: int, before: str, when: tuple[Optional[float], str], rank: str = "") -> None:
         self.last = self.raised_at = number
-        self.when = when
-        self.type = ""
+        self.when, self.rank = when, rank
+        self.type = self._cut = ""
         self.frames: list[Frame] = []
         self.message: list[str] = []
         # What stands before each of its lines, as its logger has it. torchrun's table has two blanks.
-        table = before.strip() == "traceback :"
-        self._before = re.compile("  " if table else re.sub(r"\d+", r"\\d+", re.escape(before)))
+        self._before = _pattern("  " if before.strip() == "traceback :" else before)
 
     def take(self, number: int, text: str) -> Optional[bool]:
         """Whether a line is one of its lines; None where it is at its end."""
         before = self._before.match(text)
-        text = text[before.end() :] if before else text
-        frame, blank = _FRAME.match(text), not text.strip()
+        text = self._cut + (text[before.end() :] if before else text).lstrip(" " if self._cut else "")
+        cut, frame, blank = _CUT_FRAME.match(text), _FRAME.match(text), not text.strip()
+        self._cut = ""
         if self.type:
             new = _NEW_LINE.match(text) and not _GOES_ON.search(text[:200])
             if not before or frame or blank or new or _ANOTHER.match(text) or len(self.message) > _MOST_LINES:
                 return None
             self.message.append(text)
         elif frame:
-            called = Frame(frame[1], int(frame[2]), frame[3] or "")
+            called = Frame(frame["file"], int(frame["line"]), frame["function"] or "")
             self.frames = [*self.frames[-_MOST_FRAMES:], called]
-        elif text.startswith(" ") and not blank:
-            if self.frames and not self.frames[-1].source:
-                self.frames[-1] = self.frames[-1]._replace(source=text.strip())
-            elif self.frames and text.strip(" ^~"):
-                return False  # a part of the source, or what another said between
+            self._before = _pattern(frame["before"]) if frame["before"] else self._before
+        elif cut:
+            self._cut = text.rstrip() + (" " if cut["blank"] else "")
         elif self.frames and (raised := _RAISED.match(text)) and not raised[1].isupper():
             self.type, self.raised_at, self.message = raised[2] or raised[1], number, [text]
-        else:
+        elif self.frames and not blank and not self.frames[-1].source and number <= self.last + 1:
+            self.frames[-1] = self.frames[-1]._replace(source=text.strip())
+        elif not text.startswith(" ") or blank:
             return False if number - self.last < _LOST else None
+        elif self.frames and text.strip(" ^~"):
+            return False  # a part of the source, or what another said between
         self.last = number
         return True
+
+
+def _pattern(before: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\d+", r"\\d+", re.escape(before)))
 
 
 class Scan:
@@ -154,12 +163,11 @@ class Scan:
         self._log = log
         self.seen.add(log.rank)
         self._open: dict[tuple[str, str], _Trace] = {}
-        self._waiting: list[tuple[int, Record, Sign]] = []
         self._listed, self._root = "", False
-        self._last: deque[bytes] = deque(maxlen=_AROUND)
+        self._last: deque[bytes] = deque(maxlen=_BEFORE)
         keep = self._last.append
         for number, line in lines:
-            if self._open or self._waiting or self._may_tell(words(line)):
+            if self._open or self._may_tell(words(line)):
                 self._take(number, decoded(line))
             keep(line)
         for whose in [*self._open]:
@@ -171,30 +179,26 @@ class Scan:
             return False
         known = self._words.intersection(said)
         return not _STRUCTURE.isdisjoint(known) or any(
-            needed.issubset(said) for word in known for needed, _sign in self._table.get(word, ())
+            sign[0].issubset(said) for word in known for sign in self._table.get(word, ())
         )
 
     def _take(self, number: int, text: str) -> None:
-        for _until, record, sign in self._waiting:
-            if sign.beside and sign.beside.search(text):
-                self._keep(record, [(sign.entry, True)])
-        self._waiting = [each for each in self._waiting if number < each[0]]
         rank, process, rest = _whose(text)
-        whose = rank, process
-        if _STARTS in rest:
-            self._close(whose)
-            self._open[whose] = _Trace(number, rest.partition(_STARTS)[0], self._when(text))
-            return
-        taken = self._open[whose].take(number, rest) if whose in self._open else None
-        if taken:
-            return
+        whose, frame = (rank, process), _FRAME.match(rest)
+        if frame and not rank and whose not in self._open:  # its first line alone says whose it is
+            headed = [each for each in self._open if each[1] == process and not self._open[each].frames]
+            if headed:
+                self._open[whose] = self._open.pop(headed[0])
+        before, starts, _after = rest.partition(_STARTS)
+        taken = self._open[whose].take(number, rest) if whose in self._open and not starts else None
         if taken is None:
             self._close(whose)
-            logged = _FRAME_IN_LOG.match(rest)
-            if logged or _FRAME.match(rest):  # Ray and a log that is cut lack the line before them
-                self._open[whose] = _Trace(number, logged[1] if logged else "", self._when(text))
-                self._open[whose].take(number, rest)
-                return
+        if taken is None and (starts or frame):  # Ray and a log that is cut lack the line before the frames
+            before = before if starts or not frame else frame["before"] or ""
+            self._open[whose] = trace = _Trace(number, before, self._when(text), rank)
+            taken = bool(starts) or trace.take(number, rest)
+        if taken:
+            return
         listed = "" if rank else self._from_torchrun(rest)
         named = _NAMED.search(rest[:300])
         record = Record(self._log.name, number, 0, rank or listed, process, PLAIN, text)
@@ -225,7 +229,7 @@ class Scan:
             return
         own = next((frame for frame in reversed(trace.frames) if frame.own), None)
         if trace.type or own:
-            level, rank = EXCEPTION if trace.type else WARNING, whose[0] or self._listed
+            level, rank = EXCEPTION if trace.type else WARNING, trace.rank or whose[0] or self._listed
             text = "\n".join(trace.message) or (own.source if own else "")
             record = Record(self._log.name, trace.raised_at, 0, rank, whose[1], level, text, trace.type, own)
             record.time, record.stamp = trace.when
@@ -245,37 +249,23 @@ class Scan:
         if record.level == PLAIN:
             marked = _FAILS.search(text[:_KEPT])
             record.level = WARNING if _WARNS.search(text[:120]) else ERROR if marked else PLAIN
-        signs = [*signs_in(self._table, text, kinds_of(record.type))]
-        around = "\n".join(map(decoded, self._last)) if any(sign.beside for sign in signs) else ""
-        found, open_ = {}, []
-        for sign in signs:
-            if not sign.beside or sign.beside.search(text) or sign.beside.search(around):
-                found[sign.entry.code] = (sign.entry, bool(sign.beside))
-            else:
-                open_.append(sign)
-        self._keep(record, [*found.values()])
-        self._waiting += [(record.line + _AROUND, record, sign) for sign in open_]
-
-    def _keep(self, record: Record, found: list[tuple[Entry, bool]]) -> None:
-        """Keep a record with entries that were found for it, once for each process."""
-        if not found and record.level != EXCEPTION and not record.place:
+        record.found = [*entries_in(self._table, text, kinds_of(record.type))]
+        if not (record.found or record.level == EXCEPTION or record.place):
             return
-        if not (record.rank or record.order or record.type or _NEW_LINE.match(record.text)):
+        if not (record.rank or record.type or _NEW_LINE.match(text)):
             record.rank = self._rank_of_message()
-        codes = tuple(entry.code for entry, _beside in found)
-        what = (record.type, record.text[:80]) if record.level == EXCEPTION else ()
+        # Once for each process.
+        what = (record.type, text[:80]) if record.level == EXCEPTION else ()
+        codes = tuple(entry.code for entry in record.found)
         key = codes, record.rank, record.process, record.level, what
-        if record.order:  # kept before: an entry that asks for what stands beside it comes later
-            record.found += [each for each in found if each not in record.found]
-        elif key in self._kept:
-            self._kept[key].count += 1
-            self._kept[key].place = self._kept[key].place or record.place
+        if kept := self._kept.get(key):
+            kept.count += 1
+            kept.place = kept.place or record.place
         elif len(self.records) < _MOST_RECORDS:
-            record.found = found
             record.order = len(self.records) + 1
-            if record.time is None or _TIME.search(record.text):
-                record.time, record.stamp = self._when(record.text)
-            record.text = record.text[:_KEPT]
+            if record.level != EXCEPTION or _TIME.search(text):
+                record.time, record.stamp = self._when(text)
+            record.text = text[:_KEPT]
             self._kept[key] = record
             self.records.append(record)
 
@@ -289,9 +279,10 @@ class Scan:
         return ""
 
     def _when(self, text: str) -> tuple[Optional[float], str]:
-        """When a record came, in seconds and as it is written: its own time, or that of a line before it."""
+        """When a line came, in seconds and as it is written: its time, or that of its rank's line before."""
+        whose = _whose(text)[:2]
         for line in (text, *map(decoded, reversed(self._last))):
-            if said := _TIME.search(line[:_KEPT]):
+            if (said := _TIME.search(line[:_KEPT])) and (line is text or _whose(line)[:2] == whose):
                 month, day, hour, minute, second = (int(said[at] or said[at + 6]) for at in range(1, 6))
                 seconds = (((month * 31 + day) * 24 + hour) * 60 + minute) * 60 + second
                 return seconds + float(f"0.{said[6] or said[12] or 0}"), said[0].lstrip("[EWIF")
@@ -299,11 +290,15 @@ class Scan:
 
 
 def _whose(text: str) -> tuple[str, str, str]:
-    """The rank and the process that a launcher says before a line, and the line without that."""
+    """The rank and the process that a launcher says before a line, and the line without that.
+
+    In vLLM the rank among the experts' is the one among all, in SGLang the one of tensor parallelism.
+    """
     rank = process = ""
     while said := _WHOSE.match(text):
-        worker = _OF_WORKER.search(said["name"] or "")
-        rank = said["rank"] or said["mpi"] or (worker[1] if worker else "") or rank
+        groups = _IN_GROUP.findall(said["name"] or said["groups"] or "")
+        inner = [number for group, number in groups if group] or [number for _group, number in groups]
+        rank = said["rank"] or said["mpi"] or max(inner, key=int, default=rank)
         process = said["pid"] or process
         text = text[said.end() :]
     return rank, process, text

@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 from migrator import __version__
 from migrator.explain.judge import Explanation
-from migrator.explain.scan import Record
 from migrator.explain.table import Entry
 from migrator.language import N_, _
 from migrator.wrapping import columns, padded, wrap
@@ -50,11 +49,31 @@ def as_markdown(parts: Sequence[Part]) -> str:
     return text
 
 
-def parts_of(explanation: Optional[Explanation]) -> list[Part]:
+def parts_of(explanation: Optional[Explanation]) -> Iterator[Part]:
     """What is said of a failure, in the language of the run."""
     if explanation is None:
-        return [(_("Unknown"), [_("No failure found.")], False), _to_collect(())]
-    return [*_parts(explanation)]
+        yield _("Unknown"), [_("No failure found.")], False
+        yield _to_collect()
+        return
+    entry, record, place = explanation.entry, explanation.record, explanation.place
+    said = f"{entry.code}: {_(entry.name)}" if entry else _(_UNKNOWN)
+    yield _("Error") if entry else _("Unknown"), [said], False
+    who = _ranks([explanation.rank]) if explanation.rank else ""
+    if record.process and not who:
+        who = _("process {process}", process=record.process)
+    where = who, record.stamp, f"{record.log}:{record.line}" if record.log else ""
+    yield _("First failure"), [", ".join(filter(None, where))], False
+    if place:
+        source = f": {place.source}" if place.source else ""
+        yield _("Your code"), [f"{place.file}:{place.line}{source}"], False
+    yield _("Message"), [" ".join(record.text.split())[:_SHOWN]], False
+    yield from _about(entry) if entry else [_to_collect()]
+    if explanation.silent:
+        yield _("Not reported by"), [_ranks(explanation.silent)], False
+    if others := explanation.others:
+        said_too = [(f"{code}: {_(name)}", ranks) for code, name, ranks in others]
+        lines = [f"{said} ({_ranks(ranks)})" if ranks else said for said, ranks in said_too]
+        yield _("Also reported"), lines, False
 
 
 def parts_of_entry(entry: Entry) -> list[Part]:
@@ -62,47 +81,17 @@ def parts_of_entry(entry: Entry) -> list[Part]:
     return [(_("Error"), [f"{entry.code}: {_(entry.name)}"], False), *_about(entry)]
 
 
-def _parts(explanation: Explanation) -> Iterator[Part]:
-    entry, record, place = explanation.entry, explanation.record, explanation.place
-    said = f"{entry.code}: {_(entry.name)}" if entry else _(_UNKNOWN)
-    yield _("Error") if entry else _("Unknown"), [said], False
-    yield _("First failure"), [", ".join(filter(None, _where(record, explanation.rank)))], False
-    if place:
-        source = f": {place.source}" if place.source else ""
-        yield _("Your code"), [f"{place.file}:{place.line}{source}"], False
-    yield _("Message"), [" ".join(record.text.split())[:_SHOWN]], False
-    if entry:
-        yield from _about(entry)
-    else:
-        yield _to_collect(())
-    if explanation.silent:
-        yield _("Not reported by"), [_ranks(explanation.silent)], False
-    if explanation.others:
-        others = [
-            f"{code}: {_(name)}{f' ({_ranks(ranks)})' if ranks else ''}"
-            for code, name, ranks in explanation.others
-        ]
-        yield _("Also reported"), others, False
-
-
 def _about(entry: Entry) -> Iterator[Part]:
     said = entry.said()
     yield _("Cause"), [f"{said.cause} ({_(_SURE[entry.sure])})"], False
     yield _("Do"), said.do, True
     if entry.collect:
-        yield _to_collect(said.collect)
+        yield _to_collect(entry.collect)
     yield _("Sources"), entry.source, False
 
 
-def _to_collect(said: Sequence[str]) -> Part:
-    return _("To confirm"), said or [*map(_, _COLLECT)], False
-
-
-def _where(record: Record, rank: str) -> Iterator[str]:
-    yield _("rank {rank}", rank=rank) if rank else ""
-    yield _("process {process}", process=record.process) if record.process and not rank else ""
-    yield record.stamp
-    yield f"{record.log}:{record.line}" if record.log else ""
+def _to_collect(what: Sequence[str] = _COLLECT) -> Part:
+    return _("To confirm"), [*map(_, what)], False
 
 
 def _ranks(ranks: Sequence[str]) -> str:
@@ -118,10 +107,10 @@ def entry_data(entry: Entry) -> dict[str, Any]:
 
 def as_data(explanation: Optional[Explanation]) -> dict[str, Any]:
     """What programs get."""
-    data: dict[str, Any] = {"schema": 1, "npumigrate": __version__, "code": None, "failure": None}
+    data = {"schema": 1, "npumigrate": __version__, "code": None, "failure": None, "collect": _COLLECT}
     if explanation is None:
-        return {**data, "collect": _COLLECT}
-    record, entry, place = explanation.record, explanation.entry, explanation.place
+        return data
+    record, place = explanation.record, explanation.place
     data["failure"] = {
         "rank": int(explanation.rank) if explanation.rank else None,
         "process": int(record.process) if record.process else None,
@@ -132,10 +121,7 @@ def as_data(explanation: Optional[Explanation]) -> dict[str, Any]:
         "message": record.text,
         "place": place and place._asdict(),
     }
-    if entry is None:
-        data["collect"] = _COLLECT
-    else:
-        data |= entry_data(entry)
+    data |= entry_data(explanation.entry) if explanation.entry else {}
     data["not_reported_by"] = [*map(int, explanation.silent)]
     data["others"] = [
         {"code": code, "name": name, "ranks": [*map(int, ranks)]} for code, name, ranks in explanation.others

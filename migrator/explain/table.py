@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import builtins
-import importlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import product
-from math import prod
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from migrator.data_folders import data_folder
 from migrator.language import _, also_read
 
 SURE = ("certain", "likely", "possible")
-LAYERS = (
-    *("hccl", "runtime", "ge", "fe", "tbe", "driver", "torch_npu", "acl", "environment"),
-    *("pytorch", "python", "launcher", "versions", "memory", "data"),
-)
-_PARSER = "re._parser" if hasattr(re, "_parser") else "sre_parse"  # its name before Python 3.11
 _MOST_WAYS = 64
+# Of regular expressions: what says what is beside, groups, and one sign with how often it stands.
+_BESIDE = re.compile(r"\(\?(?:i|<?[=!](?:\\.|[^()\\])*)\)")
+_GROUP = re.compile(r"(?<!\\)\((?:\?:|\?P<\w+>)?((?:\\.|[^()\\])*)\)([?*+]?)")
+_ONE = re.compile(r"(\[\^?(?:\\.|[^\]\\])+\]|\\?.)([*+?]|\{\d*,?\d*\})?\??")
+_NO_LETTER = re.compile(r"\\[bsW]|\\?[^\w\\.\[\0]|\\[.\\\[]|\[(?:\\s|\\?[^\w\\^])+\]", re.ASCII)
+_IS_LETTER = re.compile(r"\w", re.ASCII)
 _COMMON = frozenset("error failed failure message reason device python tensor warning rank".split())
 _OPEN, _APART = "\0", " "  # what may be anything; what is no part of a word
 # Letters as small ones, a blank for all that belongs to no word of ASCII.
@@ -32,8 +30,9 @@ class Entry(NamedTuple):
     """An error by its ``code``: how it is recognised, its cause, what to do, where that is known from.
 
     ``match`` are regular expressions for one record of a log, a line or an exception; of exceptions only for
-    those of ``kinds``. ``beside`` has to stand near. An error that ``follows`` is mostly the consequence of
-    another one; of one that ``lacks`` neither the program nor the NPUs are the cause.
+    those of ``kinds``. An error that ``follows`` is mostly the consequence of another one; of one that
+    ``lacks`` neither the program nor the NPUs are the cause. A ``vague`` one says that something failed, and
+    not what: in a log it explains nothing.
     """
 
     code: str
@@ -46,9 +45,9 @@ class Entry(NamedTuple):
     source: Sequence[str]
     examples: Sequence[str]
     kinds: Sequence[str] = ()
-    beside: str = ""
     follows: bool = False
     lacks: bool = False
+    vague: bool = False
     collect: Sequence[str] = ()
     unlike: Sequence[str] = ()
 
@@ -58,47 +57,37 @@ class Entry(NamedTuple):
         return self._replace(name=_(self.name), cause=_(self.cause), do=do, collect=collect)
 
 
-class Sign(NamedTuple):
-    """One regular expression by which an entry is recognised."""
-
-    entry: Entry
-    regex: re.Pattern[str]
-    beside: Optional[re.Pattern[str]]
+# The regular expressions of all entries, by a word that a text must hold, and with all that it must; in small
+# letters.
+Table = dict[bytes, list[tuple[frozenset[bytes], re.Pattern[str], Entry]]]
 
 
-# The signs of all entries, each by a word that a text must hold, and with all that it must; in small letters.
-Table = dict[bytes, list[tuple[frozenset[bytes], Sign]]]
-
-
-def signs_in(table: Table, text: str, kinds: Iterable[str] = ()) -> Iterator[Sign]:
-    """The signs in a record, each once; whether they stand beside what they ask for is not looked at.
+def entries_in(table: Table, text: str, kinds: Iterable[str] = ()) -> list[Entry]:
+    """The entries that a record may be about, each once.
 
     ``kinds`` are the names of an exception's type and of what it derives from, as far as known.
     """
     said, of = dict.fromkeys(words(text.encode("utf-8", "replace"))), frozenset(kinds)
-    signs = {id(sign): sign for word in said for needed, sign in table.get(word, ()) if needed <= said.keys()}
-    for sign in signs.values():
-        wanted = sign.entry.kinds
-        if (not wanted or not of.isdisjoint(wanted)) and sign.regex.search(text):
-            yield sign
+    found: dict[str, Entry] = {}
+    for needed, regex, entry in (sign for word in said for sign in table.get(word, ())):
+        if entry.code not in found and needed <= said.keys():
+            if (not entry.kinds or not of.isdisjoint(entry.kinds)) and regex.search(text):
+                found[entry.code] = entry
+    return [*found.values()]
 
 
 def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
     """The entry that says most of an exception, ``Type: message``; None where the table knows none."""
-    signs = signs_in(known(), text, kinds)
-    found = [(sign.entry, bool(sign.beside)) for sign in signs if not sign.beside or sign.beside.search(text)]
-    return min(found, key=weight)[0] if found else None
+    return min(entries_in(known(), text, kinds), key=weight, default=None)
 
 
-def weight(found: tuple[Entry, bool]) -> tuple[bool, bool, int, bool, bool, bool]:
+def weight(entry: Entry) -> tuple[bool, bool, int, bool, bool, bool]:
     """What makes of several entries for one failure the one that says most: the least, of equals the first.
 
-    Each comes with whether what it asks for stands beside it. Numbers that functions return say less than
-    the errors that are reported with them.
+    Numbers that functions return say less than the errors that are reported with them.
     """
-    entry, beside = found
-    numbered = entry.code.isdigit()
-    return entry.follows, not beside, SURE.index(entry.sure), entry.lacks, not entry.kinds, numbered
+    number = entry.code.isdigit() or entry.code.startswith("HCCL_E_")
+    return entry.vague, entry.follows, SURE.index(entry.sure), entry.lacks, not entry.kinds, number
 
 
 def kinds_of(name: str) -> list[str]:
@@ -128,20 +117,19 @@ def entries() -> list[Entry]:
 
 
 def table(some: Iterable[Entry]) -> Table:
-    """The signs of entries, by their words."""
+    """The regular expressions of entries, by their words."""
     by_word: Table = {}
     for entry in some:
-        beside = re.compile(entry.beside, re.ASCII) if entry.beside else None
         for text in entry.match:
-            sign = Sign(entry, re.compile(text, re.ASCII), beside)
+            regex = re.compile(text, re.ASCII)
             for way in words_needed(text):
-                by_word.setdefault(way[0], []).append((frozenset(way), sign))
+                by_word.setdefault(way[0], []).append((frozenset(way), regex, entry))
     return by_word
 
 
 @cache
 def known() -> Table:
-    """The signs of all entries of ours."""
+    """The regular expressions of all entries of ours."""
     return table(entries())
 
 
@@ -152,7 +140,7 @@ def words_needed(regex: str) -> list[list[bytes]]:
     have none. They are in small letters.
     """
     ways = []
-    for way in _ways(importlib.import_module(_PARSER).parse(regex, re.ASCII)):
+    for way in _ways(f"({regex})"):
         whole = re.findall(r"(?<![\w\0])\w+(?![\w\0])", f"{_OPEN}{way}{_OPEN}", re.ASCII)
         if not whole:
             return []
@@ -166,35 +154,23 @@ def _rare(word: str) -> tuple[bool, bool, int]:
     return word.lower() not in _COMMON, code, len(word)
 
 
-def _ways(parsed: Any) -> list[str]:
+def _ways(regex: str) -> list[str]:
     """What an expression may stand for, each as its letters, with signs for what is open."""
-    parts: list[list[str]] = []
-    for operator, value in parsed:
-        name = str(operator)
-        if name == "LITERAL":
-            ways = [chr(value) if ord(chr(value)) < 128 else _APART]
-        elif (name == "AT" and str(value) != "AT_NON_BOUNDARY") or (name == "IN" and _is_apart(value)):
-            ways = [_APART]
-        elif name == "SUBPATTERN":
-            ways = _ways(value[-1])
-        elif name == "BRANCH":
-            ways = [way for branch in value[1] for way in _ways(branch)]
-        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and value[0]:
-            once = _ways(value[2])
-            ways = once if value[1] == 1 or once == [_APART] else [f"{way}{_OPEN}" for way in once]
-        elif name in ("ASSERT", "ASSERT_NOT"):
-            continue
-        else:
-            ways = [_OPEN]
-        parts.append(ways)
-        if prod(map(len, parts)) > _MOST_WAYS:
-            parts[-1] = [_OPEN]
-    return ["".join(way) for way in product(*parts)]
+    regex = _BESIDE.sub("", regex)
+    group = _GROUP.search(regex)  # an innermost one
+    if not group:
+        return [_ONE.sub(_letter, regex)]
+    branches = re.split(r"(?<!\\)\|", group[1])
+    if group[2] in ("?", "*") or len(branches) > _MOST_WAYS:
+        branches = [_OPEN]
+    before, after = regex[: group.start()], (_OPEN if group[2] else "") + regex[group.end() :]
+    return [way for branch in branches for way in _ways(before + branch + after)]
 
 
-def _is_apart(among: Any) -> bool:
-    return all(
-        (str(kind) == "LITERAL" and not re.match(r"\w", chr(value), re.ASCII))
-        or (str(kind) == "CATEGORY" and str(value) in ("CATEGORY_SPACE", "CATEGORY_NOT_WORD"))
-        for kind, value in among
-    )
+def _letter(one: re.Match[str]) -> str:
+    often = one[2] or ""
+    if often[:1] in ("*", "?") or often[:2] in ("{0", "{,"):
+        return _OPEN
+    if _NO_LETTER.fullmatch(one[1]) or not one[1].isascii():
+        return _APART
+    return (one[1] if _IS_LETTER.fullmatch(one[1]) else _OPEN) + (_OPEN if often else "")

@@ -18,7 +18,8 @@ NOTEBOOK = ".ipynb"
 _SUFFIXES = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs"), "shell"),
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
-    **dict.fromkeys((".ini", ".cfg"), "ini"),
+    **dict.fromkeys((".ini", ".cfg", ".properties"), "ini"),
+    ".pbtxt": "pbtxt",
     ".env": "env",
     ".json": "json",
     ".toml": "toml",

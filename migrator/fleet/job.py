@@ -77,7 +77,7 @@ def examine(repository: Repository, task: Task) -> Outcome:
         if known:
             return known
         outcome = _run(repository, task, source, scratch, started, key)
-    outcome["key"] = key
+    outcome |= {"schema": 1, "key": key}
     if outcome["state"] == "done":
         file = _result_file(task, key)
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -218,7 +218,7 @@ def _collectives(path: Path) -> tuple[tuple[Collective, int], ...]:
     whole = path.read_bytes().rpartition(b"\n")[0]  # one that was killed may have left half a line
     for line in whole.splitlines():
         if line.startswith(b"{"):
-            known.append(built(Collective, json.loads(line)))
+            known.append(built(Collective, json.loads(line.decode("utf-8", "replace"))))
         else:
             number, _, step = line.partition(b" ")
             calls.append((known[int(number)], int(step)))

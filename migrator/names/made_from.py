@@ -31,7 +31,7 @@ _KEEPING = frozenset(
     "torch.stack torch.cat torch.concat torch.hstack torch.vstack torch.sum torch.mean torch.add torch.div"
     " torch.mul torch.as_tensor torch.clone torch.squeeze torch.unsqueeze torch.flatten".split()
 )
-_BUILTINS = frozenset({"list", "tuple", "sorted", "reversed", "sum"})
+_BUILTINS = frozenset({"list", "tuple", "sorted", "reversed", "sum", "range"})
 # Methods behind which a tensor has another dtype, or is none.
 _CHANGING = frozenset(
     "float half bfloat16 int long short bool byte type item tolist numpy type_as size".split()

@@ -183,6 +183,7 @@ _READERS = {
     "json": "keyed.read_json",
     "toml": "keyed.read_toml",
     "ini": "keyed.read_ini",
+    "pbtxt": "keyed.read_pbtxt",
     "requirements": "requirements.read",
     "dockerfile": "with_shell.read_dockerfile",
     "markdown": "with_shell.read_document",

@@ -46,6 +46,7 @@ _TOML = re.compile(
 _KEY = re.compile(rb"""[\w"'-]+(?:[ \t]*\.[ \t]*[\w"'-]+)*""")
 _PART = re.compile(rb"[^. \t]+")
 _MOST_PARTS = 200
+_FIELD = re.compile(rb'(?m)#.*$|\b(\w+)[ \t]*:[ \t]*("?)([\w./:-]+)\2')
 
 
 class _Token(NamedTuple):
@@ -233,6 +234,13 @@ def _meant(known: Any, entry: Entry) -> Optional[Entry]:
 _LINE = re.compile(rb"[^\r\n]*")
 _SECTION = re.compile(rb"\[([^\]]+)\]")
 _SIGN = re.compile(rb"[=:]")
+
+
+def read_pbtxt(lines: Lines) -> Content:
+    """What the fields of a protobuf's text say, by their own names and not by those of messages around."""
+    fields = [field for field in _FIELD.finditer(lines.data) if field[1]]
+    told = (Entry((field[1].decode(),), field.span(1), field[3].decode(), field.span(3)) for field in fields)
+    return content_of([*told], lines, [])
 
 
 def read_ini(lines: Lines) -> Content:

@@ -73,7 +73,7 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         lines += _entry(_("Meaning"), npu.meaning)
         lines += _entry(_("Values"), npu.values + default)
         lines += _entry(_("Read on"), " ".join(npu.hardware), [npu.note])
-    return lines + _entry(_("Sources"), "; ".join(_sources(answer)))
+    return lines + _entry(_("Sources"), _("; ").join(_sources(answer)))
 
 
 def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[str]:
@@ -222,8 +222,10 @@ def _sources(answer: Answer) -> list[str]:
     found += ["torch wheels"] if answer.in_torch else []
     editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)
     if editions:
-        found.append("documents " + " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" "))))
-    return list(dict.fromkeys(source for source in found if source))
+        editions = " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" ")))
+        found.append(_("documents {editions}", editions=editions))
+    ran = ((source, source.removesuffix(" executed")) for source in dict.fromkeys(found) if source)
+    return [_(what) if what == source else _("{what} executed", what=what) for source, what in ran]
 
 
 def _entry(label: str, text: str, notes: Iterable[str] = ()) -> list[str]:

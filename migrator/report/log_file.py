@@ -15,6 +15,7 @@ from pathlib import Path
 
 from migrator import __version__
 from migrator.findings.finding import Result
+from migrator.language import _
 
 LOG_NAME = "npumigrate.log"
 _ONE_MEGABYTE = 1024 * 1024
@@ -70,8 +71,8 @@ def keep_details(trace: str) -> str:
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"npumigrate {__version__}, Python {sys.version}\n{trace.rstrip()}\n\n")
     except OSError:
-        return "no log file could be written"
-    return f"details: {path}"
+        return _("no log file could be written")
+    return _("details: {path}", path=path)
 
 
 @cache

@@ -79,8 +79,13 @@
     const next = rows[at < 0 ? (step > 0 ? 0 : rows.length - 1) : at + step];
     if (next) { next.focus({ preventScroll: true }); next.scrollIntoView({ block: "center" }); }
   }
+  function copy() { // of the location that has the focus, or that an address has led to
+    const link = document.activeElement.closest(".notes .line, .places a") || document.querySelector(".here .line");
+    const file = link?.closest(".file");
+    if (link) navigator.clipboard?.writeText(file ? `${file.dataset.name}:${link.dataset.line}` : link.textContent);
+  }
   const keys = { "/": () => $("q").focus(), j: () => move(1), k: () => move(-1), e: () => open(true), c: () => open(false),
-    t: theme, "?": () => $("keys").showModal() };
+    y: copy, t: theme, "?": () => $("keys").showModal() };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !$("keys").open) { clear(); remember(); document.activeElement.blur(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, dialog")) return;

@@ -146,7 +146,7 @@ def test_a_self_test_that_fails(
         (["--root", "nowhere"], "--root: no such folder: nowhere"),
         (["--python", "nowhere"], "--python: nowhere is not a Python environment"),
         (["--json", "--brief"], "--json and --brief cannot be used together"),
-        (["--fix"], "No such option"),
+        (["--fix"], "no such option: --fix"),
         (["--plan", "torch 2.8 vllm"], "--plan: 'torch 2.8 vllm' is not a wish"),
         (["--plan", ""], "--plan: name 1 to 8 wishes"),
         (["--plan", "torch", "--brief"], "--plan and --brief cannot be used together"),

@@ -76,6 +76,12 @@ def test_where_it_does_not_help_nothing_is_added(
     assert ("NPU429" in rules_in(result, "unsupported_api")) == reads_settings
 
 
+def test_a_file_for_lightning_1_does_not_count_where_version_2_is_wanted(result_of) -> None:
+    old = {"old.py": "from lightning import Trainer\ntrainer = Trainer(gpus=1)\n"}
+    result = result_of({**FILES, **old, "requirements.txt": "lightning==2.5.0\n"})
+    assert IMPORT in (result / "train.py").read_text()
+
+
 def test_what_uses_no_trainer_gets_nothing(result_of) -> None:
     result = result_of({"net.py": MODEL, "run.py": "import net\n"})
     assert not (result / "ascend_lightning.py").exists()

@@ -174,8 +174,11 @@ def test_no_text_installs_from_where_npumigrate_is_not() -> None:
         (["-i", "p", "-o", "q", "-v", "2.6", "--jobs", "many"], ["--jobs"]),
         (["-i", "p", "-o", "q", "-v", "2.6", "--quiet", "--verbose"], ["--quiet", "--verbose"]),
         (["-i", "p", "-o", "q", "-v", "0.1"], ["0.1", "2.6"]),
-        (["-i", "p", "-o", "q", "-v", "2.7.1", "--hw", "910"], ["'910' (choose from A1, A2, A3, 950DT)"]),
-        (["analyze", "p", "-o", "q", "--hw", "910"], ["'910' (choose from A1, A2, A3, 950DT)"]),
+        (
+            ["-i", "p", "-o", "q", "-v", "2.7.1", "--hw", "910"],
+            ["--hw: choose from A1, A2, A3, 950DT, not '910'"],
+        ),
+        (["analyze", "p", "-o", "q", "--hw", "910"], ["--hw: choose from A1, A2, A3, 950DT, not '910'"]),
         (["conjure"], ["conjure"]),
         (["-i", "p", "stray", "-o", "q", "-v", "2.6"], ["stray"]),
     ],

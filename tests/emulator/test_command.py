@@ -7,14 +7,24 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from migrator.api_support.companions import of_torch
 from migrator.cli import main
-from migrator.emulator import installed
-from migrator.emulator.installed import SUPPORTED, is_supported, pair_trouble
+from migrator.cli.emulate import write_insight
+from migrator.emulator import environments, installed
+from migrator.emulator.installed import (
+    EmulatorError,
+    is_supported,
+    packages_of,
+    pair_trouble,
+    supported,
+    tried,
+)
 from migrator.this_copy import install_command
 from tests.emulator.conftest import HERE, Emulate, free_port
 from tests.timing import wait_until
@@ -34,8 +44,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
         (("--soc", "H100"), "--soc: 'H100' is not an Ascend chip name, such as Ascend910B2"),
         (
             ("--devices", "33"),
-            "Invalid value for '--devices': Input should be less than or equal to 32"
-            " (npumigrate --help shows all options)",
+            "--devices: expected a number >= 1, <= 32, not '33'",
         ),
     ],
 )
@@ -65,7 +74,7 @@ def test_python_too_old(capsys, monkeypatch):
         (None, None, "torch and torch_npu not installed"),
         ("2.13.0", None, "torch_npu not installed"),
         ("2.13.0+cpu", "2.7.1", "torch 2.13.0+cpu with torch_npu 2.7.1 is not supported"),
-        ("2.14.0", "2.14.0", "supported: torch 2.13.* with torch_npu 2.13.*"),
+        ("2.12.0", "2.12.0", "torch 2.13.* with torch_npu 2.13.*"),
     ],
 )
 def test_packages_missing_or_not_matching(capsys, monkeypatch, torch, torch_npu, message):
@@ -425,7 +434,8 @@ def test_the_emulated_machine_is_ready(emulate):
         ("2.6.0", "2.6.0.post5", True),
         ("2.4.0+cu121", "2.4.0.post4", True),
         ("2.4.0", "2.6.0", False),
-        ("2.1.0", "2.1.0.post17", False),
+        ("2.14.0+cpu", "2.14.0", True),
+        ("1.11.0", "1.11.0.post11", False),
         (None, "2.6.0", False),
     ],
 )
@@ -435,15 +445,68 @@ def test_both_are_of_one_release_that_was_run(torch, torch_npu, supported):
 
 
 def test_another_version_is_told_which_ones_can():
-    said = pair_trouble("2.1.0", "2.1.0.post17")
+    said = pair_trouble("1.11.0", "1.11.0.post11")
     assert said is not None
-    assert said.startswith("torch 2.1.0 with torch_npu 2.1.0.post17 is not supported; supported: ")
-    assert all(f"torch {version}.* with torch_npu {version}.*" in said for version in SUPPORTED)
+    assert said.startswith("torch 1.11.0 with torch_npu 1.11.0.post11 is not supported; supported: ")
+    assert all(f"torch {version}.* with torch_npu {version}.*" in said for version in supported())
 
 
-def test_versions_are_listed_with_the_pythons_of_their_packages(capsys):
+def test_versions_are_listed_with_what_was_run_and_when(capsys):
     assert main.run(["emulate", "--versions"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:4] for line in lines] == [["torch", v, "torch_npu", v] for v in SUPPORTED]
-    assert all("3.11" in line for line in lines)
-    assert not any("3.9" in line for line in lines)  # npumigrate's part of the program wants 3.10
+    assert len(lines) == len(tried())
+    for line, row in zip(lines, tried()):
+        assert line.split()[:4] == ["torch", row.torch, "torch_npu", row.torch_npu]
+        assert f" {row.date} {row.ran}" in line
+
+
+@pytest.fixture
+def other_torch(tmp_path, monkeypatch):
+    """A cache of environments, and what makes them: nothing is installed, commands are noted."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    commands, needs = [], []
+
+    def run(command, *words):
+        commands.append([*command, *words])
+        if "venv" in command:
+            packages_of(Path(words[-1], "bin", "python")).mkdir(parents=True)
+        if "--report" in words:
+            torch = {"metadata": {"requires_dist": needs}}
+            Path(words[1]).write_text(json.dumps({"install": [torch]}))
+        return ""
+
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    monkeypatch.setattr(environments, "_run", run)
+    return commands, needs
+
+
+def test_an_environment_of_another_torch_is_made_once(other_torch, tmp_path):
+    commands, _ = other_torch
+    release = next(one for one in of_torch("2.6") if one.torch_npu == "2.6.0.post5")
+    release = replace(release, python=(f"{sys.version_info.major}.{sys.version_info.minor}",))
+    lines = []
+    python = environments.python_with(release, lines.append)
+    assert environments.python_with(release, lines.append) == python
+    assert len(lines) == 1
+    assert python.is_relative_to(tmp_path)
+    assert [command for command in commands if "--dry-run" not in command][1][-5:] == [
+        *("torch==2.6.0", "torch_npu==2.6.0.post5", "numpy<2", "pyyaml", "torchvision==0.21.0")
+    ]
+    behind = (packages_of(python) / "behind_npumigrate.pth").read_text().splitlines()
+    assert str(Path(pytest.__file__).parents[1]) in behind
+
+
+def test_a_cuda_build_of_another_torch_is_not_fetched(other_torch):
+    commands, needs = other_torch
+    needs += ["filelock", 'nvidia-cublas-cu12==12.4.5.8; platform_system == "Linux"']
+    release = next(one for one in of_torch("2.6") if one.torch_npu == "2.6.0.post5")
+    release = replace(release, python=(f"{sys.version_info.major}.{sys.version_info.minor}",))
+    with pytest.raises(EmulatorError, match="only as a CUDA build"):
+        environments.python_with(release, print)
+    assert "--dry-run" in commands[-1]
+
+
+def test_a_record_that_cannot_be_read_does_not_end_the_command(tmp_path, capsys):
+    (tmp_path / "collectives-1.txt").write_bytes(b'{"kind": "\xff"\n7 x\n')
+    write_insight(tmp_path, tmp_path, tmp_path, ("", "2.13.0"), "Ascend910B2")
+    assert "cannot read what was recorded" in capsys.readouterr().err

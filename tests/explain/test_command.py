@@ -14,7 +14,7 @@ import pytest
 from migrator.cli.main import run
 from migrator.explain.logs import Log, lines, log_at, logs_of_run
 from migrator.explain.scan import Scan
-from migrator.explain.table import Entry, signs_in, table, weight
+from migrator.explain.table import Entry, entries_in, table, weight
 from tests.reading import write
 
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)"
@@ -193,6 +193,7 @@ def test_the_line_is_the_innermost_of_the_project(explain) -> None:
         "2024-07-01T10:15:30.123Z stderr F ",
         "3: ",
         "worker-1  | ",
+        "[Worker_DP0_TP2_EP2 pid=77] ERROR 07-01 10:15:30 [core.py:12] ",
     ],
 )
 def test_what_loggers_put_before_each_line(explain, before: str) -> None:
@@ -209,6 +210,79 @@ def test_a_log_that_starts_or_ends_within_a_traceback(explain, before: str) -> N
     assert first(explain("".join([*whole[:5], before + "    " + OOM + "\n"])))[0] == "npu-out-of-memory"
     # The same exception, without and with the project's lines.
     assert first(explain("".join(whole[3:] + whole)))[2] == 88
+
+
+@pytest.mark.parametrize(
+    ("before", "rank"),
+    [
+        ("(VllmWorker TP1 pid=35532) ERROR 08-26 04:05:22 [multiproc_executor.py:559] ", 1),
+        ("(VllmWorker rank=7 pid=2159) ERROR 04-27 01:29:44 [multiproc_executor.py:522] ", 7),
+        ("(Worker_TP3 pid=77) ", 3),
+        ("(Worker pid=77) (Worker_DP1_TP1_EP5 pid=77) ", 5),
+        ("[Worker_DP0_TP2_EP2 pid=77] ERROR 07-01 10:15:30 [core.py:12] ", 2),
+        ("(Worker_PP1 pid=77) ", 1),
+        ("(RayTrainWorker pid=7, ip=172.17.0.6) [rank4]: ", 4),
+        ("[2026-07-01 02:42:56 TP8 EP2] ", 8),
+        ("(EngineCore_DP0 pid=77) ", None),
+        ("(RayTrainWorker pid=7, ip=172.17.0.6) ", None),
+    ],
+)
+def test_ranks_by_what_launchers_put_before_a_line(explain, before: str, rank: Optional[int]) -> None:
+    assert first(explain(traceback(OOM, before=before))) == ("npu-out-of-memory", rank, 88)
+
+
+def test_a_launcher_that_says_the_rank_on_the_first_line_of_a_traceback_only(explain) -> None:
+    said = traceback(OOM).replace("Traceback", "[2026-07-01 02:42:56 TP3] Scheduler failed: Traceback")
+    assert first(explain(said)) == ("npu-out-of-memory", 3, 88)
+    flat = "\n".join(map(str.strip, said.splitlines()))  # as it is pasted into an issue
+    assert first(explain(flat)) == ("npu-out-of-memory", 3, 88)
+    assert explain(flat)["failure"]["place"]["source"] == "loss.backward()"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        'File "/home/me/tr\nain.py", line 88, in main',
+        'File "/home/me/train.py",\n    line 88, in main',
+        'File "/home/me/train.py", line\n88, in main',
+        'File "/home/me/train.py", line 88, in\nmain',
+        '(Worker_TP0 pid=7) ERROR [core.py:12]   File "/home/me/train.py", line 88, in main',
+        'stderr:   File "/home/me/train.py", line 88, in main',
+    ],
+)
+def test_frames_that_are_cut_or_have_something_before_them(explain, cut: str) -> None:
+    said = traceback(OOM).replace('File "/home/me/train.py", line 88, in main', cut)
+    assert first(explain(said))[0::2] == ("npu-out-of-memory", 88)
+
+
+def test_lines_without_a_rank_belong_to_the_one_around_them(explain) -> None:
+    """torch_npu's warning, CANN's lines and the exception of a rank, as torchrun mixes them."""
+    above = "RuntimeError: The Inner error is reported as above. The process exits for this inner error"
+    crash = "EZ9999: [PID: 8] 2024-07-01-10:15:30.1 there is an exception of aicore error, core id is 9"
+    log = f"[rank2]:[W701 10:15:31.1 a.cpp:57] Warning: EZ9999: Inner Error!\n{crash}\n"
+    log += traceback(above, 31, before="[rank2]: ")
+    assert first(explain(log)) == ("507015", 2, 31)
+    late = f"{crash}\n{crash.replace('EZ9999', 'EZ9998')}\n[rank9]: ERR02005 DIST internal error\n"
+    assert first(explain(late)) == ("507015", 9, None)
+    two = f"[rank1]: ERR02005 DIST internal error\n{late}"
+    assert first(explain(two))[1] is None
+
+
+@pytest.mark.parametrize("vague", ["EZ9999", "EE9999", "EH9999", "ERR00100", "ERR99999", "500001"])
+def test_what_names_no_cause_is_never_the_answer(explain, vague: str) -> None:
+    said = f"RuntimeError: call failed, error code is {vague}\n{vague}: what"
+    found = explain(traceback(said), code=1)
+    assert (found["code"], [each["code"] for each in found["others"]]) == (None, [vague])
+    assert found["collect"]
+    specific = f"{said}\nEZ3002: Optype [A] of Ops kernel [B] is unsupported"
+    assert first(explain(traceback(specific)))[0] == "EZ3002"
+    assert first(explain(traceback(f"{said}\n[aicpu exception]")))[0] == "507018"
+
+
+def test_a_failure_takes_no_time_of_another_rank(explain) -> None:
+    log = "[rank0]: 2024-07-01 10:15:59 step 5\n[rank1]: 2024-07-01 10:15:20 step 5\n"
+    assert explain(log + traceback(OOM, before="[rank0]: "))["failure"]["time"] == "2024-07-01 10:15:59"
+    assert explain(log + traceback(OOM, before="[rank3]: "))["failure"]["time"] is None
 
 
 def test_a_warning_is_no_failure_where_another_is(explain) -> None:
@@ -243,28 +317,14 @@ def test_no_damage_stops_it(explain, damage) -> None:
     assert first(explain(damage(traceback(OOM).encode()))) == ("npu-out-of-memory", None, 88)
 
 
-def test_what_has_to_stand_beside_decides(tmp_path: Path) -> None:
-    common = {"name": "n", "layer": "ge", "match": [r"\bE9\b"], "cause": "", "do": (), "sure": "likely"}
-    plain = Entry(code="a", source=(), examples=(), **common)
-    for near in ("before", "after", "within"):
-        other = Entry(code="b", source=(), examples=(), beside="soc", **common)
-        text = {"before": "soc\nE9", "after": "E9\n" + "x\n" * 18 + "soc", "within": "E9 soc"}[near]
-        scan = Scan(table([plain, other]))
-        scan.read(Log("", ""), enumerate(text.encode().split(b"\n"), 1))
-        assert {entry.code for record in scan.records for entry, _ in record.found} == {"a", "b"}, near
-    scan = Scan(table([other]))
-    scan.read(Log("", ""), enumerate([*b"E9\n".ljust(60, b"\n").split(b"\n"), b"soc"], 1))
-    assert scan.records == []
-
-
 def test_of_equal_entries_the_first_is_chosen() -> None:
     """Words are looked up in their order, not in sets, whose order changes from run to run."""
     text = {"cause": "", "do": (), "source": (), "examples": (), "name": "n", "layer": "ge"}
     some = [Entry(code=f"E{one}", match=[rf"\bE{one}\b"], sure="likely", **text) for one in "81943"]
-    found = [(sign.entry, False) for sign in signs_in(table(some), "E4 E8 E9 E1 E3")]
-    assert [entry.code for entry, _beside in found] == ["E4", "E8", "E9", "E1", "E3"]
-    lacking, number = found[0][0]._replace(lacks=True), found[0][0]._replace(code="507015")
-    assert min([(lacking, False), (number, False), *found], key=weight)[0].code == "E4"
+    found = entries_in(table(some), "E4 E8 E9 E1 E3")
+    assert [entry.code for entry in found] == ["E4", "E8", "E9", "E1", "E3"]
+    worse = [found[0]._replace(**more) for more in ({"lacks": True}, {"code": "507015"}, {"vague": True})]
+    assert min([*worse, *found], key=weight) == found[0]
 
 
 def test_a_huge_log_is_streamed() -> None:

@@ -1,7 +1,9 @@
 """How often ``npumigrate explain`` is right about real logs, whose causes the threads they are from tell.
 
-``logs/build`` may be looked at while the table and the engine are written; ``logs/held_back`` is only
-measured: table and engine are not made better by it. Run as a program, this names what is wrong:
+A log that does not hold its cause, or whose cause no entry names, is right where ``unknown`` is said.
+``logs/build`` may be looked at while the table and the engine are written; ``logs/held_back`` and
+``logs/held_back_2`` are only measured: table and engine are not made better by them. The second was gathered
+and labelled before anybody saw what is said of it. Run as a program, this names what is wrong:
 ``python tests/explain/test_logs.py build``.
 """
 
@@ -15,8 +17,8 @@ from typing import Any, NamedTuple, Optional
 import pytest
 import yaml
 
+from migrator.explain.judge import explain_logs
 from migrator.explain.logs import Log
-from migrator.explain.run import explain_logs
 
 LOGS = Path(__file__).parent / "logs"
 
@@ -36,19 +38,23 @@ class Result(NamedTuple):
 
     @property
     def cause_right(self) -> bool:
-        return self.code in self.expected["code"]
+        return (self.code or "unknown") in self.expected["code"]
 
 
 class Share(NamedTuple):
-    """Percents of the logs of a half."""
+    """Percents of the logs of a set."""
 
     first_right: float
     cause_right: float
     cause_wrong: float
 
 
-# What each half reaches; the goal is 95, 80 and 5 percent.
-REACHED = {"build": Share(100, 100, 0), "held_back": Share(93.1, 84.5, 6.9)}
+# What each set reaches; the goal is 95, 80 and 5 percent.
+REACHED = {
+    "build": Share(100, 100, 0),
+    "held_back": Share(98.3, 87.9, 1.7),
+    "held_back_2": Share(94.6, 75.0, 8.9),
+}
 
 
 def results(half: str) -> Iterator[Result]:
@@ -74,14 +80,15 @@ def test_what_explain_says_of_real_logs(half: str) -> None:
     assert found.cause_wrong <= least.cause_wrong
 
 
-@pytest.mark.parametrize("path", sorted(LOGS.rglob("*.log")), ids=lambda path: path.stem)
-def test_a_log_says_where_it_is_from_and_what_was_the_cause(path: Path) -> None:
-    expected = yaml.safe_load(path.with_suffix(".yaml").read_text("utf-8"))
-    assert [*expected] == ["source", "confirmed", "rank", "line", "code", "cause", "solution"]
-    assert expected["source"].startswith("https://")
-    # By somebody in the thread, or to be seen from the log alone.
-    assert expected["confirmed"] in ("thread", "evident")
-    assert expected["code"]
+@pytest.mark.parametrize("half", REACHED)
+def test_a_log_says_where_it_is_from_and_what_was_the_cause(half: str) -> None:
+    for path in sorted((LOGS / half).glob("*.log")):
+        expected = yaml.safe_load(path.with_suffix(".yaml").read_text("utf-8"))
+        assert [*expected] == ["source", "confirmed", "rank", "line", "code", "cause", "solution"], path
+        assert expected["source"].startswith("https://"), path
+        # By somebody in the thread, or to be seen from the log alone.
+        assert expected["confirmed"] in ("thread", "evident"), path
+        assert expected["code"], path
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def test_one_that_takes_too_long_or_too_much_stops_no_other(make_list: MakeList,
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--do", "eat"], "--do eat: choose from migrate, analyze, lint"),
+        (["--do", "eat"], "--do: choose from migrate, analyze, lint, not 'eat'"),
         (["--memory", "much"], "--memory: 'much' is not a size"),
         (["--scheduler", "tcp://127.0.0.1:9"], "tcp://127.0.0.1:9: "),
     ],

@@ -65,3 +65,26 @@ def test_few_files_of_another_framework_are_no_warning(files: int, severity: str
     project = merge_facts([scan_file("adapter.py", text)], files=names)
     (finding,) = migrate_text(engine("2.6"), "adapter.py", text, project).findings
     assert (finding.code, finding.severity) == ("NPU661", severity)
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("tl.store(x, tl.exp(tl.load(x)))", "; nothing in it is known to need a change for triton-ascend"),
+        (
+            "libdevice.tanh(tl.atomic_add(x, 1))",
+            ", which needs changes for triton-ascend: it uses libdevice.tanh, tl.atomic_add",
+        ),
+        (
+            "tl.atomic_add(x, tl.inline_asm_elementwise('', '=r', [x], tl.int32, True, 1))",
+            ", which triton-ascend does not compile: it uses tl.inline_asm_elementwise",
+        ),
+    ],
+)
+def test_each_triton_kernel_has_a_verdict(body: str, verdict: str) -> None:
+    text = (
+        "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n"
+        f"@triton.jit\ndef kernel(x):\n    {body}\n"
+    )
+    told = [each.message for each in migrate(text).findings if each.code == "NPU654"]
+    assert told == [f"kernel is a triton.jit kernel{verdict}"]

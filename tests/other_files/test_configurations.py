@@ -221,3 +221,10 @@ def test_a_script_in_a_config_map_is_shell() -> None:
         "CUDA_VISIBLE_DEVICES": "0",
         "--device": "cuda",
     }
+
+
+def test_fields_of_a_protobuf() -> None:
+    text = 'a: "x" # b: "y"\ngroup [ { kind: KIND_GPU count: 2 } ]\n'
+    index = read("config.pbtxt", "pbtxt", text)
+    told = {setting.name: setting.value for setting in index.content.settings}
+    assert told == {"a": "x", "kind": "KIND_GPU", "count": "2"}

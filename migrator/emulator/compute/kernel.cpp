@@ -88,11 +88,9 @@ c10::IValue on_cpu(Aliases& aliases, const c10::IValue& value, bool written, Req
     return tensors;
   }
   if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> tensors;
-    for (auto&& element : value.toOptionalTensorList()) {
-      const std::optional<at::Tensor> tensor = element;
-      tensors.push_back(tensor ? std::optional<at::Tensor>(alias(*tensor)) : std::nullopt);
-    }
+    auto tensors = value.toOptionalTensorList().copy();  // before torch 2.4 of an optional of its own
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (const auto tensor = tensors.get(i)) tensors.set(i, alias(*tensor));
     return tensors;
   }
   if (value.isDevice()) {

@@ -25,7 +25,7 @@ using Kernel = void(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit:
 template <Kernel* kernel>
 int register_as(const char* library, c10::DispatchKey key, const char* names) {
   auto registration =
-      std::make_unique<torch::Library>(torch::Library::IMPL, library, std::make_optional(key), __FILE__, __LINE__);
+      std::unique_ptr<torch::Library>(new torch::Library(torch::Library::IMPL, library, {key}, __FILE__, __LINE__));
   std::istringstream lines(names);
   int count = 0;
   for (std::string name; std::getline(lines, name); ++count)

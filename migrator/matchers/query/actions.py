@@ -146,7 +146,8 @@ def ensure_import(use: Use, module: str) -> list[Edit] | None:
 
 def import_above(use: Use, module: str) -> list[Edit] | None:
     """An import of a module above the first import of the API's package at the top of the file."""
-    index, package = use.index, use.api.partition(".")[0]
+    index, api = use.index, use.node.func if isinstance(use.node, ast.Call) else use.node
+    package = index.qualified_name(api).partition(".")[0]
     own = [
         node
         for node in index.imports

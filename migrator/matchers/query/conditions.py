@@ -96,9 +96,9 @@ def source(call: Call, name: Argument, pattern: Regex) -> bool:
 
 
 def made_as(call: Call, name: Argument, pattern: Regex) -> bool:
-    """The argument, or what it is made from, is written so that a regular expression is found in it."""
+    """The argument, or what it is or loops over, is written so that a regular expression is found in it."""
     node = call.argument(name)
-    made = [node, *made_from(call.index, node)] if node is not None else []
+    made = [node, *made_from(call.index, node, inside=True)] if node is not None else []
     return any(re.search(pattern, call.index.segment(each)) for each in made)
 
 

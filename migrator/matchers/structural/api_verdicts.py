@@ -138,7 +138,7 @@ def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[
         if use.status == "fallback" and _runs_once(context.index, use.node):
             severity = "info"  # what is lost is time
         if use.certainty != "certain":
-            message, severity = f"{message} ({use.certainty})", "info"
+            message, severity = _("{message} ({why})", message=message, why=_(use.certainty)), "info"
         shown = verdict._replace(status=use.status, documents=verdict.documents or "not listed")
         says = partial(found, message=message, severity=severity, certainty=use.certainty)
         if use.status == "unsupported" and verdict.kernel == "none" and not verdict.documents:
@@ -332,9 +332,9 @@ def _member(context: FileContext, node: ast.Attribute) -> Use | None:
         return Use(node, verdict)
     if verdict.by_hardware or not called:
         return None
-    likely = "likely: not all that is assigned to it is known to be a tensor"
+    likely = N_("likely: not all that is assigned to it is known to be a tensor")
     if value.kind != MAYBE:
-        likely = "likely: its type is not known, and few others have the method"
+        likely = N_("likely: its type is not known, and few others have the method")
     return Use(node, verdict, certainty=likely) if value.kind == MAYBE or node.attr not in _SHARED else None
 
 

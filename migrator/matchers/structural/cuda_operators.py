@@ -357,9 +357,10 @@ def _verdict(context: FileContext, options: KernelOptions, function: ast.AST, me
         (options.cannot, N_("{message}, which triton-ascend does not compile: it uses {names}")),
         (options.changes, N_("{message}, which needs changes for triton-ascend: it uses {names}")),
     ):
-        names = {text for name, text in named.items() for each in patterns if pattern_fits(each, name)}
-        if names:
-            return _(said, message=message, names=", ".join(sorted(names)))
+        found_in = {text for name, text in named.items() for each in patterns if pattern_fits(each, name)}
+        names = (each for each in sorted(found_in) if not any(one.startswith(f"{each}.") for one in found_in))
+        if found_in:
+            return _(said, message=message, names=", ".join(names))
     compiles = N_("{message}; nothing in it is known to need a change for triton-ascend")
     return _(compiles, message=message) if options.cannot else message
 

@@ -15,7 +15,7 @@ from migrator.language import _
 from migrator.matchers.argument_edits import without_entries
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.npu_import import torch_module
-from migrator.matchers.options import EXPRESSION, LONGEST
+from migrator.matchers.options import EXPRESSION, LONGEST, NEVER
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import is_for_cuda_builds
 from migrator.names.device_strings import is_docstring
@@ -33,10 +33,11 @@ _TEXTS = (ast.Constant, ast.JoinedStr)
 class LibraryOptions(Options):
     """``goes_on`` is a regular expression for what stands behind a library's name.
 
-    ``optional`` are functions that a program does without.
+    ``not_below``: one for folders of the program's own; ``optional`` are functions that it does without.
     """
 
     goes_on: str = field(default="", metadata=EXPRESSION)
+    not_below: str = field(default=NEVER, metadata=EXPRESSION)
     optional: tuple[str, ...] = ()
 
 
@@ -52,6 +53,8 @@ def find_shared(context: FileContext, rule: Rule[LibraryOptions]) -> Iterator[Ma
         if not api or is_docstring(index, node) or behind_lists(index, node).name in ("id", "ids"):
             continue  # it is shown: of pytest's parameters
         call = index.parent(node)
+        if isinstance(call, ast.BinOp) and re.search(rule.options.not_below, index.segment(call.left)):
+            continue
         if not isinstance(call, ast.Call) or index.qualified_name(call.func) not in _LOADERS:
             yield found(context, rule, node, api=api)
             continue

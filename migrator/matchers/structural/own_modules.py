@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import Optional
 
 from migrator.api_support.versions import in_range
 from migrator.data_folders import data_folder
@@ -35,7 +36,7 @@ class Added:
     """When a result gets the module: files import one of the ``libraries``, for these versions of ``torch``.
 
     ``packages``: the versions of libraries that it helps. ``some``: an expression that one of the files has;
-    ``none``: one that none of them may have.
+    ``none``: one that none of them may have, where requirements leave the versions open.
     """
 
     libraries: tuple[str, ...] = ()
@@ -75,7 +76,8 @@ def is_added(
     """Whether a result gets the module, by the project's requirements and the texts of its Python files."""
     added, own = rule.options.added, f"{rule.options.module}.py"
     known = project.offers.names(LIBRARY).intersection(added.libraries)
-    if not known or not in_range(added.torch, version) or _is_for_others(added, project):
+    helps = _helps(added, project)
+    if not known or not in_range(added.torch, version) or helps is False:
         return False
     if any(name.rpartition("/")[2] == own and MADE not in (read(name) or "")[:1000] for name in files):
         return False
@@ -86,13 +88,15 @@ def is_added(
     texts = [text for text in every if any(map(text.__contains__, known)) and imports.search(text)]
     shown = (re.search(added.some, each) and not _keeps(rule, each) for each in texts)
     by_notebooks = not (texts or added.some)  # whose texts are not read here
-    return (any(shown) or by_notebooks) and not any(re.search(added.none, text) for text in texts)
+    others = not helps and any(re.search(added.none, text) for text in texts)
+    return (any(shown) or by_notebooks) and not others
 
 
-def _keeps(rule: ModuleRule, text: str) -> bool:
-    """Whether a file keeps the library: by what stands in it, or by a name that the module lacks."""
-    named = set(re.findall(rule.options.names, text))
-    return re.search(rule.options.beside, text) is not None or not named <= _defined(rule.options.module)
+def _keeps(rule: ModuleRule, text: str) -> str:
+    """What of a file keeps the library: something that stands in it, or names that the module lacks."""
+    beside = re.search(rule.options.beside, text)
+    lacking = set(re.findall(rule.options.names, text)) - _defined(rule.options.module)
+    return beside[0] if beside else ", ".join(sorted(lacking))
 
 
 @cache
@@ -102,10 +106,11 @@ def _defined(module: str) -> frozenset[str]:
     return frozenset(re.findall(r"^(?:def |class )?([A-Za-z]\w*)(?:\(| =)", text, re.MULTILINE))
 
 
-def _is_for_others(added: Added, project: Project) -> bool:
-    """Whether requirements ask for versions of the libraries that the module does not help."""
+def _helps(added: Added, project: Project) -> Optional[bool]:
+    """Whether requirements ask for versions that the module helps; None where they leave it open."""
     wanted = wanted_of(project.requirements, frozenset(added.packages))
-    return any(limits_hold(added.packages[name], limits) is False for name, limits in wanted.items())
+    known = {limits_hold(added.packages[name], limits) for name, limits in wanted.items()}
+    return False if False in known else (True in known or None)
 
 
 def find(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
@@ -129,7 +134,9 @@ def _reported(context: FileContext, rule: ModuleRule, every: list[tuple[ast.expr
     """Each import of what the module stands for, and each call but those that need no help."""
     index, options = context.index, rule.options
     yield from every_import(context, [rule]) if options.stands_for else ()
-    for_others = _is_for_others(options.added, context.project)
+    for_others, kept = _helps(options.added, context.project) is False, _keeps(rule, index.text)
+    stays = _("{api} stays: the file has {what} beside it, which {module} does not serve")
+    stays = stays.replace("{what}", kept).replace("{module}", options.module) if kept else ""
     for node, name in every:
         call = index.call_of(node)
         if call is None or (options.stands_for and is_replaced(context, rule, call)):
@@ -140,7 +147,8 @@ def _reported(context: FileContext, rule: ModuleRule, every: list[tuple[ast.expr
             continue
         is_others = for_others or re.search(options.added.none, index.segment(call))
         about: Said = {"api": name, "advice": options.unhelped if is_others else ""}
-        about["severity"], about["message"] = "blocker" if options.raises else "", options.raises
+        about["severity"] = "blocker" if options.raises else ""
+        about["message"] = options.raises or stays
         yield found(context, rule, call, **about)
 
 

@@ -31,10 +31,11 @@ def write_short(report: LintReport, stream: TextIO) -> None:
         for advice, heads in said.items():
             for head, items in heads.items():
                 stream.write(wrapped(head, report.width))
-                for _file, places in groupby(items, key=lambda item: item.file):
-                    first, *others = places
-                    where = [_place_of(first, report), *(f"{cell_of(i)}{i.line}:{i.column}" for i in others)]
-                    stream.write(wrapped("  " + ", ".join(where), report.width))
+                for file, places in groupby(items, key=lambda item: item.file):
+                    where = ", ".join(f"{cell_of(item)}{item.line}:{item.column}" for item in places)
+                    stream.write(
+                        wrapped(f"  {paint(shown(file), 'bold', report.color)}:{where}", report.width)
+                    )
             if advice:
                 stream.write(wrapped(f"{paint(_('help'), 'cyan', report.color)}: {advice}", report.width))
         stream.write("\n")

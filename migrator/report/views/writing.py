@@ -66,6 +66,7 @@ def _json(run: Run) -> str:
     """The summary, the two estimates and every row of the tables as JSON."""
     effort, files = effort_of(run)
     content: dict[str, Any] = {
+        "schema": 1,
         "summary": run.summary,
         "readiness": readiness(counts_of(run))[0],
         "effort": {"minutes": effort.minutes, "places": effort.places},

@@ -164,6 +164,17 @@ def test_the_keyboard_goes_through_rows(page) -> None:
     assert not page.is_visible("#keys")
 
 
+def test_a_key_copies_where_a_location_is(page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("e")
+    page.focus(".file[data-name='models/net.py'] .notes .line >> nth=-1")
+    page.keyboard.press("y")
+    assert page.evaluate("navigator.clipboard.readText()") == "models/net.py:5"
+    page.focus("#review .places a >> nth=0")
+    page.keyboard.press("y")
+    assert re.fullmatch(r".+\.py:\d+", page.evaluate("navigator.clipboard.readText()"))
+
+
 def test_dark_and_light(page) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(colour)

@@ -74,7 +74,8 @@ def after_torch() -> None:
     if spawn is not None:
         spawn._wrap = _calling_noted(spawn._wrap)
     torch: Any = sys.modules["torch"]
-    for kind in (torch.amp.autocast_mode.autocast, torch.amp.grad_scaler.GradScaler):
+    scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)  # torch.amp's since torch 2.3
+    for kind in (torch.amp.autocast_mode.autocast, scaler):
         kind.__init__ = _noting_loss(kind.__init__)
 
 

@@ -20,8 +20,10 @@ def define_operators(spec: ModuleSpec) -> None:
 
     A torchvision that was built for CUDA cannot, beside a torch that was not.
     """
+    folder = os.path.dirname(spec.origin or "")
+    own = next((name for name in ("_C_stable.so", "_C.so") if os.path.exists(f"{folder}/{name}")), "_C.so")
     try:
-        torch.ops.load_library(os.path.join(os.path.dirname(spec.origin or ""), "_C.so"))
+        torch.ops.load_library(os.path.join(folder, own))
     except OSError:
         library = torch.library.Library("torchvision", "DEF")
         library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
