@@ -4,8 +4,9 @@
 
 Files are taken from the folders (default: the pinned projects and the samples) and from the rules' examples,
 mutated by a seed that is printed, and migrated in this process. A twentieth of the cases are files that
-npumigrate is given: baselines, rule packs, rank tables, manifests and the like. What fails is written to
-``--out``, one file each, with the reason in a ``.txt`` beside it. The exit code is 1 where anything failed.
+npumigrate is given: baselines, rule packs, rank tables, manifests, logs, profiles, traces. What fails is
+written to ``--out``, one file each, with the reason in a ``.txt`` beside it. The exit code is 1 where
+anything failed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
 from migrator.files.document import file_type
 from migrator.matchers.packs import load_all
-from tests.fuzzing import settings_files
+from tests.fuzzing import recorded_files, settings_files
 from tests.fuzzing.mutations import encoded, mutated
 from tests.fuzzing.properties import broken
 
@@ -38,6 +39,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--out", type=Path, default=Path("fuzz_finds"))
     parser.add_argument("--version", default="2.6")
+    parser.add_argument(
+        "--only", default="", help="only files that npumigrate is given, whose names hold this"
+    )
     options = parser.parse_args()
     folders = options.folders or [*(fetch(project) for project in PROJECTS), ROOT / "samples"]
     seed = int(time.time()) if options.seed is None else options.seed
@@ -46,12 +50,14 @@ def main() -> int:
     rules = rules_for(Settings(version=options.version))
     print(f"{len(texts)} files, seed {seed}", flush=True)
     end, cases, finds = time.monotonic() + 60 * options.minutes, 0, set[str]()
-    kinds = settings_files.kinds()
+    kinds = [*settings_files.kinds(), *recorded_files.kinds()]
+    kinds = [kind for kind in kinds if options.only in kind.file]
+    each = 1 if options.only else _GIVEN
     scratch = options.out / "given"
     scratch.mkdir(parents=True, exist_ok=True)
     while time.monotonic() < end:
         cases += 1
-        if cases % _GIVEN == 0:
+        if cases % each == 0:
             kind = random.choice(kinds)
             name, data = kind.file, settings_files.changed(kind, random.choice(kind.starts), random)
             reason = settings_files.broken(kind, data, scratch)

@@ -28,6 +28,8 @@ def emulate(given: Given) -> None:
     The installed torch_npu runs over an emulated CANN; numbers and speed are those of the CPU. Without
     a program: show what is installed and what to install.
 
+    The program runs with your rights: this is no sandbox.
+
     Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
     """

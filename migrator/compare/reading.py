@@ -126,7 +126,8 @@ def read_trace(folder: Path) -> Trace:
     """Read a trace. Raises NoTraceError where there is none, or none of a run that used torch."""
     try:
         about = json.loads((folder / RUN).read_bytes())
-    except (OSError, ValueError):
+        " ".join(about["command"])
+    except (OSError, ValueError, TypeError, LookupError):
         why = N_("{folder} is not a trace: record one with npumigrate record -o {folder} -- python train.py")
         raise NoTraceError(why, folder=folder) from None
     found = [process for path in sorted(folder.glob("process-*.jsonl.gz")) if (process := _process(path))]
@@ -180,7 +181,7 @@ def _process(path: Path) -> Optional[Process]:
                     tuple(sums),
                 )
             _step(process, line, strings, table)
-    except (zlib.error, ValueError, KeyError, IndexError):
+    except (zlib.error, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         if process is not None:
             process.notes.append(f"{path.name} is damaged")
     return process

@@ -84,7 +84,7 @@ def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
             arch = _ARCHITECTURES[word.lower()]
             continue
         if match is None:
-            raise MessageError("{word!r} is not a wish such as 'torch 2.8' or 'vllm-ascend'", word=word)
+            raise MessageError("{word!r} is no requirement such as 'torch 2.8' or 'vllm-ascend'", word=word)
         called = match[1].lower()
         name = names.get(called.replace("_", "-"), "")
         if not name:
@@ -92,10 +92,10 @@ def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
             hint = did_you_mean(called, names)
             raise MessageError(said, name=match[1], hint=hint, known=", ".join(entries))
         if name in wishes:
-            raise MessageError("{name} is wished twice", name=name)
+            raise MessageError("{name} is given twice", name=name)
         wishes[name] = _Wish(name, match[2] or "")
     if not wishes or len(wishes) > _MOST:
-        raise MessageError("name 1 to {most} wishes: 'torch 2.8, vllm-ascend'", most=_MOST)
+        raise MessageError("give 1 to {most} requirements: 'torch 2.8, vllm-ascend'", most=_MOST)
     return list(wishes.values()), arch
 
 

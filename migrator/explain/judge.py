@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
@@ -50,15 +50,11 @@ def explain_logs(
         done += count
         told(done, total)
 
+    given, skipped = nullcontext(sys.stdin.buffer), [OSError] if len(logs) > 1 else []
     for log in logs:
-        with suppress(*([OSError] if len(logs) > 1 else [])):
-            if not log.path:
-                scan.read(log, lines(sys.stdin.buffer, read))
-            elif Path(log.path).name == ERROR_FILE:
-                scan.read(log, lines_of_error_file(Path(log.path).read_bytes()))
-            else:
-                with open(log.path, "rb") as stream:
-                    scan.read(log, lines(stream, read))
+        with suppress(*skipped), open(log.path, "rb") if log.path else given as stream:
+            json = Path(log.path).name == ERROR_FILE
+            scan.read(log, lines_of_error_file(stream.read()) if json else lines(stream, read))
     return explain(scan)
 
 
@@ -78,11 +74,7 @@ def explain(scan: Scan) -> Optional[Explanation]:
     best = min(map(_class, records))
     worst = [record for record in records if _class(record) == best]
     in_time = all(record.time is not None for record in worst)
-
-    def order(record: Record) -> tuple[float, bool, int]:
-        return (record.time or 0 if in_time else 0), record.rank != scan.first, record.order
-
-    first = min(worst, key=order)
+    first = min(worst, key=lambda each: (each.time if in_time else 0, each.rank != scan.first, each.order))
     own = [record for record in records if _same_process(record, first)]
     near = [record for record in own if record is first or _together(record, first)]
     failed = [record for record in near if record.level > WARNING]
@@ -91,8 +83,10 @@ def explain(scan: Scan) -> Optional[Explanation]:
         found = _found(near)
     if not found and first.rank:  # in a log of CANN, mostly
         found = _found(record for record in own if record.level > WARNING)
-    if best == 2:
-        found = [each for each in found if not each[0].follows or _tells(each[1], first)]
+    if best == 2:  # unknown: it follows only from what CANN said before, or in a log of its own
+        elsewhere = [one for one in own if one.log != first.log or one.order < first.order]
+        known_before = [] if _of_python(first) else elsewhere
+        found = [each for each in found if not each[0].follows or each[1] in known_before]
     entry, record = None, first
     if found:
         entry, record = min(found, key=lambda each: weight(each[0]))
@@ -106,14 +100,8 @@ def explain(scan: Scan) -> Optional[Explanation]:
                 others.setdefault(one.code, (one.name, {}))[1][each.rank] = None
     report = {each.rank for each in records if entry in each.found}
     silent = sorted(filter(None, scan.seen - report), key=int) if entry and entry.follows else []
-    return Explanation(
-        record,
-        entry,
-        rank,
-        place,
-        [(code, name, [*filter(None, ranks)]) for code, (name, ranks) in others.items()],
-        silent,
-    )
+    also = [(code, name, [*filter(None, ranks)]) for code, (name, ranks) in others.items()]
+    return Explanation(record, entry, rank, place, also, silent)
 
 
 def _class(record: Record) -> int:
@@ -133,15 +121,6 @@ def _of_python(record: Record) -> bool:
     """Whether it is an exception of Python's own that CANN's errors never are: those are RuntimeErrors."""
     kinds = kinds_of(record.type)
     return len(kinds) > 1 and "RuntimeError" not in kinds
-
-
-def _tells(record: Record, unknown: Record) -> bool:
-    """Whether what mostly follows from another error tells of an exception that the table does not know.
-
-    CANN has said it before, or in a log of its own.
-    """
-    before = record.log != unknown.log or record.order < unknown.order
-    return before and not _of_python(unknown)
 
 
 def _same_process(one: Record, other: Record) -> bool:

@@ -66,11 +66,6 @@ class Frame(NamedTuple):
     function: str
     source: str = ""
 
-    @property
-    def own(self) -> bool:
-        """Whether it is the project's: neither an installed package's nor Python's."""
-        return not _INSTALLED.search(self.file)
-
 
 @dataclass
 class Record:
@@ -165,18 +160,15 @@ class Scan:
         self._open: dict[tuple[str, str], _Trace] = {}
         self._listed, self._root = "", False
         self._last: deque[bytes] = deque(maxlen=_BEFORE)
-        keep = self._last.append
         for number, line in lines:
             if self._open or self._may_tell(words(line)):
                 self._take(number, decoded(line))
-            keep(line)
+            self._last.append(line)
         for whose in [*self._open]:
             self._close(whose)
 
     def _may_tell(self, said: list[bytes]) -> bool:
         """Whether a line with some words has to be looked at."""
-        if self._words.isdisjoint(said):
-            return False
         known = self._words.intersection(said)
         return not _STRUCTURE.isdisjoint(known) or any(
             sign[0].issubset(said) for word in known for sign in self._table.get(word, ())
@@ -227,7 +219,7 @@ class Scan:
         trace = self._open.pop(whose, None)
         if trace is None:
             return
-        own = next((frame for frame in reversed(trace.frames) if frame.own), None)
+        own = next((frame for frame in reversed(trace.frames) if not _INSTALLED.search(frame.file)), None)
         if trace.type or own:
             level, rank = EXCEPTION if trace.type else WARNING, trace.rank or whose[0] or self._listed
             text = "\n".join(trace.message) or (own.source if own else "")
@@ -240,24 +232,21 @@ class Scan:
         text = record.text
         rank, process = _SAID_RANK.search(text), _SAID_PROCESS.search(text)
         record.rank = record.rank or (rank and (rank[1] or rank[2])) or self._log.rank
-        record.process = (
-            record.process or (process and next(filter(None, process.groups()))) or self._log.process
-        )
+        named = next(filter(None, process.groups())) if process else ""
+        record.process = record.process or named or self._log.process
         self.seen.add(record.rank)
         if record.rank and record.process:
             self.ranks.setdefault(record.process, record.rank)
         if record.level == PLAIN:
-            marked = _FAILS.search(text[:_KEPT])
-            record.level = WARNING if _WARNS.search(text[:120]) else ERROR if marked else PLAIN
-        record.found = [*entries_in(self._table, text, kinds_of(record.type))]
+            bad = ERROR if _FAILS.search(text[:_KEPT]) else PLAIN
+            record.level = WARNING if _WARNS.search(text[:120]) else bad
+        record.found = entries_in(self._table, text, kinds_of(record.type))
         if not (record.found or record.level == EXCEPTION or record.place):
             return
         if not (record.rank or record.type or _NEW_LINE.match(text)):
             record.rank = self._rank_of_message()
-        # Once for each process.
-        what = (record.type, text[:80]) if record.level == EXCEPTION else ()
-        codes = tuple(entry.code for entry in record.found)
-        key = codes, record.rank, record.process, record.level, what
+        what = (record.type, text[:80]) if record.level == EXCEPTION else ()  # once for each process
+        key = tuple(each.code for each in record.found), record.rank, record.process, record.level, what
         if kept := self._kept.get(key):
             kept.count += 1
             kept.place = kept.place or record.place

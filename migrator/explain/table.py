@@ -18,7 +18,6 @@ _BESIDE = re.compile(r"\(\?(?:i|<?[=!](?:\\.|[^()\\])*)\)")
 _GROUP = re.compile(r"(?<!\\)\((?:\?:|\?P<\w+>)?((?:\\.|[^()\\])*)\)([?*+]?)")
 _ONE = re.compile(r"(\[\^?(?:\\.|[^\]\\])+\]|\\?.)([*+?]|\{\d*,?\d*\})?\??")
 _NO_LETTER = re.compile(r"\\[bsW]|\\?[^\w\\.\[\0]|\\[.\\\[]|\[(?:\\s|\\?[^\w\\^])+\]", re.ASCII)
-_IS_LETTER = re.compile(r"\w", re.ASCII)
 _COMMON = frozenset("error failed failure message reason device python tensor warning rank".split())
 _OPEN, _APART = "\0", " "  # what may be anything; what is no part of a word
 # Letters as small ones, a blank for all that belongs to no word of ASCII.
@@ -173,4 +172,4 @@ def _letter(one: re.Match[str]) -> str:
         return _OPEN
     if _NO_LETTER.fullmatch(one[1]) or not one[1].isascii():
         return _APART
-    return (one[1] if _IS_LETTER.fullmatch(one[1]) else _OPEN) + (_OPEN if often else "")
+    return (one[1] if one[1].isalnum() or one[1] == "_" else _OPEN) + (_OPEN if often else "")

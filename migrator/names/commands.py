@@ -28,6 +28,7 @@ _PARSING = frozenset(
 _PATCHING = frozenset({"patch", "object", "setattr"})
 _ERRORS_GO = r"\b2>\s*(?:/dev/null|&1)"  # where they go says nothing of the output
 _UNKNOWN = r"[\0$`]"
+_FIELD = r"\{[^{}]*\}"
 _MOST_STEPS = 50  # back from one command
 
 
@@ -145,6 +146,10 @@ class _Reader:
             if left is not None or right is not None:
                 return [*(left or [Word("", node.left)]), *(right or [Word("", node.right)])], True
         text = _text(node)
+        if isinstance(node, ast.Call) and called_name(node) == "format":
+            node = holder_of(node) or node
+            text = string_value(node)
+            text = None if text is None or "{{" in text else re.sub(_FIELD, "\0", text)
         if text is not None:
             return _split(text, node), False
         value = self._assigned(node)

@@ -83,6 +83,10 @@ class DeviceContext(NamedTuple):
 # A call that takes no device; a case for NPUs or a slice, so that nothing changes it; only other devices.
 _CALL, SETTLED, BESIDE = "call", "settled", "beside"
 
+# A field of str.format by its place, and an option at the end of what stands before it.
+_FIELD = re.compile(r"\{\d*\}")
+_OPTION = re.compile(r"""(?:^|\s)(--?[\w-]+)[ =]['"]?$""")
+
 
 def device_context(
     index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr, depth: int = 0
@@ -409,6 +413,10 @@ class _Climb:
             values = self.index.assigned(owner) if isinstance(owner, ast.Name) else [owner]
             texts = [string_value(value) for value in values]
             if texts and not any(text is None or text.startswith("{") for text in texts):
+                before = [*_FIELD.split(texts[0] or ""), *[""] * place][place]
+                option = _OPTION.search(before)  # what starts a program may get the device
+                if option is not None and vocabulary.says(option[1]):
+                    return DeviceContext(UNCLEAR, _("a value for {name} in a longer string", name=option[1]))
                 return DeviceContext(NO, _("part of a longer string"))
         if owner is not None and called in _CONTAINER_METHODS:
             return self._hinted(last_name(owner), _("an element of {name}", name=last_name(owner)))

@@ -64,8 +64,8 @@ def read_snapshot(file: Path) -> Profile:
         for device, entries in enumerate(read.get("device_traces") or ()):
             for entry in entries:
                 if entry.get("action") == "oom":
-                    found.setdefault(device, Memory(f"device {device}")).refused = entry["size"]
-    except (AttributeError, KeyError, TypeError) as error:
+                    found.setdefault(device, Memory(f"device {device}")).refused = int(entry["size"])
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ProfileError("{line}", line=unreadable(file, error)) from None
     return Profile(str(file), memory=list(found.values()))
 

@@ -74,7 +74,11 @@ def _extremes(src, index, dim, out, dim_size, largest):
     length = src.shape[dim]
     order = torch.sort(src.detach(), dim, descending=not largest)[1]
     groups = index.gather(dim, order)
-    ranks = torch.sort(groups, dim=dim, stable=True)[1]
+    # By their groups, and in a group by their order.
+    place = torch.arange(length, device=src.device).view(
+        [-1 if each == dim else 1 for each in range(src.ndim)]
+    )
+    ranks = torch.sort(groups * length + place, dim)[1]
     groups, order = groups.gather(dim, ranks), order.gather(dim, ranks)
     following = groups.narrow(dim, 1, max(length - 1, 0))
     ends = torch.ones_like(groups.narrow(dim, 0, min(length, 1)), dtype=torch.bool)

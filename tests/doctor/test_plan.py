@@ -131,12 +131,12 @@ def test_what_cannot_be_met_is_said(wishes: str, said: list[str]) -> None:
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        ("", "name 1 to 8 wishes"),
-        (",".join(["torch"] * 2), "torch is wished twice"),
-        ("torch 2.8 vllm", "'torch 2.8 vllm' is not a wish"),
-        ("2.8", "'2.8' is not a wish"),
+        ("", "give 1 to 8 requirements"),
+        (",".join(["torch"] * 2), "torch is given twice"),
+        ("torch 2.8 vllm", "'torch 2.8 vllm' is no requirement"),
+        ("2.8", "'2.8' is no requirement"),
         ("vlm-ascend", "the release tables do not contain vlm-ascend (they contain torch, "),
-        ("aarch64", "name 1 to 8 wishes"),
+        ("aarch64", "give 1 to 8 requirements"),
     ],
 )
 def test_bad_wishes_are_one_line(wishes: str, said: str) -> None:

@@ -13,6 +13,7 @@ from migrator.core.settings import Settings
 from tests.checking import every_rule
 from tests.fuzzing.mutations import encoded, mutated
 from tests.fuzzing.properties import broken
+from tests.fuzzing.recorded_files import kinds as recorded_kinds
 from tests.fuzzing.settings_files import Kind, changed, kinds
 from tests.fuzzing.settings_files import broken as broken_setting
 
@@ -41,7 +42,7 @@ def test_mutations_of_examples(part: int) -> None:
 CASES = 30
 
 
-@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.file)
+@pytest.mark.parametrize("kind", [*kinds(), *recorded_kinds()], ids=lambda kind: kind.file)
 def test_a_file_is_read_or_refused(kind: Kind, tmp_path: Path) -> None:
     for start in kind.starts:
         assert broken_setting(kind, start.encode(), tmp_path) == "", start

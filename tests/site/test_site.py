@@ -52,7 +52,7 @@ def test_pages_load_nothing_from_elsewhere(site) -> None:
 
 def test_pictures_of_the_readme_are_there(site) -> None:
     sources = re.findall(r'<img[^>]* src="([^"]+)"', (site / "index.html").read_text(encoding="utf-8"))
-    assert len(sources) == 3
+    assert len(sources) == 4
     assert [source for source in sources if not (site / source).is_file()] == []
 
 

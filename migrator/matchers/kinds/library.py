@@ -69,7 +69,8 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         advice = options.advice.get(fitting(tuple(options.advice), (), name), finding.advice)
         known = operators_of_libraries()
         fit = (fitting(tuple(known), (), each) for each in finding.api.split(", "))
-        advice = " ".join([advice, *dict.fromkeys(equivalents_of(known[each]) for each in fit if each)])
+        about = dict.fromkeys(equivalents_of(known[each]) for each in fit if each)
+        advice = " ".join(filter(None, [advice, *about]))
         severity = _LESS[finding.severity] if options.alone and are_few else finding.severity
         yield item._replace(finding=finding._replace(advice=advice, severity=severity))
 
