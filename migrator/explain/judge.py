@@ -143,7 +143,8 @@ def _rank_beside(record: Record, around: Sequence[Record]) -> str:
         if each.log == record.log and abs(each.line - record.line) <= _NEAR and not each.listed
         if not (each.process and record.process) or each.process == record.process
     }
-    return max(ranks) if len(ranks - {""}) == 1 and not record.listed else ""
+    of_launcher = record.listed or any(each.code == "rank-failed" for each in record.found)
+    return max(ranks) if len(ranks - {""}) == 1 and not of_launcher else ""
 
 
 def _nearest_place(first: Record, records: Sequence[Record]) -> Optional[Frame]:

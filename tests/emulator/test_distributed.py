@@ -71,11 +71,18 @@ dist.broadcast(x, 0)
 if rank == 1: time.sleep(60)
 dist.all_reduce(x)
 """
+DIFFERENT = LATE.replace("if rank == 1: time.sleep(60)", "x = torch.ones(1 + rank, device='npu')")
 
 
 @pytest.mark.parametrize(
     ("program", "text", "code"),
     [
+        (
+            DIFFERENT,
+            r"the ranks of group \w+ do not call the same collective; rank 0 \(process \d+\)"
+            r" HcclAllReduce of 4 bytes; rank 1 \(process \d+\) HcclAllReduce of 8 bytes",
+            "EI0005",
+        ),
         (
             ONE_NPU,
             r"ranks 0 \(process \d+\) and 1 \(process \d+\) of group \w+ are both on NPU 0:"
@@ -89,7 +96,7 @@ dist.all_reduce(x)
             "EI0002",
         ),
     ],
-    ids=["two ranks on one NPU", "a rank that does not come"],
+    ids=["other sizes", "two ranks on one NPU", "a rank that does not come"],
 )
 def test_what_would_hang_is_told(emulate, tmp_path, program, text, code):
     """In one line, and in the exception, which has the line of the program and CANN's code."""
