@@ -13,7 +13,7 @@ from migrator.language import _
 KnownOperator = dict[str, str]
 _COLUMNS = "operator functions modules packages bundled equivalents differs limits backward hardware source"
 # Of these the extension's name, or its file's, says more than their own.
-_OF_A_MODULE = re.compile(r"(?:run_)?(?:forward|backward|fwd|bwd)(?:_\w+)?")
+_OF_A_MODULE = r"(?:run_)?(?:forward|backward|fwd|bwd)(?:_\w+)?"
 
 
 @cache
@@ -27,7 +27,7 @@ def known_operator(function: str, place: str) -> Optional[KnownOperator]:
     asked = (each for each in _table() if each["modules"] and re.search(each["modules"], place.lower()))
     by_module = next(asked, None)
     by_name = next((each for each in _table() if re.fullmatch(each["functions"], function)), None)
-    return by_module if by_name is None or (by_module and _OF_A_MODULE.fullmatch(function)) else by_name
+    return by_module if by_name is None or (by_module and re.fullmatch(_OF_A_MODULE, function)) else by_name
 
 
 def equivalents_of(known: Optional[KnownOperator]) -> str:

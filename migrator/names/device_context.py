@@ -84,8 +84,8 @@ class DeviceContext(NamedTuple):
 _CALL, SETTLED, BESIDE = "call", "settled", "beside"
 
 # A field of str.format by its place, and an option at the end of what stands before it.
-_FIELD = re.compile(r"\{\d*\}")
-_OPTION = re.compile(r"""(?:^|\s)(--?[\w-]+)[ =]['"]?$""")
+_FIELD = r"\{\d*\}"  # compiled where one is looked for
+_OPTION = r"""(?:^|\s)(--?[\w-]+)[ =]['"]?$"""
 
 
 def device_context(
@@ -413,8 +413,8 @@ class _Climb:
             values = self.index.assigned(owner) if isinstance(owner, ast.Name) else [owner]
             texts = [string_value(value) for value in values]
             if texts and not any(text is None or text.startswith("{") for text in texts):
-                before = [*_FIELD.split(texts[0] or ""), *[""] * place][place]
-                option = _OPTION.search(before)  # what starts a program may get the device
+                before = [*re.split(_FIELD, texts[0] or ""), *[""] * place][place]
+                option = re.search(_OPTION, before)  # what starts a program may get the device
                 if option is not None and vocabulary.says(option[1]):
                     return DeviceContext(UNCLEAR, _("a value for {name} in a longer string", name=option[1]))
                 return DeviceContext(NO, _("part of a longer string"))

@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 # Everything but words as blanks: split() then takes a third of what a pattern does.
 _BUT_WORDS = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128)))
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
-_BYTES_OF_WORD = re.compile(rb"[A-Za-z0-9_]+")
+_BYTES_OF_WORD = rb"[A-Za-z0-9_]+"
 _MOST_SEARCHED = 500  # times the whole text, which take as long as to list its words with their lines
 _REGISTERS = ("register_buffer", "register_parameter")
 _FEW = 12  # words, to look for each of which takes less than to list those of a text
@@ -182,7 +182,7 @@ class ModuleIndex:
         self._searched += (stop - begin) * len(words)
         for word in filter(None, words):  # an empty one would be found at one place for ever
             wanted = word.encode("utf-8")
-            if self._searched > _MOST_SEARCHED * len(data) and _BYTES_OF_WORD.fullmatch(wanted):
+            if self._searched > _MOST_SEARCHED * len(data) and re.fullmatch(_BYTES_OF_WORD, wanted):
                 known = self.once(("lines of words",), self._lines_of_words).get(wanted, ())
                 lines.update(
                     known[bisect_left(known, first) : bisect_right(known, last or len(self._starts))]
@@ -202,7 +202,7 @@ class ModuleIndex:
     def _lines_of_words(self) -> dict[bytes, list[int]]:
         """The lines of each word of the file: for a file whose names are looked for one by one."""
         found: dict[bytes, list[int]] = {}
-        for place in _BYTES_OF_WORD.finditer(self.data):
+        for place in re.finditer(_BYTES_OF_WORD, self.data):
             known, line = found.setdefault(place[0], []), self.line_of(place.start())
             if known[-1:] != [line]:
                 known.append(line)
