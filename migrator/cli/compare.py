@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compare(given: Given) -> None:
-    """Find where the numbers of two recorded runs first part, and say why that is likely.
+    """Find where two recorded runs first diverge, and the likely cause.
 
     A is the original, B the migrated program: folders of npumigrate record.
 

@@ -9,7 +9,7 @@ from migrator.cli.options import Given
 
 
 def profile(given: Given) -> None:
-    """Say where a step's time and memory go, by a profile, and what to change.
+    """Show where a step's time and memory go in a profile, and what to change.
 
     PATH is what torch_npu.profiler wrote (a folder …_ascend_pt, or one with the folders of ranks), a
     trace of torch.profiler (.json, .json.gz), or a memory snapshot (.pickle). Nothing of it is run.

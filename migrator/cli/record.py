@@ -14,7 +14,7 @@ from migrator.language import _
 
 
 def record(given: Given) -> None:
-    """Run a program, and record what its modules and APIs compute in its first steps.
+    """Run a program and record the results of its modules and APIs in the first steps.
 
     Its code stays as it is: Python loads the recorder in each process that imports torch. What it
     prints and its exit status are its own. Record the original and the migrated program, then run

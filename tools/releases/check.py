@@ -18,7 +18,7 @@ from migrator.api_support.verdict_type import HARDWARE
 from tools.releases import npu_names, writing
 
 # The columns that say what a row is about; they are unique, but for ranges.
-_KEYS = {"by_hand/library_defaults": 2, "library_defaults": 2, "wheel_names": 2}
+_KEYS = {"by_hand/library_defaults": 2, "library_defaults": 2, "program_options": 2, "wheel_names": 2}
 # versions.csv and releases.csv are in the order of versions; what is by hand is in that of its author.
 _UNSORTED = ("releases", "torch_wheels", "versions", "by_hand/npu_names")
 # The look-up searches these tables by halves and splits their lines at commas.
