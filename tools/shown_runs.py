@@ -78,7 +78,9 @@ def _run(command: str, code: int, here: Path, environment: dict[str, str]) -> tu
         stderr=subprocess.STDOUT,
         timeout=_SECONDS,
     )
-    lines = done.stdout.decode().splitlines()
+    # The first run of all builds the emulated NPU.
+    building = ("npumigrate: building the emulated NPU", "npumigrate: built in ")
+    lines = (line for line in done.stdout.decode().splitlines() if not line.startswith(building))
     return done.returncode, "".join(f"{line.rstrip()}\n" for line in lines)
 
 

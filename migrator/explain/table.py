@@ -16,7 +16,7 @@ _MOST_WAYS = 64
 # Of regular expressions: what says what is beside, groups, and one sign with how often it stands.
 _BESIDE = re.compile(r"\(\?(?:i|<?[=!](?:\\.|[^()\\])*)\)")
 _GROUP = re.compile(r"(?<!\\)\((?:\?:|\?P<\w+>)?((?:\\.|[^()\\])*)\)([?*+]?)")
-_ONE = re.compile(r"(\[\^?(?:\\.|[^\]\\])+\]|\\?.)([*+?]|\{\d*,?\d*\})?\??")
+_ONE = re.compile(r"(\[\^?(?:\\.|[^\]\[\\])+\]|\\?.)([*+?]|\{\d*,?\d*\})?\??")
 _NO_LETTER = re.compile(r"\\[bsW]|\\?[^\w\\.\[\0]|\\[.\\\[]|\[(?:\\s|\\?[^\w\\^])+\]", re.ASCII)
 _COMMON = frozenset("error failed failure message reason device python tensor warning rank".split())
 _OPEN, _APART = "\0", " "  # what may be anything; what is no part of a word

@@ -195,7 +195,10 @@ def memory_efficient_attention(
     if isinstance(attn_bias, torch.Tensor):
         tensors = (each.transpose(1, 2) for each in (query, key, value))
         options = {"attn_mask": attn_bias, "dropout_p": p, "scale": scale}
-        return torch.nn.functional.scaled_dot_product_attention(*tensors, **options).transpose(1, 2)
+        attention = getattr(torch.nn.functional, "scaled_dot_product_attention", None)
+        if attention is None:
+            raise NotImplementedError("a tensor as attn_bias needs torch 2.1 or newer")
+        return attention(*tensors, **options).transpose(1, 2)
     if isinstance(attn_bias, BlockDiagonalMask):
         tensors = (each.flatten(0, 1) for each in (query, key, value))
         ends = {"ends_q": attn_bias.ends_q, "ends_k": attn_bias.ends_k}

@@ -126,7 +126,7 @@ def test_chinese(traces, capsys, monkeypatch) -> None:
 
 def test_wrong_use(traces, capsys, tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "run.json").write_text('{"command": ["true"]}')
     a, here, none = str(traces / "a"), str(tmp_path), str(tmp_path / "none")
     for arguments, said in (
         (

@@ -66,8 +66,9 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
             text.append(after)
         elif number > skip:
             text.append(line)
-        if number >= skip:  # After has what is inserted inside of it
-            text += inserted.get(number, [])
+        if number >= skip:  # After has what is inserted inside of it, and may have what is right before it
+            below = places.get(number + 1, (0, ""))[1]
+            text += [each for each in inserted.get(number, []) if not below.startswith(each)]
     return [line for part in text for line in lines_of(part)]
 
 

@@ -92,7 +92,7 @@ def test_packages_missing_or_not_matching(capsys, monkeypatch, torch, torch_npu,
 
 def test_no_compiler(capsys, monkeypatch):
     monkeypatch.setattr(installed, "platform_trouble", lambda: None)
-    monkeypatch.setattr(installed, "version_of", lambda name: "2.13.0")
+    monkeypatch.setattr(installed, "version_of", lambda name, python=None: "2.13.0")
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     code, out, err = run(capsys, "--", "true")

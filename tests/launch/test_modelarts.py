@@ -211,7 +211,7 @@ def test_no_folder_and_no_script(launch, tmp_path):
         2,
         f"npumigrate: no training script was found in {tmp_path}: give it with -m FILE\n",
     )
-    assert "Missing option" in launch()[2]
+    assert "missing: --dir/-o" in launch()[2]
 
 
 def test_a_folder_that_cannot_be_written(launch, project):

@@ -25,7 +25,7 @@ _QUOTES = frozenset("'\"\\")
 # What stands before the code of ``python -c``, and before a here-document that Python reads; quoted, a shell
 # hands it on as it is written.
 _CODE = re.compile(rb"\bpython[\d.]*[ \t]+(?:-[a-zA-Z]+[ \t]+)*-c[ \t]*\Z")
-_DOCUMENT = re.compile(rb"\bpython[\d.]*(?:[ \t]+-)?[ \t]*<<-?[ \t]*([\"'\\])?\w+[^\n]*\n\Z")
+_DOCUMENT = re.compile(rb"\bpython[\d.]*(?:[ \t]+-)?[ \t]*<<-?[ \t]*([\"'\\])?\w[^\n]*\n\Z")
 _FAR = 200  # so many bytes before it
 _OF_PYTHON = N_("Python code in this script uses {api}")
 _READ = N_("Read the migrated code: the script may depend on what it prints.")
