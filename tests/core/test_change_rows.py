@@ -68,7 +68,7 @@ def rebuilt(lines: list[str], result: Result) -> list[str]:
             text.append(line)
         if number >= skip:  # After has what is inserted inside of it, and may have what is right before it
             below = places.get(number + 1, (0, ""))[1]
-            text += [each for each in inserted.get(number, []) if not below.startswith(each)]
+            text += [each for each in inserted.get(number, []) if not f"{below}\n".startswith(f"{each}\n")]
     return [line for part in text for line in lines_of(part)]
 
 
