@@ -107,7 +107,7 @@ class TextContext:
     project: Project
     hardware: str
     vocabularies: Callable[[], Vocabularies]
-    migrated: Callable[[str], str | None]
+    migrated: Callable[[str], str | None] = lambda code: None
 
 
 # How certain a finding is that goes by nothing but a name.

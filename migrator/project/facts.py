@@ -14,13 +14,14 @@ from itertools import chain
 from typing import Callable, NamedTuple, Optional
 
 from migrator.names.conditions import flags, has_npu_branch, knows_npus
+from migrator.names.device_strings import written
 from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
 from migrator.names.qualified import OF_ANY
 from migrator.names.together import IN, together
-from migrator.names.tree import FUNCTIONS, Text, bare_name, called_name, string_value, targets_of, walk
+from migrator.names.tree import FUNCTIONS, bare_name, called_name, string_value, targets_of, walk
 from migrator.names.written_names import imported_names
 from migrator.project import offers
 from migrator.project.extensions import Extension, may_build, scan_extensions
@@ -335,7 +336,7 @@ def _meeting(file: _File) -> Iterator[Offer]:
     }
     known = knows_npus(file.text)
     for start, found in classes.values():
-        strings = [each for each in found.strings if _DEVICE_TEXT.match(_text(each))]
+        strings = [each for each in found.strings if _DEVICE_TEXT.match(written(index, each))]
         places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
         values = (index.segment(each) for each in found.values)
         takers = (taken_by(index, each) for each in found.uses)
@@ -353,10 +354,6 @@ def _meeting(file: _File) -> Iterator[Offer]:
                 kind, full = offers.MEETS if own else offers.MEETS_OTHERS, file.full(name)
                 full = full if own else absolute_name(name, file.name)
                 yield Offer(kind, full, detail=(key, found_there, *places))
-
-
-def _text(node: Text) -> str:
-    return (node.arg if isinstance(node, ast.keyword) else string_value(node)) or ""
 
 
 def _doubles(file: _File) -> Iterator[Offer]:

@@ -60,9 +60,7 @@ def find_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Itera
     lists = ((each.value, each.arg) for each in keywords if each.arg in _SETUP_LISTS)
     every = tuple(dict.fromkeys(item for value, group in lists for item in _in_value(index, value, group)))
     text = TextIndex(context.name, "setup", index.lines, Content(requirements=every))
-    other = TextContext(
-        text, context.version, context.project, context.hardware, context.vocabularies, lambda code: None
-    )
+    other = TextContext(text, context.version, context.project, context.hardware, context.vocabularies)
     yield from _found(other, [rule], every)
 
 

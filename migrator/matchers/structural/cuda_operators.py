@@ -129,6 +129,10 @@ def replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
 
     There are none in lint, where no result gets these functions, and where the file has a way of its own.
     """
+    return context.index.once(("replaced operators",), lambda: _replaced(context))
+
+
+def _replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
     index, users, scope = context.index, Users(context), context.index.module_scope
     every: dict[str, dict[ast.expr, str]] = {}
     for ref in index.refs if home_of_ours(context)[1] else ():
@@ -163,15 +167,15 @@ def _known(meant: tuple[str, Operator | None, Module | None]) -> KnownOperator |
 
 def find_replaced(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Uses of CUDA operators that become calls of our functions, with the imports that go."""
-    index, (statement, home) = context.index, home_of_ours(context)
-    for name, functions in replaced(context).items():
+    index, (statement, home), every = context.index, home_of_ours(context), replaced(context)
+    for name, functions in every.items():
         edits = [instead_of(index, ref, f"{home}.{own}") for ref, own in functions.items()]
         bound = (each.node for each in index.module_scope.bindings[name] if each.kind == "import")
         edits += (without_statement(index, node) for node in bound if isinstance(node, ast.stmt))
         message = rule.message.replace("{functions}", ", ".join(dict.fromkeys(functions.values())))
         first = min(functions, key=index.start)
         yield found(context, rule, first, api=name, edits=edits, message=message)
-    place = import_at_top(index, statement) if replaced(context) else None
+    place = import_at_top(index, statement) if every else None
     if place is not None:
         yield insertion(context, rule, *place, EQUIVALENTS, _("the functions called below"))
 
