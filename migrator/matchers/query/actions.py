@@ -25,7 +25,7 @@ _PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.Li
 
 
 def replace(use: Use, text: Template) -> list[Edit]:
-    """Something else for the whole use."""
+    """Another expression for the whole use."""
     return _written(use, use.node, text)
 
 
@@ -35,14 +35,14 @@ def rename(call: Call, text: Template) -> list[Edit]:
 
 
 def rename_last(use: Use, name: str) -> list[Edit] | None:
-    """Another last name, where the API is called by its own: an alias may stand for more."""
+    """Another last name, if the API is called by its own name, because an alias may have other uses."""
     func = use.call.func
     old, end = use.api.rpartition(".")[2], use.index.end(func)
     return [Edit(end - len(old.encode()), end, name)] if bare_name(func) == old else None
 
 
 def put(call: Call, name: Argument, text: Template) -> list[Edit]:
-    """A value for an argument, in place of the one that it has."""
+    """A value for an argument, which replaces its present value."""
     node = call.argument(name)
     if node is None:
         return added_argument(call.index, call.call, name, filled(call, text))
@@ -50,12 +50,12 @@ def put(call: Call, name: Argument, text: Template) -> list[Edit]:
 
 
 def append(call: Call, text: Template) -> list[Edit]:
-    """A further argument without a keyword."""
+    """A further positional argument."""
     return added_argument(call.index, call.call, "", filled(call, text))
 
 
 def first(call: Call, text: Template) -> list[Edit] | None:
-    """A new first argument; the others move by one."""
+    """A new first argument."""
     arguments = arguments_of(call.call)
     opening = call.index.data.index(b"(", call.index.end(call.call.func)) + 1
     start = call.index.start(arguments[0]) if arguments else opening
@@ -65,7 +65,7 @@ def first(call: Call, text: Template) -> list[Edit] | None:
 
 
 def another(call: Call, text: str, new: str) -> list[Edit] | None:
-    """A string behind the string that one of the arguments is, in the same quotes."""
+    """A string after the string argument, in the same quotes."""
     node = next((each for each in call.call.args if string_value(each) == text), None)
     if node is None:
         return None
@@ -74,13 +74,13 @@ def another(call: Call, text: str, new: str) -> list[Edit] | None:
 
 
 def instead(call: Call, name: Argument, text: Template) -> list[Edit] | None:
-    """Another argument, with its keyword, for one that has a keyword."""
+    """Another keyword argument in place of a keyword argument."""
     written = call.keyword(name)
     return [instead_of(call.index, written, filled(call, text))] if written is not None else None
 
 
 def keyword(call: Call, name: Argument, new: str) -> list[Edit]:
-    """Another keyword for an argument, or one for a value without."""
+    """Another keyword for an argument, or a keyword for a positional one."""
     written = call.keyword(name)
     if written is not None:
         start = call.index.start(written)
@@ -90,19 +90,19 @@ def keyword(call: Call, name: Argument, new: str) -> list[Edit]:
 
 
 def positional(call: Call, name: Argument) -> list[Edit] | None:
-    """No keyword for an argument, where the value stays in its place."""
+    """An argument without its keyword, if its position stays the same."""
     written = call.keyword(name)
     return without_keyword(call.index, call.call, written, call.rule.positions[name]) if written else None
 
 
 def drop(call: Call, *names: Argument) -> list[Edit] | None:
-    """Arguments are taken out; None where a comment or a parenthesis stands between."""
+    """Removes arguments; None if a comment or a parenthesis is in between."""
     gone = [call.keyword(name) or call.argument(name) for name in names]
     return without_arguments(call.index, call.call, [each for each in gone if each is not None])
 
 
 def leave_out(use: Use, name: str) -> list[Edit] | None:
-    """The argument that a name is, out of its call; another last name where it is the only one, or chosen."""
+    """Removes the argument that this name is; another last name if it is the only one or conditional."""
     call = taken_by(use.index, use.node).holder
     edits = None
     if isinstance(call, ast.Call) and len(arguments_of(call)) > 1:
@@ -112,7 +112,7 @@ def leave_out(use: Use, name: str) -> list[Edit] | None:
 
 
 def cut(call: Call, name: Argument, length: int) -> list[Edit]:
-    """The first elements of a list or a tuple that an argument is."""
+    """Keeps the first elements of a list or tuple argument."""
     node = call.argument(name)
     if not isinstance(node, (ast.List, ast.Tuple)):
         return []
@@ -121,13 +121,13 @@ def cut(call: Call, name: Argument, length: int) -> list[Edit]:
 
 
 def entry(call: Call, name: Argument, text: str) -> list[Edit] | None:
-    """A first entry for a dictionary that an argument is."""
+    """A first entry for a dictionary argument."""
     opening = re.compile(rb"\{\s*").match(call.index.data, call.index.start(call.argument(name) or call.node))
     return [Edit(opening.end(), opening.end(), f"{text}, ")] if opening else None
 
 
 def insert(use: Use, text: Template) -> list[Edit] | None:
-    """A statement behind the one that the use is all of."""
+    """A statement after the statement that consists of the use."""
     statement = use.index.parent(use.node)
     return (
         [insert_import(use.index, statement, filled(use, text))] if isinstance(statement, ast.stmt) else None
@@ -135,7 +135,7 @@ def insert(use: Use, text: Template) -> list[Edit] | None:
 
 
 def ensure_import(use: Use, module: str) -> list[Edit] | None:
-    """An import of a module at the top of the file, if none is in force; None where its name is another."""
+    """An import of a module at the top of the file, if none is in effect; None if its name is taken."""
     index, bindings = use.index, use.index.scope_of(use.node).look_up(module)
     if any(each.kind != "import" or each.name != module for each in bindings):
         return None
@@ -161,7 +161,7 @@ def import_above(use: Use, module: str) -> list[Edit] | None:
 
 
 def phrase(use: Use, text: str) -> list[Edit]:
-    """Other words for the phrase of a string."""
+    """Other text for the phrase of a string."""
     return replace_text(use.index, use.node, use.api, text) if isinstance(use.node, ast.Constant) else []
 
 

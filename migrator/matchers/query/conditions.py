@@ -52,12 +52,12 @@ def api(use: Use, *names: str) -> bool:
 
 
 def replaced(use: Use) -> bool:
-    """The name stands for something else where the library is missing: ``except`` binds it again."""
+    """The name means something else if the library is missing: an ``except`` binds it again."""
     return is_replaced(use.context, use.rule, use.node)
 
 
 def dotted(use: Use) -> bool:
-    """The API is called, or named, as a member of its module."""
+    """The API is written as a member of its module."""
     return isinstance(use.call.func, ast.Attribute)
 
 
@@ -70,33 +70,33 @@ def given(call: Call, name: Argument) -> bool:
 
 
 def missing(call: Call, name: Argument) -> bool:
-    """The argument is surely not given."""
+    """The argument is certainly not given."""
     return call.argument(name) is None and not hands_on(call.call)
 
 
 def by_keyword(call: Call, name: Argument) -> bool:
-    """The argument is given by its keyword."""
+    """The argument is given by keyword."""
     return call.keyword(name) is not None
 
 
 def unpacks(call: Call) -> bool:
-    """The call hands on ``*`` or ``**``."""
+    """The call passes ``*`` or ``**``."""
     return hands_on(call.call)
 
 
 def off(call: Call, name: Argument) -> bool:
-    """The argument is not written, or it is ``False`` or ``None``."""
+    """The argument is not written, or is ``False`` or ``None``."""
     return is_off(call.argument(name))
 
 
 def source(call: Call, name: Argument, pattern: Regex) -> bool:
-    """The argument is written so that a regular expression fits all of it."""
+    """A regular expression matches the whole source of the argument."""
     node = call.argument(name)
     return node is not None and re.fullmatch(pattern, call.index.segment(node)) is not None
 
 
 def made_as(call: Call, name: Argument, pattern: Regex) -> bool:
-    """The argument, or what it is or loops over, is written so that a regular expression is found in it."""
+    """A regular expression is found in the source of the argument, or of its origin or loop."""
     node = call.argument(name)
     made = [node, *made_from(call.index, node, inside=True)] if node is not None else []
     return any(re.search(pattern, call.index.segment(each)) for each in made)
@@ -110,18 +110,18 @@ def value(call: Call, name: Argument, *values: Literal) -> bool:
 
 
 def takes(call: Call, *names: str) -> bool:
-    """Any argument is something with one of some qualified names, or one of some strings."""
+    """An argument has one of these qualified names, or is one of these strings."""
     given = (string_value(each) or call.index.qualified_name(each) for each in arguments_of(call.call))
     return not {*given}.isdisjoint(names)
 
 
 def has_string(use: Use, text: str) -> bool:
-    """The file has a string that is this one."""
+    """The file contains this string literal."""
     return any(string_value(each) == text for each in use.index.strings)
 
 
 def literal(call: Call, name: Argument, *types: str) -> bool:
-    """The argument is written there as one of these: list, tuple, dict, a whole number as int."""
+    """The argument is a literal of one of these types: list, tuple, dict; an integer is int."""
     node = call.argument(name)
     node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     value = node.value if isinstance(node, ast.Constant) else node
@@ -129,19 +129,19 @@ def literal(call: Call, name: Argument, *types: str) -> bool:
 
 
 def longer(call: Call, name: Argument, length: int) -> bool:
-    """The argument is a collection with more elements, of which the first ones are known."""
+    """The argument is a collection with more elements than this, whose first ones are known."""
     first = elements(call.argument(name))
     return len(first) > length and not any(isinstance(each, ast.Starred) for each in first[:length])
 
 
 def has_key(call: Call, name: Argument, key: str) -> bool:
-    """The argument is a dictionary with a key."""
+    """The argument is a dictionary with this key."""
     node = call.argument(name)
     return isinstance(node, ast.Dict) and any(string_value(each) == key for each in node.keys)
 
 
 def declared(call: Call) -> bool:
-    """The call gives no other arguments than the rule's ``args``."""
+    """The call passes no arguments except the rule's ``args``."""
     known, given = call.rule.args, call.call
     keywords = all(each.arg in known for each in given.keywords)
     most = len(call.rule.positions) - call.is_of_method
@@ -149,7 +149,7 @@ def declared(call: Call) -> bool:
 
 
 def declares(call: Call, member: str) -> bool:
-    """A class of the file that is called, or that an argument is or holds, sets a member in its body."""
+    """A class of the file that is called, or that an argument is or holds, sets this member in its body."""
     index, given = call.index, arguments_of(call.call)
     held = (each for value in given for each in (value, *made_from(index, value, inside=True)))
     classes = map(index.definition, (call.call.func, *held))
@@ -158,7 +158,7 @@ def declares(call: Call, member: str) -> bool:
 
 
 def implies(call: Call, name: Argument, other: Argument) -> bool:
-    """The argument is only true where something of another one is not None."""
+    """The argument is true only if an attribute of another argument is not None."""
     condition, node = call.argument(name), call.argument(other)
     parts = {ast.dump(each) for each in walk(node)} if node is not None else set()
     return condition is not None and _implies(call, condition, parts)
@@ -182,22 +182,22 @@ def _implies(call: Call, condition: ast.expr, parts: set[str]) -> bool:
 
 
 def written(use: Use, name: Argument, *shapes: Shape) -> bool:
-    """The argument is written like one of some shapes."""
+    """The argument is written like one of these shapes."""
     return _is_like(use, name, shapes, Comparison(use.index, use.letters))
 
 
 def like(use: Use, name: Argument, *shapes: Shape) -> bool:
-    """The argument, or all that its name is assigned, is written like one of some shapes."""
+    """The argument, or every value assigned to its name, is written like one of these shapes."""
     return _is_like(use, name, shapes, Comparison(use.index, use.letters, all))
 
 
 def may_be_like(use: Use, name: Argument, *shapes: Shape) -> bool:
-    """The argument, or anything that its name is assigned, is written like one of some shapes."""
+    """The argument, or any value assigned to its name, is written like one of these shapes."""
     return _is_like(use, name, shapes, Comparison(use.index, use.letters, any))
 
 
 def like_behind(use: Use, methods: str, name: Argument, *shapes: Shape) -> bool:
-    """The same, where calls of some methods, such as 'view reshape', are what they are called on."""
+    """The same, ignoring calls of these methods, such as 'view reshape'."""
     compared = Comparison(use.index, use.letters, all, through=methods.split())
     return _is_like(use, name, shapes, compared)
 
@@ -208,14 +208,14 @@ def _is_like(use: Use, name: Argument, shapes: tuple[Shape, ...], compared: Comp
 
 
 def made_by(use: Use, *names: str) -> bool:
-    """What a member or a method belongs to is made by a call of one of some qualified names."""
+    """The object of a member or a method comes from a call of one of these qualified names."""
     node = holder_of(use.node) if isinstance(use.node, ast.Call) else getattr(use.node, "value", None)
     made = made_from(use.index, node) if node is not None else ()
     return any(isinstance(each, ast.Call) and use.index.qualified_name(each.func) in names for each in made)
 
 
 def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
-    """A function whose full name begins with one of these gives the argument, or a part of it."""
+    """The argument, or a part of it, comes from a function whose full name begins with one of these."""
     node = call.argument(name)
     waiting, seen = [node] if node is not None else [], set[ast.AST]()
     while waiting:
@@ -231,18 +231,18 @@ def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
 
 
 def on_cpu(call: Call, name: Argument) -> bool:
-    """The argument is surely the CPU."""
+    """The argument is certainly the CPU."""
     return is_cpu_device(call.index, call.argument(name))
 
 
 def result_on_cpu(use: Use) -> bool:
-    """What a function of torch, or a method of a tensor, gives here, or is given, is surely on the CPU."""
+    """The result or an input of this function of torch, or method of a tensor, is certainly on the CPU."""
     call = use.call if use.on == "call" else behind_choices(use.index, use.node).holder
     return isinstance(call, ast.Call) and stays_on_the_cpu(use.index, call)
 
 
 def device(call: Call, name: Argument, *beginnings: str) -> bool:
-    """The argument is a device, or the name of one, that is written there and begins with one of these."""
+    """The argument is a literal device or device string that begins with one of these."""
     node = call.argument(name)
     if isinstance(node, ast.Call) and call.index.qualified_name(node.func) == "torch.device" and node.args:
         node = node.args[0]
@@ -255,12 +255,12 @@ def device(call: Call, name: Argument, *beginnings: str) -> bool:
 
 
 def guarded(use: Use, word: str, *errors: str) -> bool:
-    """The program asks for a name first, or catches one of some errors."""
+    """The program checks for a name first, or catches one of these errors."""
     return is_guarded(use.index, use.node, [word], errors)
 
 
 def spared(use: Use) -> bool:
-    """The program asks for the API, or for the release, first, or catches that it is missing."""
+    """The program checks for the API or the release first, or catches that it is missing."""
     return is_guarded(use.index, use.node, [use.api.rpartition(".")[2]])
 
 
@@ -271,7 +271,7 @@ def taken(use: Use, *ways: str) -> bool:
 
 
 def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
-    """The same function calls a method of the argument, by keywords alone, and none of these."""
+    """The same function calls a method of the argument with keywords only, none of which is one of these."""
     index, node = use.index, use.argument(name)
     written, function = ast.dump(node) if node is not None else "", index.function_of(use.node)
     return isinstance(node, (ast.Name, ast.Attribute)) and any(
@@ -286,7 +286,7 @@ def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
 
 
 def has_alternative(use: Use) -> bool:
-    """``or`` has something behind the use."""
+    """``or`` follows the use."""
     around = use.index.parent(use.node)
     return (
         isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or) and around.values[-1] is not use.node
@@ -294,12 +294,12 @@ def has_alternative(use: Use) -> bool:
 
 
 def assigned(use: Use) -> bool:
-    """The value is assigned to a name or an attribute alone."""
+    """The value is only assigned to a name or an attribute."""
     return isinstance(only_target(use.index.parent(use.node)), (ast.Name, ast.Attribute))
 
 
 def followed_by(use: Use, member: str) -> bool:
-    """A statement of the same block assigns a member of what the value is assigned to."""
+    """A statement of the same block assigns this member of the value's target."""
     statement = use.index.parent(use.node)
     target = only_target(statement)
     if statement is None or target is None:
@@ -310,7 +310,7 @@ def followed_by(use: Use, member: str) -> bool:
 
 
 def called_like(use: Use, name: Argument, pattern: Regex, other: Regex) -> bool:
-    """A name says the one, before one says the other: the target's, the argument's, the function's."""
+    """The first matching name (target, argument, function) matches the first pattern, not another one."""
     statement = use.index.statement_of(use.node)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     texts = [use.index.segment(each) for each in (*targets, use.argument(name)) if each is not None]
@@ -324,7 +324,7 @@ def called_like(use: Use, name: Argument, pattern: Regex, other: Regex) -> bool:
 
 
 def file_has(use: Use, *words: str) -> bool:
-    """The file's text holds one of some words."""
+    """The file's text contains one of these words."""
     return any(word in use.index.text for word in words)
 
 
@@ -334,12 +334,12 @@ def project_has(use: Use, kind: str) -> bool:
 
 
 def project_lacks(use: Use, kind: str) -> bool:
-    """No file of the project offers something of a kind, and all of them were read."""
+    """No file of the project has an offer of this kind, and all files were read."""
     return use.context.project.files > 0 and not project_has(use, kind)
 
 
 def is_key(use: Use) -> bool:
-    """The string is a key of a dictionary, for more than 0 or None, or what is looked up in one."""
+    """The string is a dictionary key, for a value other than 0 or None, or is looked up in a dictionary."""
     sink = taken_by(use.index, use.node)
     if isinstance(sink.holder, ast.Dict):
         pairs = zip(sink.holder.keys, sink.holder.values)
@@ -351,19 +351,19 @@ def is_key(use: Use) -> bool:
 
 
 def initializes(use: Use, word: str) -> bool:
-    """The class whose base this is has an ``__init__`` that holds a word."""
+    """The class with this base has an ``__init__`` that contains this word."""
     owner = use.index.parent(use.node)
     starts = [each for each in getattr(owner, "body", ()) if getattr(each, "name", "") == "__init__"]
     return any(word in use.index.segment(each) for each in starts)
 
 
 def bounds_slice(use: Use) -> bool:
-    """The value, or what is computed from it, is a bound of a slice."""
+    """The value, or a result of it, is a bound of a slice."""
     return isinstance(_outside_of_sums(use)[1], ast.Slice)
 
 
 def computed_into(use: Use, *functions: str) -> bool:
-    """The value, or what is computed from it, is given by its place to a function of these last names."""
+    """The value, or a result of it, is a positional argument of a function with one of these last names."""
     child, holder = _outside_of_sums(use)
     return isinstance(holder, ast.Call) and child in holder.args and called_name(holder) in functions
 
@@ -381,18 +381,18 @@ def _outside_of_sums(use: Use) -> tuple[ast.AST, ast.AST | None]:
 
 
 def whole(use: Use) -> bool:
-    """The string is nothing but the phrase."""
+    """The string is exactly the phrase."""
     return string_value(use.node) == use.api
 
 
 def goes_on(use: Use, pattern: Regex) -> bool:
-    """What stands behind the phrase fits."""
+    """The text after the phrase matches."""
     behind = (string_value(use.node) or "").partition(use.api)[2][:LONGEST]
     return re.match(pattern, behind) is not None
 
 
 def compared(use: Use) -> bool:
-    """The string is surely compared with something, by an operator or a function for that."""
+    """The string is certainly compared, by an operator or a function."""
     sink = behind_choices(use.index, use.node)
     if sink.kind == "argument" and sink.place < 0:
         return sink.name == "match"
@@ -400,7 +400,7 @@ def compared(use: Use) -> bool:
 
 
 def may_be_compared(use: Use) -> bool:
-    """The string may be compared: it is one of several, or has a name that is compared."""
+    """The string may be compared: it is one of several, or assigned to a name that is compared."""
     sink = behind_choices(use.index, use.node)
     if sink.kind != "assigned":
         return sink.kind == "iterated"
@@ -410,7 +410,7 @@ def may_be_compared(use: Use) -> bool:
 
 
 def compared_beside(use: Use, word: str) -> bool:
-    """The string is looked for in something, and in another operand of the condition one with a word."""
+    """The string is searched for in a value, and another operand of the condition does so with this word."""
     comparison = use.index.parent(use.node)
     condition = use.index.parent(comparison)
     operands = condition.values if isinstance(condition, ast.BoolOp) else ()
@@ -423,16 +423,16 @@ def compared_beside(use: Use, word: str) -> bool:
 
 
 def given_to(use: Use, *functions: str) -> bool:
-    """A function with one of some last names is given the string, in a list or by a name, too."""
+    """The string is passed to a function with one of these last names, also in a list or through a name."""
     sinks = goes_to(use.index, use.node)
     return any(sink.kind == "argument" and called_name(sink.holder) in functions for sink in sinks)
 
 
 def given_as(use: Use, *names: str) -> bool:
-    """The string is the value of an argument, a setting or a key of one of these names, chosen or not."""
+    """The string is the value of an argument, setting or key with one of these names, also conditionally."""
     return kept_as(use.index, use.index.chosen(use.node)).lstrip("_") in names
 
 
 def asked_first(use: Use, library: str) -> bool:
-    """The program asks whether there is a library before it comes here."""
+    """The program checks for a library before it reaches this code."""
     return is_asked_first(use.index, use.node, library)
