@@ -87,6 +87,7 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "doctor.yaml": ("what", "do"),
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
+    "launcher/k8s.yaml": ("about",),
     "rules.yaml": ("head", "fixes", "groups"),
     "waiting.yaml": ("name", "advice"),
 }

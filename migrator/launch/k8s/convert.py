@@ -111,7 +111,7 @@ def _change_job(draft: Draft, kind: str, cluster: Cluster, image: str) -> None:
         shares = ", ".join(f"{count} × {npus}" for count, npus in with_npus)
         total = sum(count * npus for count, npus in with_npus)
         said = N_("assumed: {about}, {hardware}: NPUs {shares}, world size {total}")
-        draft.remark((), said, about=cluster.about, hardware=cluster.hardware, shares=shares, total=total)
+        draft.remark((), said, about=_(cluster.about), hardware=cluster.hardware, shares=shares, total=total)
     else:
         draft.remark((), "left unchanged: no container of this job requests GPUs")
     if of_kubeflow:

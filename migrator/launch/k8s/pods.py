@@ -197,7 +197,7 @@ def _environment(draft: Draft, place: Path, additions: Mapping[str, Any]) -> Non
             draft.note(here, "left unchanged: {name} (unknown)", name=name)
     added = [value for name, value in additions.items() if name not in names]
     if added:
-        draft.remark(place, f"added: {', '.join(one['name'] for one in added)}")
+        draft.remark(place, "added: {names}", names=_(", ").join(one["name"] for one in added))
     draft.entries(path, added, removed)
 
 
@@ -246,11 +246,11 @@ def _difference(old: str, new: str) -> str:
     """What became of the words of a command."""
     before, after = old.split(), new.split()
     changes = [
-        f"{' '.join(before[a:b])} became {' '.join(after[c:d])}"
+        _("{name} became {new}", name=" ".join(before[a:b]), new=" ".join(after[c:d]))
         for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
         if kind != "equal"
     ]
-    return ", ".join(dict.fromkeys(changes))
+    return _(", ").join(dict.fromkeys(changes))
 
 
 def _for_npus(text: str, npus: int) -> str:
@@ -353,7 +353,7 @@ def _volumes(draft: Draft, here: Path, counts: Mapping[Path, int], cluster: Clus
         added = [{"name": _volume(mount, kept, needed), "mountPath": mount.path} for mount in missing]
         if added:
             said = N_("added: the mounts {missing}")
-            draft.remark(place, said, missing=", ".join(mount.path for mount in missing))
+            draft.remark(place, said, missing=_(", ").join(mount.path for mount in missing))
         draft.entries((*place, "volumeMounts"), added, removed)
     draft.entries((*here, "volumes"), [{"name": name, **source} for name, source in needed.items()], foreign)
 
