@@ -492,7 +492,11 @@ class _Climb:
 
     def _match_case(self, pattern: ast.AST) -> DeviceContext:
         match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match
-        if self.vocabulary.says_device(match.subject):
+        around: Any = self.index.parent(pattern)
+        while around.__class__.__name__ in ("MatchOr", "MatchAs"):
+            around = self.index.parent(around)
+        of_class = self.index.qualified_name(around.cls) if hasattr(around, "cls") else ""
+        if of_class == "torch.device" or self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, _("a case of a device or a backend"))
         patterns = (case.pattern for case in match.cases)
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")

@@ -25,7 +25,7 @@ from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.together import IN, Together, together
-from migrator.names.tree import String, Text, bare_name, called_name
+from migrator.names.tree import String, Text, bare_name, called_name, elements, string_value
 
 _DEVICE = re.compile(
     r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z|device(?:\(type)?='cuda\b[:\d]*'?(?:, index=\d+)?\)?\Z"
@@ -262,7 +262,8 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
     # In small letters it is hardly ever anything but the backend. In capitals it
     # is also the beginning of the names of NCCL's environment variables.
     named = taken_by(index, node).kind == "value"  # under a key that says what it is
-    likely = text.islower() and not named and not _is_searched_for(index, node)
+    beside = {string_value(each) for each in elements(index.parent(node))}
+    likely = text.islower() and not named and "cuda" not in beside and not _is_searched_for(index, node)
     # One of several changes with the others, or not at all.
     if context.verdict == UNCLEAR and likely and not _others_of_class(index, node):
         # A file that never speaks of torch, as one that installs NCCL, may mean the library.

@@ -26,7 +26,7 @@ from migrator.names.tree import (
 Kind = Union[
     Literal["choice", "element"],  # one of several that the holder may be; one in a list, tuple or set
     Literal["same", "test"],  # the holder hands it on: *x, await x, the body of a lambda; or is decided by it
-    Literal["text", "operand"],  # a part of a text; of a sum
+    Literal["text", "operand"],  # a part of a text; of a sum, by its operator
     Literal["called", "argument"],  # what is called, or one of its arguments: by place, or by name
     Literal["method", "member", "indexed"],  # the object of a method or an attribute, by name; of an index
     Literal["key", "value", "look-up"],  # a dictionary's key; its value, by its key; what is looked up
@@ -41,7 +41,6 @@ _KINDS: dict[type, Kind] = {
     ast.Await: "same",
     ast.Lambda: "same",
     ast.JoinedStr: "text",
-    ast.BinOp: "operand",
     ast.BoolOp: "choice",
     ast.IfExp: "choice",
     ast.Compare: "compared",
@@ -78,6 +77,8 @@ def taken_by(index: ModuleIndex, node: ast.AST) -> Sink:
         return Sink("method" if call else "member", call or holder, node, holder.attr)
     if isinstance(holder, (ast.IfExp, ast.If, ast.While, ast.Assert)) and node is holder.test:
         return Sink("test", holder, node)
+    if isinstance(holder, ast.BinOp):
+        return Sink("operand", holder, node, holder.op.__class__.__name__)
     if isinstance(holder, ast.Dict):
         keys = keys_of(index, holder)
         return Sink("value" if node in keys else "key", holder, node, string_value(keys.get(node)) or "")

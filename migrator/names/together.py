@@ -251,10 +251,7 @@ class _Search:
         """What a target gets goes to where it is read."""
         index = self.index
         if isinstance(target, ast.Name) and inside is not None:  # the variable of a comprehension is its own
-            named = (each for each in ast.walk(inside) if isinstance(each, ast.Name) and each.id == target.id)
-            for use in named:
-                if is_read(use) and index.parent(use) is not None:
-                    self.go(use, path)
+            self._read_inside(inside, target.id, path)
         elif isinstance(target, ast.Name):
             self.meet(target, path)
             owner: Any = index.scope_of(target).owner(target.id)
@@ -271,6 +268,12 @@ class _Search:
             for place, each in enumerate(target.elts):
                 if _fits(path[0], f"{AT} {place}"):
                     self._into(each, path[1:], inside)
+
+    def _read_inside(self, node: ast.AST, name: str, path: Path) -> None:
+        """A value goes to where an expression reads the name that it alone binds."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and each.id == name and is_read(each) and self.index.parent(each):
+                self.go(each, path)
 
     def _member(self, owner: ast.ClassDef, name: str, path: Path) -> None:
         """A name of a class is read as an attribute; what an Enum is called with is compared with it."""
@@ -369,6 +372,8 @@ class _Search:
         for behind in (name, names.index(name) if name in names else name):
             self._own(function, f"({behind})", path)
         scope = self.index.inside(function)
+        if isinstance(function, ast.Lambda):
+            self._read_inside(function.body, name, path)
         for use in self.index.uses(name, scope) if scope is not None else ():
             self.go(use, path)
 
@@ -683,13 +688,18 @@ class _Search:
 
     def _same_member(self, node: ast.Attribute) -> list[ast.Attribute]:
         """Where a file names the same attribute: of ``self`` in its class, of others by its name."""
-        owner = self.index.class_of(node) if bare_name(node.value) == "self" else None
-        return self._attributes(node.attr, owner) if owner is not None else self._attributes(node.attr)
+        if bare_name(node.value) == "self":
+            return self._attributes(node.attr, self.index.class_of(node))
+        owner = self.index.definition(node.value)
+        return self._attributes(node.attr, owner if isinstance(owner, ast.ClassDef) else None)
 
     def _attributes(self, name: str, owner: ast.ClassDef | None = None) -> list[ast.Attribute]:
         every = self.index.members(name)
         if name not in _OF_MANY:
-            return [*every]
+            if owner is None:
+                return [*every]
+            named = ((each, self.index.definition(each.value)) for each in every)
+            return [each for each, other in named if other is owner or not _has_member(other, name)]
         of_self = (each for each in every if bare_name(each.value) == "self")
         return [each for each in of_self if owner is not None and self.index.class_of(each) is owner]
 
@@ -720,6 +730,12 @@ def _fields(owner: ast.AST | None) -> list[str]:
     if any(getattr(each, "name", "") == "__init__" for each in body):
         return []
     return [bare_name(each.target) for each in body if isinstance(each, ast.AnnAssign)]
+
+
+def _has_member(owner: ast.AST | None, name: str) -> bool:
+    """Whether a class sets a name in its body, which is then its own: ``Topic.GPU`` is no ``Device.GPU``."""
+    body = owner.body if isinstance(owner, ast.ClassDef) else []
+    return any(name in map(bare_name, targets_of(each)) for each in body)
 
 
 def _is_enum(owner: ast.ClassDef) -> bool:
@@ -755,5 +771,6 @@ def _is_method(index: ModuleIndex, definition: ast.AST) -> bool:
 def _names(index: ModuleIndex, function: Function) -> list[str]:
     """The names of a function's parameters that calls give, by place."""
     names = [each.arg for each in parameters(function.args)]
-    is_static = any(bare_name(each) == "staticmethod" for each in function.decorator_list)
+    decorators = getattr(function, "decorator_list", ())  # a lambda has none
+    is_static = any(bare_name(each) == "staticmethod" for each in decorators)
     return names[1:] if _is_method(index, function) and not is_static else names

@@ -61,54 +61,112 @@ import torch, torch.distributed as dist
 dist.init_process_group("hccl")
 dist.all_reduce(torch.ones(1, device="npu"))
 """
-LATE = """
+BEGIN = """
 import os, time, torch, torch.distributed as dist
 rank = int(os.environ["RANK"])
 torch.npu.set_device(rank)
-dist.init_process_group("hccl")
+dist.init_process_group("hccl"{more})
 x = torch.ones(1, device="npu")
-dist.broadcast(x, 0)
-if rank == 1: time.sleep(60)
-dist.all_reduce(x)
 """
-DIFFERENT = LATE.replace("if rank == 1: time.sleep(60)", "x = torch.ones(1 + rank, device='npu')")
+LATE = BEGIN.format(more="") + "dist.broadcast(x, 0)\nif rank == 1: time.sleep(60)\ndist.all_reduce(x)\n"
+LATE_AGAIN = LATE.replace("dist.broadcast(x, 0)", "dist.all_reduce(x)")
+NOT_COME = LATE.replace("dist.broadcast(x, 0)\n", "")
+DIFFERENT = LATE.replace("time.sleep(60)", "{}")
+TWICE = BEGIN.format(more=", rank=min(rank, 1), world_size=3") + "dist.all_reduce(x)\n"
+BOTH = (
+    r"the ranks of group \w+ do not call the same collective; rank 0 \(process \d+\) HcclAllReduce of 4 bytes"
+)
+EXECUTION, CONNECTION = {"HCCL_EXEC_TIMEOUT": "3"}, {"HCCL_CONNECT_TIMEOUT": "6"}
 
 
 @pytest.mark.parametrize(
-    ("program", "text", "code"),
+    ("program", "words", "text", "code"),
     [
         (
-            DIFFERENT,
-            r"the ranks of group \w+ do not call the same collective; rank 0 \(process \d+\)"
-            r" HcclAllReduce of 4 bytes; rank 1 \(process \d+\) HcclAllReduce of 8 bytes",
+            DIFFERENT.format("x = torch.ones(2, device='npu')"),
+            "The parameters of operator HcomAllReduce are inconsistent between ranks, parameter count is",
+            rf"{BOTH}; rank 1 \(process \d+\) HcclAllReduce of 8 bytes",
             "EI0005",
         ),
         (
+            DIFFERENT.format("x = x.int()"),
+            "The parameters of operator HcomAllReduce are inconsistent between ranks, parameter dataType is",
+            rf"{BOTH}; rank 1 \(process \d+\) HcclAllReduce of 4 bytes",
+            "EI0005",
+        ),
+        (
+            DIFFERENT.format("dist.broadcast(x, 0)"),
+            "Getting socket times out. Reason: The remote does not initiate a connect request",
+            rf"{BOTH}; rank 1 \(process \d+\) HcclBroadcast of 4 bytes",
+            "EI0006",
+        ),
+        (
+            DIFFERENT.format("dist.broadcast(x, 0)").replace("if rank", "dist.all_reduce(x)\nif rank"),
+            "The wait execution of the Notify register times out.",
+            rf"{BOTH}; rank 1 \(process \d+\) HcclBroadcast of 4 bytes",
+            "EI0002",
+        ),
+        (
             ONE_NPU,
+            "Failed to initialize the HCCP process. Reason: Maybe the last training process is running.",
             r"ranks 0 \(process \d+\) and 1 \(process \d+\) of group \w+ are both on NPU 0:"
             r" call torch\.npu\.set_device\(local_rank\) before the first collective",
             "EJ0001",
         ),
         (
             LATE,
-            r"rank 0 of group \w+ has waited 3 s in HcclAllReduce of 4 bytes;"
+            "Getting socket times out. Reason: The remote does not initiate a connect request",
+            r"rank 0 of group \w+ has waited 6 s in HcclAllReduce of 4 bytes;"
             r" rank 1 \(process \d+\) is in no call of the group, its last was HcclBroadcast",
+            "EI0006",
+        ),
+        (
+            LATE_AGAIN,
+            "The wait execution of the Notify register times out.",
+            r"rank 0 of group \w+ has waited 3 s in HcclAllReduce of 4 bytes;"
+            r" rank 1 \(process \d+\) is in no call of the group, its last was HcclAllReduce",
             "EI0002",
         ),
+        (
+            NOT_COME,
+            "Failed to collect cluster information of the communicator based on rootInfo detection.",
+            r"rank 0 of group \w+ has waited 6 s in the forming of the group; rank 1 has not come",
+            "EI0015",
+        ),
+        (
+            TWICE,
+            "Failed to collect cluster information of the communicator based on rootInfo detection.",
+            r"two processes of group \w+ are rank 1; one is process \d+",
+            "EI0015",
+        ),
     ],
-    ids=["other sizes", "two ranks on one NPU", "a rank that does not come"],
+    ids=[
+        "other sizes",
+        "other dtypes",
+        "another order",
+        "another order later",
+        "two ranks on one NPU",
+        "a rank that does not come",
+        "a rank that does not come later",
+        "a rank that is not there",
+        "a rank twice",
+    ],
 )
-def test_what_would_hang_is_told(emulate, tmp_path, program, text, code):
-    """In one line, and in the exception, which has the line of the program and CANN's code."""
+def test_what_would_hang_is_told(emulate, tmp_path, program, words, text, code):
+    """In one line, and in the exception, which has the line of the program and CANN's code and words."""
     (tmp_path / "train.py").write_text(program)
-    done = emulate(*torchrun(2), "train.py", cwd=tmp_path, env={"HCCL_EXEC_TIMEOUT": "3"}, timeout=90)
+    ranks = 3 if program == TWICE else 2
+    env = EXECUTION if program == LATE_AGAIN else CONNECTION
+    done = emulate(*torchrun(ranks), "train.py", cwd=tmp_path, env=env, timeout=90)
     assert done.returncode == 1
     assert len(re.findall(f"npumigrate emulate: {text}", done.stderr)) == 1, done.stderr
-    assert re.search(rf"RuntimeError: [^\0]*\n\[rank\d\]: {code}: [^\0]*{text}", done.stderr), done.stderr
+    expected = rf"RuntimeError: [^\0]*\n\[rank\d\]: {code}: [^\0]*{re.escape(words)}[^\0]*{text}"
+    assert re.search(expected, done.stderr), done.stderr
     said = explain_text(done.stderr)
     assert said is not None
     assert said.entry is not None
-    assert (said.entry.code, said.place and said.place.file) == (code, str(tmp_path / "train.py"))
+    entry = "rank-not-come" if program == NOT_COME else code
+    assert (said.entry.code, said.place and said.place.file) == (entry, str(tmp_path / "train.py"))
 
 
 def torchrun(ranks: int) -> tuple[str, ...]:

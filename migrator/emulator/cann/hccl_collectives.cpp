@@ -6,6 +6,7 @@
 #include "hccl_communicator.h"
 #include "hccl_reduce.h"
 #include "parameters.h"
+#include "settings.h"
 
 namespace {
 
@@ -57,8 +58,20 @@ HcclResult all_reduce(Group& group, const char* from, char* to, size_t count, Hc
   return HCCL_SUCCESS;
 }
 
-void count(const char* kind, uint64_t elements, HcclDataType type, HcclComm handle) {
-  emulator::count_collective(kind, elements * element_size(type), handle, true);
+constexpr uint32_t kNone = emulator::Arguments::kNone;
+
+// Each begins with what HCCL checks of a rank's arguments.
+HcclResult begin(const char* kind, uint64_t elements, HcclDataType type, HcclComm handle, uint32_t root = kNone,
+                 HcclReduceOp op = HCCL_REDUCE_RESERVED) {
+  if (root != kNone && root >= of(handle)->size) {
+    emulator::say("%s: userRank:[%u] is out of range[0 ~ %u]", kind, root, of(handle)->size - 1);
+    return HCCL_E_PARA;
+  }
+  if (op != HCCL_REDUCE_RESERVED)
+    if (const HcclResult result = emulator::check_reduction(type, op); result != HCCL_SUCCESS) return result;
+  emulator::count_collective(kind, elements * element_size(type), handle,
+                             {elements, static_cast<uint32_t>(type), static_cast<uint32_t>(op), root});
+  return HCCL_SUCCESS;
 }
 
 uint64_t sum(const void* counts, int size) {
@@ -74,7 +87,7 @@ extern "C" {
 
 HcclResult HcclAllReduce(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op,
                          HcclComm handle, aclrtStream) {
-  count("HcclAllReduce", elements, type, handle);
+  if (const auto result = begin("HcclAllReduce", elements, type, handle, kNone, op); result != HCCL_SUCCESS) return result;
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(
@@ -84,7 +97,7 @@ HcclResult HcclAllReduce(void* send, void* receive, uint64_t elements, HcclDataT
 
 HcclResult HcclReduce(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op, uint32_t root,
                       HcclComm handle, aclrtStream) {
-  count("HcclReduce", elements, type, handle);
+  if (const auto result = begin("HcclReduce", elements, type, handle, root, op); result != HCCL_SUCCESS) return result;
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(self->rank,
@@ -99,7 +112,7 @@ HcclResult HcclReduce(void* send, void* receive, uint64_t elements, HcclDataType
 
 HcclResult HcclBroadcast(void* buffer, uint64_t elements, HcclDataType type, uint32_t root, HcclComm handle,
                          aclrtStream) {
-  count("HcclBroadcast", elements, type, handle);
+  if (const auto result = begin("HcclBroadcast", elements, type, handle, root); result != HCCL_SUCCESS) return result;
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(self->rank, {Call::Kind::kBroadcast, as_bytes(buffer), as_bytes(buffer), elements,
@@ -115,7 +128,7 @@ HcclResult HcclBroadcast(void* buffer, uint64_t elements, HcclDataType type, uin
 
 HcclResult HcclAllGather(void* send, void* receive, uint64_t elements, HcclDataType type, HcclComm handle,
                          aclrtStream) {
-  count("HcclAllGather", elements, type, handle);
+  if (const auto result = begin("HcclAllGather", elements, type, handle); result != HCCL_SUCCESS) return result;
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(self->rank, {Call::Kind::kAllGather, as_bytes(send), as_bytes(receive), elements, type,
@@ -136,7 +149,8 @@ HcclResult HcclAllGatherV(Parameter<HcclAllGatherV, 0> send, uint64_t, Parameter
   if (self->devices) return HCCL_E_NOT_SUPPORT;
   Group& group = *self->processes;
   const size_t width = element_size(type);
-  count("HcclAllGatherV", sum(counts, group.size()), type, handle);
+  if (const auto result = begin("HcclAllGatherV", sum(counts, group.size()), type, handle); result != HCCL_SUCCESS)
+    return result;
   for (int root = 0; root < group.size(); ++root) {
     const uint64_t elements = static_cast<const uint64_t*>(counts)[root];
     char* to = as_bytes(receive) + static_cast<const uint64_t*>(places)[root] * width;
@@ -158,7 +172,8 @@ HcclResult HcclReduceScatterV(Parameter<HcclReduceScatterV, 0> send, const void*
   if (self->devices) return HCCL_E_NOT_SUPPORT;
   Group& group = *self->processes;
   const size_t width = element_size(type);
-  count("HcclReduceScatterV", sum(counts, group.size()), type, handle);
+  if (const auto result = begin("HcclReduceScatterV", sum(counts, group.size()), type, handle, kNone, op); result != HCCL_SUCCESS)
+    return result;
   for (int receiver = 0; receiver < group.size(); ++receiver) {
     const uint64_t elements = static_cast<const uint64_t*>(counts)[receiver];
     const char* part = as_bytes(send) + static_cast<const uint64_t*>(places)[receiver] * width;
@@ -173,7 +188,7 @@ HcclResult HcclReduceScatterV(Parameter<HcclReduceScatterV, 0> send, const void*
 
 HcclResult HcclReduceScatter(void* send, void* receive, uint64_t elements, HcclDataType type, HcclReduceOp op,
                              HcclComm handle, aclrtStream) {
-  count("HcclReduceScatter", elements, type, handle);
+  if (const auto result = begin("HcclReduceScatter", elements, type, handle, kNone, op); result != HCCL_SUCCESS) return result;
   Communicator* self = of(handle);
   if (self->devices)
     return self->devices->call(
@@ -194,9 +209,9 @@ HcclResult HcclReduceScatter(void* send, void* receive, uint64_t elements, HcclD
 
 HcclResult HcclScatter(void* send, void* receive, uint64_t elements, HcclDataType type, uint32_t root,
                        HcclComm handle, aclrtStream) {
-  count("HcclScatter", elements, type, handle);
   Communicator* self = of(handle);
   if (self->devices) return HCCL_E_NOT_SUPPORT;
+  if (const auto result = begin("HcclScatter", elements, type, handle, root); result != HCCL_SUCCESS) return result;
   Group& group = *self->processes;
   const size_t bytes = elements * element_size(type);
   for (int receiver = 0; receiver < group.size(); ++receiver) {

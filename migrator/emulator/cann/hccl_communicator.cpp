@@ -63,8 +63,8 @@ int open_shared(const Root& root) {
 
 }  // namespace
 
-void emulator::count_collective(const char* kind, size_t bytes, HcclComm handle, bool alike) {
-  enter(kind, alike ? bytes : 0);
+void emulator::count_collective(const char* kind, size_t bytes, HcclComm handle, const Arguments& arguments) {
+  enter(kind, arguments);
   {
     const std::lock_guard<std::mutex> lock(guard);
     Count& count = counts[kind];

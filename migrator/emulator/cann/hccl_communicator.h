@@ -19,8 +19,8 @@ struct Communicator {
 
 inline Communicator* of(HcclComm handle) { return static_cast<Communicator*>(handle); }
 
-// For the report: one more collective of this kind begins. Those that are `alike` have the same bytes on every rank.
-void count_collective(const char* kind, size_t bytes, HcclComm handle, bool alike = false);
+// For the report: one more collective of this kind begins. Its arguments have to be the same on every rank.
+void count_collective(const char* kind, size_t bytes, HcclComm handle, const Arguments& arguments = {});
 
 }  // namespace emulator
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "hccl_reduce.h"
 #include "profiling.h"
 #include "settings.h"
 
@@ -36,18 +37,30 @@ void wake_all(std::atomic<uint32_t>& word) {
 }
 
 thread_local const char* current_call = "the forming of the group";
-thread_local size_t current_bytes = 0;
+thread_local Arguments current_arguments;
 thread_local std::string current_place_of_call;
 
 std::string on_process(const Member& member) { return " (process " + std::to_string(member.pid) + ")"; }
+
+// "" where they are the same.
+std::string differing_argument(const Arguments& one, const Arguments& other) {
+  const auto differs = [](const char* name, uint64_t local, uint64_t remote) {
+    return std::string("parameter ") + name + " is " + std::to_string(local) + " on the local rank and " +
+           std::to_string(remote) + " on the remote rank.";
+  };
+  if (one.count != other.count) return differs("count", one.count, other.count);
+  if (one.type != other.type) return differs("dataType", one.type, other.type);
+  if (one.op != other.op) return differs("op", one.op, other.op);
+  return one.root != other.root ? differs("root", one.root, other.root) : "";
+}
 
 size_t page_rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
 
 }  // namespace
 
-void enter(const char* function, size_t bytes) {
+void enter(const char* function, const Arguments& arguments) {
   current_call = function;
-  current_bytes = bytes;
+  current_arguments = arguments;
   current_place_of_call.clear();
 }
 
@@ -100,11 +113,19 @@ HcclResult Group::join(int file, const std::string& name, int size, int rank, Gr
   group->rank_ = rank;
   group->name_ = name;
   Member& self = group->shared_->members[rank];
+  // Of two processes that say that they are this rank, the second one has come.
+  if (int32_t nobody = 0; !self.pid.compare_exchange_strong(nobody, getpid())) {
+    group->shared_->repeated = static_cast<uint32_t>(rank) + 1;
+    group->shared_->generation.fetch_add(1);
+    wake_all(group->shared_->generation);
+    const HcclResult result = group->repeated();
+    munmap(memory, length);
+    return result;
+  }
   int32_t device = -1;
   self.device = aclrtGetDevice(&device) == ACL_SUCCESS && device >= 0 ? physical_device(device) : -1;
   self.machine = launch_number();
   self.started = process_start(getpid());
-  self.pid = getpid();
 
   group->patience_ = connect_timeout();
   enter("the forming of the group");
@@ -130,7 +151,7 @@ Group::~Group() {
 int Group::missing_rank() const {
   for (int other = 0; other < size_; ++other) {
     Member& member = shared_->members[other];
-    if (other == rank_ || member.pid == 0) continue;
+    if (other == rank_ || member.pid == 0 || member.started == 0) continue;
     if (member.left != 0 || process_start(member.pid) != member.started) return other;
   }
   return -1;
@@ -138,12 +159,20 @@ int Group::missing_rank() const {
 
 namespace {
 
-// The error's text in CANN's own form, so that a program, or its log, is read as one of real NPUs.
-void explain_as(const char* code, const char* words, const std::string& reason) {
-  explain(std::string(code) + ": [PID: " + std::to_string(getpid()) + "] " + words + " Reason: " + reason);
+// What HCCL says, and behind it what the emulator knows.
+void explain_as(const char* code, const char* words, const std::string& known) {
+  emulator::explain_as(code, words + (" (" + known + ")"));
 }
 
-constexpr const char* kNoNotify = "The wait execution of the Notify register times out.";
+constexpr const char* kNoNotify =
+    "The wait execution of the Notify register times out. Reason: The Notify register has not received the Notify "
+    "record from remote rank [unknown].";
+constexpr const char* kNoSocket =
+    "Getting socket times out. Reason: The remote does not initiate a connect request because the collective "
+    "communication operator is started too late or is not started by some NPU in the cluster.";
+constexpr const char* kNotAll =
+    "Failed to collect cluster information of the communicator based on rootInfo detection. Reason: Receiving message "
+    "from the root node timed out.";
 
 }  // namespace
 
@@ -160,7 +189,7 @@ HcclResult Group::gone(int rank) const {
 HcclResult Group::late() const {
   bool forming = false;
   std::string text = "rank " + std::to_string(rank_) + " of group " + name_ + " has waited " +
-                     std::to_string(static_cast<long>(patience_)) + " s in " + call_of(rank_);
+                     std::to_string(static_cast<long>(patience())) + " s in " + call_of(rank_);
   for (int other = 0; other < size_; ++other) {
     const Member& member = shared_->members[other];
     if (other == rank_) continue;
@@ -175,10 +204,21 @@ HcclResult Group::late() const {
   }
   say("%s", text.c_str());
   if (forming)
-    explain_as("EI0006", "Getting socket times out.", text);
-  else
+    explain_as("EI0015", kNotAll, text);
+  else if (linked())
     explain_as("EI0002", kNoNotify, text);
+  else
+    explain_as("EI0006", kNoSocket, text);
   return HCCL_E_TIMEOUT;
+}
+
+HcclResult Group::repeated() const {
+  const int rank = static_cast<int>(shared_->repeated) - 1;
+  const std::string text = "two processes of group " + name_ + " are rank " + std::to_string(rank) +
+                           "; one is process " + std::to_string(shared_->members[rank].pid);
+  if (rank_ == rank && shared_->members[rank].pid == getpid()) say("%s", text.c_str());
+  explain_as("EI0015", kNotAll, text);
+  return HCCL_E_PARA;
 }
 
 HcclResult Group::check_devices() const {
@@ -192,7 +232,8 @@ HcclResult Group::check_devices() const {
                                std::to_string(first.device) +
                                ": call torch.npu.set_device(local_rank) before the first collective";
       if (rank_ == one) say("%s", text.c_str());
-      explain_as("EJ0001", "Failed to initialize the HCCP process.", text);
+      explain_as("EJ0001",
+                 "Failed to initialize the HCCP process. Reason: Maybe the last training process is running.", text);
       return HCCL_E_PARA;
     }
   return HCCL_SUCCESS;
@@ -226,13 +267,15 @@ void Group::note_call() const {
   Member& self = shared_->members[rank_];
   std::snprintf(self.call, sizeof self.call, "%s", current_call);
   std::snprintf(self.place, sizeof self.place, "%s", current_place_of_call.c_str());
-  self.bytes = current_bytes;
+  self.arguments = current_arguments;
 }
 
 std::string Group::call_of(int rank) const {
   const Member& member = shared_->members[rank];
   std::string text = member.call;
-  if (member.bytes != 0) text += " of " + std::to_string(member.bytes) + " bytes";
+  const Arguments& its = member.arguments;
+  if (its.count != 0)
+    text += " of " + std::to_string(its.count * element_size(static_cast<HcclDataType>(its.type))) + " bytes";
   if (member.place[0] != '\0') text += std::string(" at ") + member.place;
   return text;
 }
@@ -241,17 +284,34 @@ bool Group::calls_differ() const {
   const Member& first = shared_->members[0];
   for (int other = 1; other < size_; ++other) {
     const Member& member = shared_->members[other];
-    if (std::strcmp(member.call, first.call) != 0 || member.bytes != first.bytes) return true;
+    if (std::strcmp(member.call, first.call) != 0 || !differing_argument(first.arguments, member.arguments).empty())
+      return true;
   }
   return false;
 }
 
+double Group::patience() const { return patience_ == execution_timeout() && !linked() ? link_timeout() : patience_; }
+
+// As HCCL says it where ranks tell each other their arguments; of other calls it has no link.
 HcclResult Group::differing() const {
   std::string text = "the ranks of group " + name_ + " do not call the same collective";
   for (int rank = 0; rank < size_; ++rank)
     text += "; rank " + std::to_string(rank) + on_process(shared_->members[rank]) + " " + call_of(rank);
   if (rank_ == 0) say("%s", text.c_str());
-  explain_as("EI0005", "The arguments for collective communication are inconsistent between ranks.", text);
+  const Member& self = shared_->members[rank_];
+  for (int rank = 0; rank < size_; ++rank) {
+    const Member& other = shared_->members[rank];
+    if (std::strcmp(self.call, other.call) != 0) {
+      explain_as(linked() ? "EI0002" : "EI0006", linked() ? kNoNotify : kNoSocket, text);
+      return HCCL_E_TIMEOUT;
+    }
+    if (const std::string differs = differing_argument(self.arguments, other.arguments); !differs.empty()) {
+      const std::string operation = std::string("Hcom") + (self.call + std::strlen("Hccl"));
+      explain_as("EI0005",
+                 ("The parameters of operator " + operation + " are inconsistent between ranks, " + differs).c_str(), text);
+      break;
+    }
+  }
   return HCCL_E_PARA;
 }
 
@@ -270,10 +330,13 @@ HcclResult Group::meet() {
     if (calls_differ()) shared_->differing = 1;
     shared_->generation.fetch_add(1);
     wake_all(shared_->generation);
-    return shared_->differing != 0 ? differing() : HCCL_SUCCESS;
+  } else if (const auto result = wait(shared_->generation, generation, now() + patience()); result != HCCL_SUCCESS) {
+    return result;
   }
-  const HcclResult result = wait(shared_->generation, generation, now() + patience_);
-  return result == HCCL_SUCCESS && shared_->differing != 0 ? differing() : result;
+  if (shared_->repeated != 0) return repeated();
+  if (shared_->differing != 0) return differing();
+  linked_.insert(shared_->members[rank_].call);
+  return HCCL_SUCCESS;
 }
 
 void Group::post() {
@@ -283,11 +346,14 @@ void Group::post() {
 
 HcclResult Group::until_done(const std::function<Step()>& progress) {
   note_call();
-  double until = now() + patience_;
+  double until = now() + patience();
   while (true) {
     const uint32_t posted = shared_->posted;
     const Step step = progress();
-    if (step == Step::kDone) return HCCL_SUCCESS;
+    if (step == Step::kDone) {
+      linked_.insert(shared_->members[rank_].call);
+      return HCCL_SUCCESS;
+    }
     if (step == Step::kMoved) {
       until = now() + patience_;
       continue;

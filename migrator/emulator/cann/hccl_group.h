@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,15 @@ constexpr int kMaxRanks = 16;
 constexpr size_t kSlot = 4UL << 20;     // what a rank shows the others at a time
 constexpr size_t kLetter = 1UL << 20;   // what a rank sends one other at a time
 
+// Of a call, what has to be the same on every rank.
+struct Arguments {
+  static constexpr uint32_t kNone = ~0U;
+  uint64_t count = 0;
+  uint32_t type = kNone;
+  uint32_t op = kNone;
+  uint32_t root = kNone;
+};
+
 // Lives in shared memory. Atomics of 32 bits are lock-free on every machine that torch_npu has a wheel for.
 struct Member {
   std::atomic<int32_t> pid;
@@ -23,7 +33,7 @@ struct Member {
   std::atomic<uint32_t> left;     // it destroyed its communicator
   std::atomic<uint32_t> waits;    // it is in a call of this group, and waits for others
   char call[32];                  // its last call in this group
-  uint64_t bytes;                 // of it, where they have to be the same on every rank
+  Arguments arguments;            // of it
   char place[160];                // where the program made it, if that is known
   std::atomic<int32_t> device;    // without ASCEND_RT_VISIBLE_DEVICES; -1 where it has chosen none
   uint64_t machine;               // ranks of several launches are on several machines
@@ -39,6 +49,7 @@ struct Shared {
   std::atomic<uint32_t> posted;      // counts what happens to letters; waited for with a futex
   std::atomic<uint32_t> broken;      // 1 + the rank that is gone: nobody waits any longer
   std::atomic<uint32_t> differing;   // the ranks are in different collectives, and none can go on
+  std::atomic<uint32_t> repeated;    // 1 + a rank that two processes say that they are
   Member members[kMaxRanks];
 };
 
@@ -71,9 +82,13 @@ class Group {
   int missing_rank() const;
   HcclResult gone(int rank) const;
   HcclResult late() const;
-  // A collective of one rank meets another kind, or another size, of a second one.
+  // A collective of one rank meets another kind, or other arguments, of a second one.
   bool calls_differ() const;
   HcclResult differing() const;
+  HcclResult repeated() const;
+  // HCCL makes links when a collective is first called in a group.
+  bool linked() const { return linked_.count(shared_->members[rank_].call) != 0; }
+  double patience() const;
   std::string call_of(int rank) const;
   // Two ranks on one NPU would wait for each other: HCCL does not take them.
   HcclResult check_devices() const;
@@ -85,12 +100,13 @@ class Group {
   int size_ = 0;
   int rank_ = 0;
   double patience_ = 0;  // seconds
+  std::set<std::string> linked_;  // calls that all ranks have been in
   std::string name_;
 };
 
-// The HCCL function that this thread is in, for what is said of ranks that wait. `bytes` are compared with those of the
-// other ranks. And the place in the program.
-void enter(const char* function, size_t bytes = 0);
+// The HCCL function that this thread is in, for what is said of ranks that wait. `arguments` are compared with those of
+// the other ranks. And the place in the program.
+void enter(const char* function, const Arguments& arguments = {});
 void stand_at(const char* place);
 
 // The state of a process: 0 if it is gone or dead, else when it started.

@@ -67,6 +67,33 @@ size_t element_size(HcclDataType type) {
   }
 }
 
+HcclResult check_reduction(HcclDataType type, HcclReduceOp op) {
+  const bool is_int16 = type == HCCL_DATA_TYPE_INT16;
+  const char* value = is_int16 ? "int16" : "bfloat16";
+  const char* parameter = "dataType";
+  const char* expected = nullptr;
+  switch (chips()) {
+    case Chips::kAtlasA2:
+      if (op == HCCL_REDUCE_PROD && (is_int16 || type == HCCL_DATA_TYPE_BFP16)) expected = "float16, float32, int32";
+      break;
+    case Chips::kAtlasA1:
+      if (is_int16) expected = "float16, float32";
+      break;
+    case Chips::kAtlas300:
+      if (!is_int16 || op == HCCL_REDUCE_SUM) break;
+      value = op == HCCL_REDUCE_PROD ? "prod" : op == HCCL_REDUCE_MAX ? "max" : "min";
+      parameter = "op";
+      expected = "sum";
+      break;
+    case Chips::kOther:
+      break;
+  }
+  if (expected == nullptr) return HCCL_SUCCESS;
+  explain_as("EI0003", std::string("Failed to verify parameters of operator HcomCheckReduceDataType. Value ") + value +
+                           " for parameter " + parameter + " is invalid. The expected value is " + expected + ".");
+  return HCCL_E_NOT_SUPPORT;
+}
+
 // The types that HCCL documents for reductions, and no others.
 HcclResult reduce(const std::vector<const char*>& in, char* out, size_t count, HcclDataType type, HcclReduceOp op) {
   switch (type) {

@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -56,6 +58,14 @@ const char* soc_name() {
   return name != nullptr && *name != '\0' ? name : "Ascend910B2";
 }
 
+Chips chips() {
+  const std::string name = soc_name();
+  const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
+  if (begins("Ascend910_93") || (begins("Ascend910B") && name.size() > 10)) return Chips::kAtlasA2;
+  if (begins("Ascend910")) return Chips::kAtlasA1;
+  return begins("Ascend310P") ? Chips::kAtlas300 : Chips::kOther;
+}
+
 uint64_t launch_number() {
   const char* ledger = std::getenv("NPUMIGRATE_EMULATOR_LEDGER");
   return std::hash<std::string>()(ledger != nullptr ? ledger : "");
@@ -72,6 +82,10 @@ double execution_timeout() {
   const double seconds = number("HCCL_EXEC_TIMEOUT", 1836);
   return seconds == 0 ? 1e9 : seconds;  // CANN: 0 waits for ever
 }
+
+// HCCL makes links for each collective when it is first called, and waits for HCCL_CONNECT_TIMEOUT. From one collective
+// to the next a CPU takes longer than an NPU, so that has to be asked for.
+double link_timeout() { return std::getenv("HCCL_CONNECT_TIMEOUT") != nullptr ? connect_timeout() : execution_timeout(); }
 
 void say(const char* format, ...) {
   va_list values;
@@ -91,6 +105,10 @@ thread_local std::string given_text;
 }  // namespace
 
 void explain(const std::string& text) { next_text = text; }
+
+void explain_as(const char* code, const std::string& words) {
+  explain(std::string(code) + ": [PID: " + std::to_string(getpid()) + "] " + words);
+}
 
 const char* explanation() {
   given_text = std::move(next_text);

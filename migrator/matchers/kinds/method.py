@@ -301,7 +301,7 @@ def _moved_with_to(
     if scripted:
         message = _("TorchScript compiles .to(), not .npu()")
     elif _has_own_method(context, options, node.value, value):
-        message = _("the class overrides cuda() and to(), but not npu()")
+        message = _("its class may override cuda() and to(), but not npu()")
     elif device is not None and _ignores_device(context, call, device, node.value, value):
         message = _("a module's .npu() ignores the device or accepts an integer only; .to() accepts it")
     else:
@@ -422,12 +422,13 @@ def _has_own_method(context: FileContext, options: MethodOptions, holder: ast.ex
     made = _class_name(context, holder, value)
     if made:
         last = made.rpartition(".")[2]
+        owner = next((each for each in index.classes if each.name == last), None)
+        if owner is not None:  # and none of that name in another file
+            index.expand(owner)
+            bases = [*map(index.qualified_name, owner.bases)]
+            return any(each in options.own or each.rpartition(".")[2] in lightning for each in bases)
         if made in options.own or last in lightning:
             return True
-        owner = next((each for each in index.classes if each.name == last), None)
-        if owner is not None:
-            index.expand(owner)
-            return any(index.qualified_name(base) in options.own for base in owner.bases)
         if "." in made and not made.startswith(".") and not context.project.owns(made, context.name):
             return False
     if lightning and value.kind != TENSOR:  # what derives from such a class in another file

@@ -51,7 +51,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
 from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_of, last_name, string_value
-from migrator.names.what_is import options_like
+from migrator.names.what_is import CLASS, options_like
 
 _API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
 _TYPE_COMMENT = r"#[ \t]*type:(?![ \t]*ignore\b)([^#\n]*\btorch\.cuda\..*)"
@@ -365,6 +365,7 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
         qualified in ("torch.version", "torch.backends", "torch._C")
         or (qualified and not qualified.startswith("torch."))
         or options_like(holder)
+        or _is_plain(context, holder)
         or project.stores(value)
         or project.defines_elsewhere(value)
     ):
@@ -377,6 +378,16 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
         edits = replace_text(index, node, value, new, 1)
         message = _("on NPUs the attribute name in this string is {new!r}", new=new)
     return found(context, rule, node, api=value, edits=edits, message=message)
+
+
+def _is_plain(context: FileContext, holder: ast.expr) -> bool:
+    """Whether something is an object of a class of the file that has no bases, and moves no tensors."""
+    value = context.value(holder)
+    owners = [each for each in context.index.classes if value.kind == CLASS and each.name == value.name]
+    if not owners or any(each.bases for each in owners):
+        return False
+    facts = context.project.named(value.name)
+    return facts is None or not context.project.related(facts)
 
 
 def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: str) -> Outcome:

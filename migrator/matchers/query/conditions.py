@@ -12,7 +12,7 @@ import re
 from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
-from migrator.names.conditions import is_asked_first, is_guarded
+from migrator.names.conditions import is_asked_first, is_asked_for, is_guarded
 from migrator.names.goes_to import behind_choices, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
@@ -260,7 +260,12 @@ def guarded(use: Use, word: str, *errors: str) -> bool:
 
 
 def spared(use: Use) -> bool:
-    """The program checks for the API or the release first, or catches that it is missing."""
+    """The program checks for the API or the release first, or catches that it is missing.
+
+    Of a name that is read it may check the value.
+    """
+    if use.on == "name" and is_asked_for(use.index, use.node, use.api):
+        return True
     return is_guarded(use.index, use.node, [use.api.rpartition(".")[2]])
 
 
@@ -286,11 +291,14 @@ def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
 
 
 def has_alternative(use: Use) -> bool:
-    """``or`` follows the use."""
+    """``or`` follows the use, or its name is compared with None."""
     around = use.index.parent(use.node)
-    return (
-        isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or) and around.values[-1] is not use.node
-    )
+    if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or):
+        return around.values[-1] is not use.node
+    name = only_target(around)
+    uses = use.index.uses_of(name) if isinstance(name, ast.Name) else ()
+    tests = (each for each in map(use.index.parent, uses) if isinstance(each, ast.Compare))
+    return any(isinstance(each.ops[0], (ast.Is, ast.IsNot)) for each in tests)
 
 
 def assigned(use: Use) -> bool:
