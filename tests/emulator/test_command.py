@@ -42,10 +42,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
         (("--memory", "lots"), "--memory: 'lots' is not a size of at least 1MiB, such as 64GiB"),
         (("--memory", "12KiB"), "--memory: '12KiB' is not a size of at least 1MiB, such as 64GiB"),
         (("--soc", "H100"), "--soc: 'H100' is not an Ascend chip name, such as Ascend910B2"),
-        (
-            ("--devices", "33"),
-            "--devices: expected a number >= 1, <= 32, not '33'",
-        ),
+        (("--devices", "33"), "--devices: expected a number >= 1, <= 32, not '33'"),
     ],
 )
 def test_wrong_use(capsys, options, message):
