@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from migrator.cli import options
 from migrator.cli.ending import INTERRUPTED, say, stop, summary_printed
 from migrator.cli.options import Given
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
-def analyze(given: Given) -> None:
+def analyze(given: Given) -> int:
     """List APIs unsupported or partly supported on NPUs, and faster alternatives.
 
     SRC is not changed. The result is OUT/<name>_analysis, a folder of tables.
@@ -80,7 +78,7 @@ def analyze(given: Given) -> None:
             head = _(said, source=source, version=settings.version, modes=", ".join(modes))
             commands = after_analysis(job.source, outcome.reports, settings.version, bool(files))
             _show(outcome, head, files, commands)
-    raise typer.Exit(outcome.exit_code)
+    return outcome.exit_code
 
 
 def _check_together(given: Given, modes: tuple[str, ...]) -> None:

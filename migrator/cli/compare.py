@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import typer
-
 from migrator.cli.ending import DONE, PROBLEMS, print_json, say, stop
 from migrator.cli.options import Given
 from migrator.language import _
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from migrator.compare.showing import Outcome
 
 
-def compare(given: Given) -> None:
+def compare(given: Given) -> int:
     """Find where two recorded runs first diverge, and the likely cause.
 
     A is the original, B the migrated program: folders of npumigrate record.
@@ -34,13 +32,13 @@ def compare(given: Given) -> None:
     else:
         text = _text(given.output_format, outcome)
         if given.output is None:
-            typer.echo(text, nl=False)
+            print(text, end="")
         else:
             from migrator.files.replacing import replace_file
 
             replace_file(given.output, text.encode("utf-8", "backslashreplace"))
             say(_("written: {file}", file=given.output))
-    raise typer.Exit(DONE if outcome.agrees else PROBLEMS)
+    return DONE if outcome.agrees else PROBLEMS
 
 
 def _text(form: str, outcome: Outcome) -> str:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable
 
-import typer
-
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
 from migrator.language import N_, _
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from migrator.fleet.job import Outcome, Task
 
 
-def fleet(given: Given) -> None:
+def fleet(given: Given) -> int:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
 
     Finished repositories are never repeated: run the same command again to resume. OUT gets
@@ -75,7 +73,7 @@ def fleet(given: Given) -> None:
         _report(output, task, outcomes, given.quiet)
     except OSError as error:
         stop(str(error))
-    raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
+    return DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS
 
 
 @contextmanager
@@ -107,5 +105,5 @@ def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) 
         done = [item for item in outcomes if item["state"] == "done"]
         known = sum(item["known"] for item in done)
         said = N_("{done} of {total} repositories examined ({known} in earlier runs)")
-        typer.echo(_(said, done=len(done), total=len(outcomes), known=known))
-        typer.echo(page)
+        print(_(said, done=len(done), total=len(outcomes), known=known))
+        print(page)

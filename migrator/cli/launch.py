@@ -9,11 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-import typer
-
-from migrator.cli.ending import PROBLEMS, note, stop, wrapped
+from migrator.cli.ending import DONE, PROBLEMS, note, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.options import Given, described
+from migrator.cli.options import Given
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
@@ -21,16 +19,9 @@ if TYPE_CHECKING:
     from migrator.launch.rank_table import Host
     from migrator.launch.target import Launch, Start
 
-launch = typer.Typer(
-    help="Prepare distributed jobs: rank tables, Kubernetes, ModelArts, MPI, MindSpore.",
-    rich_markup_mode=None,
-)
-rank_table = typer.Typer(rich_markup_mode=None)
-launch.add_typer(rank_table, name="rank-table")
+ABOUT = "Prepare distributed jobs: rank tables, Kubernetes, ModelArts, MPI, MindSpore."
 
 
-@launch.command()
-@described("launch k8s")
 def k8s(given: Given) -> None:
     """Write a Kubernetes manifest for Ascend NPUs, or convert one for GPUs.
 
@@ -79,8 +70,6 @@ def _described(given: dict[str, Any], wanted: Description) -> Description:
     return wanted
 
 
-@launch.command()
-@described("launch modelarts")
 def modelarts(given: Given) -> None:
     """Write a ModelArts boot file that starts the training script under torch's own launcher.
 
@@ -117,8 +106,6 @@ def modelarts(given: Given) -> None:
     say_next(f"npumigrate verify {shell_word(str(given.folder))}")
 
 
-@launch.command()
-@described("launch mindspore")
 def mindspore(given: Given) -> None:
     """Write a script that starts a MindSpore program with msrun or a rank table.
 
@@ -138,19 +125,15 @@ def _show_written(folder: Path, made: Launch, assumed: Iterable[str]) -> None:
     for line in assumed:
         note(f"assumed: {line}")
     for name in made.files:
-        typer.echo(shown(folder / name))
+        print(shown(folder / name))
 
 
-@rank_table.callback(invoke_without_command=True)
-@described("launch rank-table")
 def make(given: Given) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
     Assumptions are printed on standard error. Exit status: 0 done; 1 check found problems; 2 usage
     error or unreadable input.
     """
-    if given.context.invoked_subcommand:
-        return
     from migrator.launch.rank_table import build
 
     described = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
@@ -229,9 +212,7 @@ def _assumptions(hosts: list[Host]) -> list[str]:
     return lines
 
 
-@rank_table.command()
-@described("launch rank-table check")
-def check(given: Given) -> None:
+def check(given: Given) -> int:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
     from migrator.launch.rank_table import RankTableError, form_of, problems, read
 
@@ -242,17 +223,15 @@ def check(given: Given) -> None:
             servers = read(content)
             ranks = sum(len(server.devices) for server in servers)
             said = N_("{file}: {content} form, servers: {servers}, ranks: {ranks}")
-            typer.echo(_(said, file=file, content=form_of(content), servers=len(servers), ranks=ranks))
-            return
+            print(_(said, file=file, content=form_of(content), servers=len(servers), ranks=ranks))
+            return DONE
     except RankTableError as error:
         stop(f"{file} {error}")
     for problem in found:
-        typer.echo(wrapped(f"{file}: {problem}"))
-    raise typer.Exit(PROBLEMS)
+        print(wrapped(f"{file}: {problem}"))
+    return PROBLEMS
 
 
-@rank_table.command()
-@described("launch rank-table convert")
 def convert(given: Given) -> None:
     """Write a rank table in the other format."""
     from migrator.launch.rank_table import RankTableError, read
@@ -264,8 +243,6 @@ def convert(given: Given) -> None:
     _give_table(servers, given.output, given.form)
 
 
-@launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
-@described("launch mpi")
 def mpi(given: Given) -> None:
     """Convert an mpirun, mpiexec or horovodrun command to launcher commands.
 
@@ -288,7 +265,7 @@ def mpi(given: Given) -> None:
     for each in found.notes:
         note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):
-        typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
+        print(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if given.table:
         _give_table(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts]), given.table)
 
@@ -321,7 +298,9 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
 def give(text: str, output: Path | None) -> None:
     """Print a text, or put it in its file by one rename."""
     if output is None:
-        typer.echo(text.encode("utf-8"), nl=False)
+        from migrator.report.colors import print_bytes
+
+        print_bytes(text.encode("utf-8"))
         return
     from migrator.files.replacing import replace_file
 
@@ -404,3 +383,14 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     ways = start_ways([entry], partial(text_below, folder), mended=False)
     start = start_of(entry, relative, lambda name: (folder / name).is_file(), ways)
     return start, text, notes
+
+
+BELOW: dict[str, Callable[[Given], Optional[int]]] = {
+    "k8s": k8s,
+    "modelarts": modelarts,
+    "mindspore": mindspore,
+    "rank-table": make,
+    "rank-table check": check,
+    "rank-table convert": convert,
+    "mpi": mpi,
+}

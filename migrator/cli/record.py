@@ -6,14 +6,12 @@ import os
 import shutil
 from pathlib import Path
 
-import typer
-
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
 from migrator.language import _
 
 
-def record(given: Given) -> None:
+def record(given: Given) -> int:
     """Run a program and record the results of its modules and APIs in the first steps.
 
     Its code stays as it is: Python loads the recorder in each process that imports torch. What it
@@ -46,7 +44,7 @@ def record(given: Given) -> None:
         say(_("recorded in {folder} (processes: {count})", folder=folder, count=count))
     else:
         say(_("nothing was recorded: no process called a torch module or printed a number"))
-    raise typer.Exit(code)
+    return code
 
 
 def _machine(how: str, devices: int) -> dict[str, str]:

@@ -7,9 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from migrator.cli.ending import PROBLEMS, stop
+from migrator.cli.ending import DONE, PROBLEMS, stop
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
 
-def rule(given: Given) -> None:
+def rule(given: Given) -> int:
     """Explain rules: reason, before and after, versions, references. Or test a rule pack.
 
     Exit status: 0 done; 1 an example of the pack fails; 2 usage error: no such rule, or an invalid
@@ -32,8 +30,7 @@ def rule(given: Given) -> None:
     if given.check is not None:
         if given.codes or everything:
             stop("--check tests a whole pack: do not name rules with it")
-        _check(given.check, packs)
-        return
+        return _check(given.check, packs)
     if bool(given.codes) == everything:
         stop("no rule given: name one or more, such as NPU101, or use --all")
     if output_format == "json":
@@ -41,8 +38,8 @@ def rule(given: Given) -> None:
     known = load_all(packs)
     chosen = known if everything else [_find(code, known) for code in given.codes or ()]
     if output_format == "json":
-        typer.echo(as_json(chosen), nl=False)
-        return
+        print(as_json(chosen), end="")
+        return DONE
     text = all_as_markdown(chosen) if everything else "\n".join(map(as_markdown, chosen))
     if output_format == "text" and sys.stdout.isatty():
         from rich.console import Console
@@ -50,12 +47,13 @@ def rule(given: Given) -> None:
 
         Console().print(Markdown(text))
     else:
-        typer.echo(text, nl=False)
+        print(text, end="")
     if not everything:
         say_next(f"npumigrate lint --select {','.join(one.code for one in chosen)}")
+    return DONE
 
 
-def _check(pack: Path, others: tuple[str, ...]) -> None:
+def _check(pack: Path, others: tuple[str, ...]) -> int:
     """Run the examples of a pack, and print what is expected and what came of those that fail."""
     from migrator.core.examples import failure
     from migrator.data_folders import data_folder
@@ -73,15 +71,14 @@ def _check(pack: Path, others: tuple[str, ...]) -> None:
                 failed.append((rule, number, wrong))
             bar(_("testing examples"), done, len(examples))
     for rule, number, wrong in failed:
-        typer.echo(
-            _("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code)
-        )
+        print(_("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code))
         for heading, text in (("expected", wrong.expected), ("came", wrong.came)):
-            typer.echo(f"  {heading}:\n" + textwrap.indent(text.rstrip("\n"), "    "))
-    typer.echo(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
+            print(f"  {heading}:\n" + textwrap.indent(text.rstrip("\n"), "    "))
+    print(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
     if failed:
-        raise typer.Exit(PROBLEMS)
+        return PROBLEMS
     say_next(f"npumigrate lint --rules {shell_word(str(pack))}")
+    return DONE
 
 
 def _find(code: str, known: list[Rule]) -> Rule:

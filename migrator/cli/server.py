@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from migrator.cli.ending import stop
 from migrator.cli.options import Given
 
 
-def server(_given: Given) -> None:
+def server(_given: Given) -> int:
     """Start the language server for editors: live findings, fixes, API support.
 
     Exit status: 0 ended by the editor; 1 the editor is gone; 2 pygls is not installed.
@@ -21,4 +19,4 @@ def server(_given: Given) -> None:
         from migrator.this_copy import install_command
 
         stop("the server needs pygls: {command}", command=install_command("server"))
-    raise typer.Exit(serve())
+    return serve()

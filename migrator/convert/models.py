@@ -7,16 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrator.convert.draft import Draft
-from migrator.convert.program import (
-    LOOPS,
-    Home,
-    Program,
-    calls_in,
-    dotted,
-    is_after,
-    is_stored,
-    method_name,
-)
+from migrator.convert.program import LOOPS, Home, Program, calls_in, dotted, is_after, is_stored, method_name
 from migrator.names.tree import only_target
 from migrator.project.distributed_use import listed
 

@@ -480,11 +480,7 @@ class Program:
         return [Home(start, name) for name, value in given if start and value is node]
 
 
-def load(
-    entry: str,
-    read: Read,
-    elsewhere: Definitions | None = None,
-) -> Program:
+def load(entry: str, read: Read, elsewhere: Definitions | None = None) -> Program:
     """The program of the file ``entry``, along its imports; ``read`` gives a file's text, None without one.
 
     ``elsewhere`` is asked where the names say too little. Raises what of UNREADABLE the entry does (other

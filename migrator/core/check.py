@@ -177,12 +177,7 @@ class _Check:
         self.known: dict[tuple[str, int, str], Finding] = {}  # what the first pass has a fix for
 
     def run(
-        self,
-        text: str,
-        chosen: list[Rule],
-        words: Iterable[str],
-        converted: Optional[Converted],
-        write: bool,
+        self, text: str, chosen: list[Rule], words: Iterable[str], converted: Optional[Converted], write: bool
     ) -> Result:
         """The passes over a text, which is the document's or what a conversion made of it."""
         left_alone = 0

@@ -28,12 +28,7 @@ _SETTINGS = (
     "diff.noprefix=false",
     "diff.external=",
 )
-_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_ALLOW_PROTOCOL": "",
-    "GIT_NO_LAZY_FETCH": "1",
-    "LC_ALL": "C",
-}
+_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _OF_THE_OUTER = "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY".split()
 _FILTER = re.compile(rb"filter\.[^\0]*\.(?:clean|smudge|process|required)", re.S)
 

@@ -84,11 +84,7 @@ def look_at(
 
 
 def examine(
-    name: str,
-    data: bytes,
-    operators: Catalog,
-    foreign: Foreign = (),
-    known: Iterable[Use] | None = None,
+    name: str, data: bytes, operators: Catalog, foreign: Foreign = (), known: Iterable[Use] | None = None
 ) -> Result | None:
     """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
 

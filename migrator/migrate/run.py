@@ -29,12 +29,7 @@ from migrator.language import _
 from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
-from migrator.migrate.added_files import (
-    Wanted,
-    modules,
-    modules_for,
-    name_of_package,
-)
+from migrator.migrate.added_files import Wanted, modules, modules_for, name_of_package
 from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.frameworks import TORCH
@@ -282,8 +277,7 @@ def _convert(
         return None
     if not plan.main and not candidates:
         raise SourceError(
-            "no training script found in {source}: give it with -m FILE",
-            source=shown(plan.source),
+            "no training script found in {source}: give it with -m FILE", source=shown(plan.source)
         )
     entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
     if text_of(entry) is None:
@@ -354,11 +348,7 @@ def _without_docs(done: Done) -> Done:
 
 
 def _mismatches(
-    survey: _Survey,
-    plan: Plan,
-    tree: OutputTree,
-    told: frozenset[tuple[str, int]],
-    progress: Progress,
+    survey: _Survey, plan: Plan, tree: OutputTree, told: frozenset[tuple[str, int]], progress: Progress
 ) -> Iterator[Result]:
     """What of the result does not fit together; a mistake of ours in that leaves the result as it is."""
     from migrator.migrate.consistency import CODES, Trees, mismatches

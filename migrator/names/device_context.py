@@ -28,14 +28,7 @@ from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.qualified import OF_ANY
-from migrator.names.tree import (
-    argument_of,
-    called_name,
-    elements,
-    holder_of,
-    last_name,
-    string_value,
-)
+from migrator.names.tree import argument_of, called_name, elements, holder_of, last_name, string_value
 
 _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrator.names.qualified import Neighbours
 from migrator.project.frameworks import of_project
-from migrator.project.module_names import (
-    absolute_name,
-    folders_around,
-    module_name,
-    npu_twins,
-    packages_of,
-)
+from migrator.project.module_names import absolute_name, folders_around, module_name, npu_twins, packages_of
 from migrator.project.offers import (
     CALLED,
     CUDA_DEFAULT,

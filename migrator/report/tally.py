@@ -137,11 +137,7 @@ def summary_text(
                 for code, total, unsafe in sorted(tally.changes_by_rule())
             },
         },
-        "findings": {
-            "total": sum(severities.values()),
-            "by_severity": severities,
-            "by_rule": found,
-        },
+        "findings": {"total": sum(severities.values()), "by_severity": severities, "by_rule": found},
         "left_alone": tally.left_alone,
         "reports": {name: tally.rows[name] for name in tables_of(tally.runs)},
     }

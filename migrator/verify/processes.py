@@ -103,12 +103,7 @@ def run(
     with one_launch(env, folder=notes) as launch:
         before = warden.below([os.getpid()])
         process = subprocess.Popen(
-            command,
-            env=launch.env,
-            cwd=folder,
-            stdout=pipe,
-            stderr=pipe,
-            start_new_session=True,
+            command, env=launch.env, cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True
         )
         streams = ((process.stdout, sys.stdout, output[0]), (process.stderr, sys.stderr, output[1]))
         readers = [

@@ -188,11 +188,7 @@ def measure(processes: Sequence[Process]) -> Shares:
 
 
 def _outcome(
-    ended: Ended,
-    processes: Sequence[Process],
-    shares: Shares,
-    original: Original | None,
-    course: Course,
+    ended: Ended, processes: Sequence[Process], shares: Shares, original: Original | None, course: Course
 ) -> tuple[str, list[str]]:
     if ended.interrupted:
         return INTERRUPTED, [_("the run was interrupted")]

@@ -122,11 +122,7 @@ def test_a_name_can_mean_one_thing_and_then_another(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_by_hand_that_cannot_be_read(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    row: str,
-    reason: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], row: str, reason: str
 ) -> None:
     by_hand(tmp_path / "api_db", row)
     number = len((tmp_path / "api_db" / "by_hand" / "npu_names.csv").read_text().splitlines())

@@ -114,10 +114,7 @@ def test_an_option_that_a_conversion_removes_is_an_error(migrated, tmp_path: Pat
 @pytest.mark.parametrize(
     ("ignored", "message"),
     [
-        (
-            "NPU410",
-            "CUDA_LAUNCH_BLOCKING is set here, but tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING",
-        ),
+        ("NPU410", "CUDA_LAUNCH_BLOCKING is set here, but tools/train.py:11 reads ASCEND_LAUNCH_BLOCKING"),
         (
             "NPU401",
             "ASCEND_LAUNCH_BLOCKING is set here, but tools/train.py:11 still reads CUDA_LAUNCH_BLOCKING",

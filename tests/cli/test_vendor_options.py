@@ -23,11 +23,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        ("-v", "1.11"),
-        ("-v", "2.1.0", "-s"),
-        ("--version", "2.1", "--specify-device", "--rule", "rules.json"),
-    ],
+    [("-v", "1.11"), ("-v", "2.1.0", "-s"), ("--version", "2.1", "--specify-device", "--rule", "rules.json")],
 )
 def test_they_migrate(project, options, capsys):
     assert main.run(["-i", "src", "-o", "out", *options]) == 0

@@ -191,10 +191,7 @@ def test_what_a_conversion_only_reports_stays_as_it_is() -> None:
         ),
         (  # and those behind others
             "from detectron2.config import get_cfg\ncfg = get_cfg()\nother = get_cfg()\n",
-            [
-                (2, "INSERT", "", 'cfg.MODEL.DEVICE = "npu"'),
-                (3, "INSERT", "", 'other.MODEL.DEVICE = "npu"'),
-            ],
+            [(2, "INSERT", "", 'cfg.MODEL.DEVICE = "npu"'), (3, "INSERT", "", 'other.MODEL.DEVICE = "npu"')],
         ),
     ],
 )

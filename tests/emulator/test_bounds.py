@@ -126,12 +126,7 @@ if __name__ == "__main__":
 
 
 def test_ranks_end_after_their_steps(verify, tmp_path):
-    code, verdict, done = verify(
-        PARALLEL.format(more=""),
-        "--steps",
-        "2",
-        command=(*torchrun(2), "train.py"),
-    )
+    code, verdict, done = verify(PARALLEL.format(more=""), "--steps", "2", command=(*torchrun(2), "train.py"))
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
     # One rank prints steps, and the other may write between its lines.
     assert [line for line in done.stdout.splitlines() if line.startswith("step")] == ["step 0", "step 1"]
@@ -145,10 +140,7 @@ def test_ranks_end_after_their_steps(verify, tmp_path):
 def test_an_evaluation_on_one_rank_does_not_fail_the_other(verify):
     more = "if rank == 0 and step == 1: net.module(torch.ones(1, 4).npu())\n        dist.barrier()"
     code, verdict, done = verify(
-        PARALLEL.format(more=more),
-        "--steps",
-        "2",
-        command=(*torchrun(2), "train.py"),
+        PARALLEL.format(more=more), "--steps", "2", command=(*torchrun(2), "train.py")
     )
     assert (code, verdict["verdict"]) == (0, "passed"), done.stderr[-3000:]
     assert {each["rank"] for each in verdict["bounded"]} == {"0"}

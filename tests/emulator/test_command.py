@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from migrator.api_support.companions import of_torch
 from migrator.cli import main
@@ -42,10 +41,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
         (("--memory", "lots"), "--memory: 'lots' is not a size of at least 1MiB, such as 64GiB"),
         (("--memory", "12KiB"), "--memory: '12KiB' is not a size of at least 1MiB, such as 64GiB"),
         (("--soc", "H100"), "--soc: 'H100' is not an Ascend chip name, such as Ascend910B2"),
-        (
-            ("--devices", "33"),
-            "--devices: expected a number >= 1, <= 32, not '33'",
-        ),
+        (("--devices", "33"), "--devices: expected a number >= 1, <= 32, not '33'"),
     ],
 )
 def test_wrong_use(capsys, options, message):
@@ -99,12 +95,6 @@ def test_no_compiler(capsys, monkeypatch):
     assert (code, out) == (126, "")
     assert err.startswith("npumigrate: no C++ compiler: install g++ (Debian, Ubuntu)")
     assert err.count("\n") == 1
-
-
-def test_help():
-    parser = main.parser("emulate")
-    shown = CliRunner().invoke(parser, ["emulate", "--help"], prog_name="npumigrate").output
-    assert "npumigrate emulate" in shown
 
 
 def test_exit_code_and_output_are_the_programs(emulate):

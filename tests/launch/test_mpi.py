@@ -83,10 +83,7 @@ RUN = "bash run_distributed_npu.sh --entry"
             "horovodrun -np 4 --autotune --min-np 2 --timeline-filename t.json --mpi-args='-gpu' python t.py",
             f"{RUN} t.py --nproc 4",
         ),
-        (
-            "mpiexec --n=2 python3.9 -u x/t.py -a",
-            f"{RUN} x/t.py --nproc 2 -- -a",
-        ),
+        ("mpiexec --n=2 python3.9 -u x/t.py -a", f"{RUN} x/t.py --nproc 2 -- -a"),
         ("horovodrun -np 4 -H localhost:4 python t.py", f"{RUN} t.py --nproc 4"),
         ("mpirun -n 3 -H a:4,b:4 python t.py", f"{RUN} t.py --nproc 3"),
         ("mpirun -npernode 2 -H a ./t.py", f"{RUN} ./t.py --nproc 2"),

@@ -34,11 +34,7 @@ CASES = [
     ({"x": "n.x"}, "from  m  import  x  as  y", "from  n  import  x  as  y"),
     ({"x": "n.z"}, "from m import \\\n    x", "from n import \\\n    z as x"),
     ({"x": "n.x"}, "from m import x as x", "from n import x as x"),
-    (
-        {"x": "n.x"},
-        "from m \\\n  import x, \\\n  y",
-        "from m \\\n  import y\nfrom n \\\n  import x",
-    ),
+    ({"x": "n.x"}, "from m \\\n  import x, \\\n  y", "from m \\\n  import y\nfrom n \\\n  import x"),
     ({"x": "n.x"}, "from m . a import x", "from n import x"),
     ({"x": "n.x"}, "from m.imports import x", "from n import x"),
     ({"import_x": "n.import_x"}, "from m.import_a import import_x", "from n import import_x"),

@@ -98,11 +98,7 @@ def test_examples(tmp_path, example, message):
         ("  kind: name\n  match: []", 5, "the field 'match' is missing or empty"),
         ("  kind: name\n  words: [a]\n  match: [a.b, '']", 6, "the field 'match' is missing or empty"),
         ("  kind: env\n  match: environ", 5, "the kind 'env' does not use the field 'match'"),
-        (
-            "  kind: import\n  match: a\n  replace: b",
-            6,
-            "the kind 'import' does not use the field 'replace'",
-        ),
+        ("  kind: import\n  match: a\n  replace: b", 6, "the kind 'import' does not use the field 'replace'"),
         ("  kind: method\n  match: .a", 1, "the field 'replace' is missing"),
         (
             OF_CODE + "  words: [torch]\n  options: {handler: api-verdicts}",

@@ -78,11 +78,7 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
             ["g(x=acme.f())", "h(acme.f())"],
         ),
         ("written('x', '_.g(...)')", ["acme.f(a.g())"], ["acme.f(a.g)"]),
-        (
-            "implies('x', 'y')",
-            ["acme.f(y is not None and b, y)"],
-            ["acme.f(b is not None, y)"],
-        ),
+        ("implies('x', 'y')", ["acme.f(y is not None and b, y)"], ["acme.f(b is not None, y)"]),
         ("source('x', r'[a-c]+')", ["acme.f(ab)", "acme.f(x=c)"], ["acme.f(abd)", "acme.f()"]),
         (
             "written('x', 'acme.g(_, k=1)', '_.b(...)')",
@@ -118,19 +114,11 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("has_alternative()", ["a = acme.f() or 1"], ["a = 1 or acme.f()", "a = acme.f() and 1"]),
         ("assigned()", ["a = acme.f()", "a.b = acme.f()"], ["a, b = acme.f()", "acme.f()"]),
         ("followed_by('K')", ["a = acme.f()\na.K = 1"], ["a = acme.f()\nb.K = 1", "acme.f()"]),
-        (
-            "called_like('x', 'train', 'val')",
-            ["train = acme.f(val)"],
-            ["val = acme.f(train)"],
-        ),
+        ("called_like('x', 'train', 'val')", ["train = acme.f(val)"], ["val = acme.f(train)"]),
         ("file_has('needle')", ["acme.f()  # needle"], ["acme.f()"]),
         ("api('f')", ["acme.f()"], []),
         ("api('g')", [], ["acme.f()"]),
-        (
-            "off('x') and (off('y') or not off('z'))",
-            ["acme.f(y=1, z=1)"],
-            ["acme.f(1)", "acme.f(y=1)"],
-        ),
+        ("off('x') and (off('y') or not off('z'))", ["acme.f(y=1, z=1)"], ["acme.f(1)", "acme.f(y=1)"]),
     ],
 )
 def test_conditions(tmp_path, where, holds, fails):
@@ -420,11 +408,7 @@ def test_once(tmp_path, once, lines):
             ["'acme' in a and 'x' in a"],
             ["'acme' in a and 'y' in a", "'acme' in a", "'acme' == a and 'x' in a", "'acme' in a and x"],
         ),
-        (
-            "given_to('g')",
-            ["a.g('acme')", "g(['acme'])", "a = 'acme'\ng(a)"],
-            ["h('acme')", "g(h('acme'))"],
-        ),
+        ("given_to('g')", ["a.g('acme')", "g(['acme'])", "a = 'acme'\ng(a)"], ["h('acme')", "g(h('acme'))"]),
     ],
 )
 def test_conditions_on_strings(tmp_path, where, holds, fails):

@@ -109,18 +109,12 @@ def test_members_of_what_may_be_a_module_and_nothing_else() -> None:
         ),
         ("import torch\nx = torch.amp.GradScaler\n", None),
         ('import torch\nx = torch.amp.GradScaler("cpu")\n', None),
-        (
-            'from torch.amp import GradScaler\nx = GradScaler("cuda")\ny = GradScaler(device="cpu")\n',
-            None,
-        ),
+        ('from torch.amp import GradScaler\nx = GradScaler("cuda")\ny = GradScaler(device="cpu")\n', None),
         (
             "import torch\nfor x in xs:\n    torch.set_float32_matmul_precision('high')\nprint()\n",
             "import torch\nfor x in xs:\n    pass\nprint()\n",
         ),
-        (
-            "import torch\nx = 1; torch.set_float32_matmul_precision('high')\n",
-            "import torch\nx = 1; pass\n",
-        ),
+        ("import torch\nx = 1; torch.set_float32_matmul_precision('high')\n", "import torch\nx = 1; pass\n"),
         ("import torch\nwas = torch.set_float32_matmul_precision('high')\n", None),
         (
             "import torch\nok = not torch.backends.mps.is_available()\n",

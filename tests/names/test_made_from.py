@@ -25,10 +25,7 @@ def marked(text: str) -> tuple[ModuleIndex, ast.expr]:
         ("x = f() or g()\nmark(x)", "f() g()"),
         ("mark(x := f())", "f()"),
         ("t = {'a': f, 'b': g}\nmark(t[k])", "f g"),
-        (
-            "class A:\n    def a(self):\n        self.x = f()\n    def b(self):\n        mark(self.x)",
-            "f()",
-        ),
+        ("class A:\n    def a(self):\n        self.x = f()\n    def b(self):\n        mark(self.x)", "f()"),
         ("def a():\n    return f()\nmark(a())", "f()"),
         ("def go(x):\n    x = x or f()\n    mark(x)", "f() x x"),
         ("x = y\ny = x\nmark(x)", ""),

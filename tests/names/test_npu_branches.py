@@ -6,13 +6,7 @@ import ast
 
 import pytest
 
-from migrator.names.conditions import (
-    beside_npu,
-    has_npu_branch,
-    is_flag_for_nvidia,
-    knows_npus,
-    patches_cuda,
-)
+from migrator.names.conditions import beside_npu, has_npu_branch, is_flag_for_nvidia, knows_npus, patches_cuda
 from migrator.names.index import ModuleIndex
 
 
@@ -97,10 +91,7 @@ def test_beside_a_case_for_npus(text: str, expected: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("torch.cuda.graph = torch.npu.graph  # here", True),
-        ("graph = torch.cuda.graph  # here", False),
-    ],
+    [("torch.cuda.graph = torch.npu.graph  # here", True), ("graph = torch.cuda.graph  # here", False)],
 )
 def test_patches(text: str, expected: bool) -> None:
     assert patches_cuda(*cuda(text)) is expected

@@ -37,10 +37,7 @@ def test_such_a_script_is_no_training_script() -> None:
     ],
 )
 def test_no_command_starts_it(
-    command: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train_mnist.py").write_text(MXNET)

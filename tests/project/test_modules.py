@@ -37,7 +37,7 @@ def test_definitions_go_by_their_names() -> None:
         """
     )
     assert list(facts.definitions) == [
-        *("", "Conv", "Conv.forward", "Conv.forward.inner", "Conv.width", "Conv.width#2"),
+        *("", "Conv", "Conv.forward", "Conv.forward.inner", "Conv.width", "Conv.width#2")
     ]
     assert facts.definitions["Conv"].bases == ("Base",)
     assert facts.definitions["Conv.forward"].returned == ("Conv.forward.inner",)

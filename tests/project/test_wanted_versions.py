@@ -143,10 +143,7 @@ def test_the_limits_of_a_line(tmp_path: Path, file: str, line: str, limits: obje
 def test_requirements_come_before_guides(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("pip install timm==0.3.2 face_alignment==1.3.5\n")
     (tmp_path / "requirements.txt").write_text("timm==0.9.16\n")
-    assert wanted(tmp_path) == {
-        "timm": (("==", (0, 9, 16)),),
-        "face-alignment": (("==", (1, 3, 5)),),
-    }
+    assert wanted(tmp_path) == {"timm": (("==", (0, 9, 16)),), "face-alignment": (("==", (1, 3, 5)),)}
 
 
 def test_a_folder_without_them(tmp_path: Path) -> None:

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.models import (
-    Wrapped,
-    owners_behind,
-    owners_of_parameters,
-    prepares,
-    unmoved,
-)
+from migrator.convert.models import Wrapped, owners_behind, owners_of_parameters, prepares, unmoved
 from migrator.convert.program import (
     LOOPS,
     Home,

@@ -8,13 +8,7 @@ from migrator.convert.distributed.batches import Loader, carried, is_of, loader_
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped
-from migrator.convert.program import (
-    Program,
-    dotted,
-    given,
-    last_name,
-    parameters,
-)
+from migrator.convert.program import Program, dotted, given, last_name, parameters
 from migrator.convert.write import added_parameter
 from migrator.language import _
 from migrator.names.tree import FUNCTIONS

@@ -15,15 +15,7 @@ from typing import Optional
 
 from migrator.api_support import npu_names, tables, torch_names
 from migrator.core.fix_guards import enclosing_fstring, guarded, without_fix
-from migrator.core.keep_cuda import (
-    BACKEND,
-    BACKEND_QUESTION,
-    NAME,
-    ON_NPU,
-    PLACE,
-    QUESTION,
-    place_of,
-)
+from migrator.core.keep_cuda import BACKEND, BACKEND_QUESTION, NAME, ON_NPU, PLACE, QUESTION, place_of
 from migrator.core.rules import SPECIFY_DEVICE
 from migrator.files.source import newline_of
 from migrator.findings.edits import extent, part_with

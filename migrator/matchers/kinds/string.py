@@ -23,15 +23,7 @@ from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, NEVER, Scalar
 from migrator.matchers.packs import Options, Rule
 from migrator.names.conditions import has_npu_branch
-from migrator.names.device_context import (
-    CERTAIN,
-    LIKELY,
-    NO,
-    SETTLED,
-    UNCLEAR,
-    DeviceContext,
-    device_context,
-)
+from migrator.names.device_context import CERTAIN, LIKELY, NO, SETTLED, UNCLEAR, DeviceContext, device_context
 from migrator.names.device_strings import (
     context_in_class,
     context_of_backend,

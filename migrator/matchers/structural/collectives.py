@@ -278,8 +278,7 @@ def _of_numbers(
     elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
         end, about = index.end(held), {"name": held.id, "api": api}
         message = _(
-            "if {name} is a NumPy value, the tensor is float64, which HCCL cannot reduce in {api}()",
-            **about,
+            "if {name} is a NumPy value, the tensor is float64, which HCCL cannot reduce in {api}()", **about
         )
         advice = _(
             "Give the dtype (dtype=torch.float32), or pass float({name}) if it is a single number.", **about

@@ -14,15 +14,7 @@ from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.strings import replace_text
-from migrator.names.tree import (
-    bare_name,
-    called_name,
-    elements,
-    is_off,
-    last_name,
-    only_target,
-    string_value,
-)
+from migrator.names.tree import bare_name, called_name, elements, is_off, last_name, only_target, string_value
 from migrator.project.offers import DEVICE_KEY, SCALES
 
 if TYPE_CHECKING:

@@ -429,11 +429,7 @@ CASES = {
         [(CENTRES, POINTS)],
     ),
     "three_interpolate": (as_it_is, interpolated, [(FEATURES, GROUPS, real(2, 4, 3))]),
-    "three_interpolate_grad": (
-        as_it_is,
-        interpolated_backward,
-        [(real(2, 5, 4), GROUPS, real(2, 4, 3), 9)],
-    ),
+    "three_interpolate_grad": (as_it_is, interpolated_backward, [(real(2, 5, 4), GROUPS, real(2, 4, 3), 9)]),
     "three_interpolate_wrapper": (
         lambda function: placed(lambda f, i, w, out: function(2, 5, 9, 4, f, i, w, out), (2, 5, 4)),
         lambda *given: interpolated(*given).detach(),
