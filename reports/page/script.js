@@ -82,7 +82,7 @@
   function copy() { // of the location that has the focus, or that an address has led to
     const link = document.activeElement.closest(".notes .line, .places a") || document.querySelector(".here .line");
     const file = link?.closest(".file");
-    if (link) navigator.clipboard?.writeText(file ? `${file.dataset.name}:${link.dataset.line}` : link.textContent);
+    if (link) navigator.clipboard?.writeText(file ? `${file.dataset.name}:${parseInt(link.id.slice(link.id.lastIndexOf(":") + 1))}` : link.textContent);
   }
   const keys = { "/": () => $("q").focus(), j: () => move(1), k: () => move(-1), e: () => open(true), c: () => open(false),
     y: copy, t: theme, "?": () => $("keys").showModal() };

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from html import escape as escaped
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -189,8 +190,8 @@ def _as_html(tokens: Iterable[tuple[str, str]], marks: Spans) -> str:
     """A line as HTML; ``marks`` are what differs. Everything of the line is escaped."""
     parts = []
     offset = 0
-    for style, text in tokens:
-        inner, at = "", 0
+    for style, alike in groupby(tokens, itemgetter(0)):
+        text, inner, at = "".join(part for _, part in alike), "", 0
         for first, last in marks:
             start, end = max(first - offset, at), min(last - offset, len(text))
             if start < end:
