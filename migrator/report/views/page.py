@@ -122,7 +122,7 @@ def page_environment(**known: Any) -> Environment:
     )
     style = (data_folder("reports") / "page" / "style.css").read_text(encoding="utf-8")
     environment.globals.update(known, style=Markup(style))  # nosec B704 # our own file
-    environment.filters.update(words=words, query=quote)
+    environment.filters.update(words=words, query=partial(quote, safe="/:"))
     return environment
 
 
