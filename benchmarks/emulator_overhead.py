@@ -3,8 +3,7 @@
 python -m benchmarks.emulator_overhead [--model resnet50] [--batch 8] [--size 128] [--steps 9] [--threads N]
 
 Two processes take turns, step by step, so that a busy machine slows both; they have the same number of
-threads.
-Where the machine is not quiet, look at the processor's time of one thread.
+threads. Where the machine is not quiet, look at the processor's time of one thread.
 """
 
 from __future__ import annotations

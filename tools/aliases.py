@@ -1,7 +1,6 @@
 """api_db/aliases.csv: other spellings of an API that the support table lists.
 
-Run by itself, with a Python that has torch and torch_npu:
-``python tools/aliases.py``.
+Run by itself, with a Python that has torch and torch_npu: ``python tools/aliases.py``.
 """
 
 from __future__ import annotations

@@ -3,13 +3,10 @@ their wheels.
 
     python -m tools.reached FOLDER
 
-FOLDER holds the wheels, of any platform, of the versions in torch_wheels.csv. For each public function
-and class the calls
-in its source are followed through the sources of all three, until they come to operators of the
-compiled part, to names
-of torch.cuda, or to operators of other libraries. Nothing is run. What stands below a condition is told
-from what is
-always reached; a loop is taken to run.
+FOLDER holds the wheels, of any platform, of the versions in torch_wheels.csv. For each public function and
+class the calls in its source are followed through the sources of all three, until they come to operators of
+the compiled part, to names of torch.cuda, or to operators of other libraries. Nothing is run. What stands
+below a condition is told from what is always reached; a loop is taken to run.
 """
 
 from __future__ import annotations

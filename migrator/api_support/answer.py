@@ -104,9 +104,8 @@ class Answer:
 def look_up(asked: str) -> Optional[Answer]:
     """The answer on a name as a person writes it, or None where nothing is known of it.
 
-    Takes qualified names, their beginnings left out (``Tensor.mode``,
-    ``nn.Linear``, ``F.relu``), names of torch_npu, operators (``aten::add``,
-    ``torch.ops.aten.add.Tensor``) and environment variables.
+    Takes qualified names, their beginnings left out (``Tensor.mode``, ``nn.Linear``, ``F.relu``), names of
+    torch_npu, operators (``aten::add``, ``torch.ops.aten.add.Tensor``) and environment variables.
     """
     asked = asked.strip().removesuffix("()")
     if not asked:

@@ -17,9 +17,8 @@ ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 class EnvVar(NamedTuple):
     """One variable.
 
-    ``npu`` is empty where no variable means the same. ``same_values`` says
-    whether its values can stay; where they cannot, ``advice`` says why.
-    ``values`` are the numbers that the NPU's variable takes, empty where it
+    ``npu`` is empty where no variable means the same. ``same_values`` says whether its values can stay; where
+    they cannot, ``advice`` says why. ``values`` are the numbers that the NPU's variable takes, empty where it
     takes all that the other one does.
     """
 

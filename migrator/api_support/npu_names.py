@@ -21,9 +21,8 @@ IN_SIGHT = N_("It can stay, or be imported from its original module.")
 class NpuName(NamedTuple):
     """What stands for a CUDA name on an NPU at one torch version.
 
-    ``npu`` is empty where nothing does; ``advice`` says then what to do. Beside
-    an NPU name, advice says how that name behaves differently.
-    ``unchanged`` says what the CUDA name itself does on a machine with an NPU:
+    ``npu`` is empty where nothing does; ``advice`` says then what to do. Beside an NPU name, advice says how
+    that name behaves differently. ``unchanged`` says what the CUDA name itself does on a machine with an NPU:
     works | no_effect | raises, empty when not tried.
     """
 

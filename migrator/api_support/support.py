@@ -14,13 +14,12 @@ from migrator.language import _
 class Support(NamedTuple):
     """A row of api_support.csv: what the documents say of an API from one torch version to another.
 
-    ``status`` is the documents' word: supported | partial | unsupported, or
-    unknown where the versions around disagree. ``hardware``, ``dtypes`` and ``limits``
-    are words; docs/api_db.md explains them. ``aten`` is the operator behind the API,
-    empty where it is no single one. Of one version, ``kernel`` is what torch_npu registers
-    for that: kernel | composite (torch builds it from others) | none (runs on the CPU, or
-    raises); and ``neighbour`` names the version or versions whose documents were used,
-    empty where the version's own were.
+    ``status`` is the documents' word: supported | partial | unsupported, or unknown where the versions around
+    disagree. ``hardware``, ``dtypes`` and ``limits`` are words; docs/api_db.md explains them. ``aten`` is the
+    operator behind the API, empty where it is no single one. Of one version, ``kernel`` is what torch_npu
+    registers for that: kernel | composite (torch builds it from others) | none (runs on the CPU, or raises);
+    and ``neighbour`` names the version or versions whose documents were used, empty where the version's own
+    were.
     """
 
     api: str
@@ -95,9 +94,8 @@ def kernel(aten: str, version: TorchVersion) -> str:
 def registered(aten: str, version: TorchVersion) -> str:
     """What becomes of an aten operator's base name on an NPU.
 
-    kernel (torch_npu registers one), composite (torch builds it from others),
-    fallback (it runs on the CPU), none (there is nothing to fall back to), or
-    '' where that is not known.
+    kernel (torch_npu registers one), composite (torch builds it from others), fallback (it runs on the CPU),
+    none (there is nothing to fall back to), or '' where that is not known.
     """
     otherwise, listed = "", _listed_for(version)
     for row in kernels(aten):

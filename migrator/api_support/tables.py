@@ -149,9 +149,8 @@ def _content(table: str) -> bytes:
 def ranges(values: Mapping[str, Value], order: Sequence[str]) -> list[tuple[str, str, Value]]:
     """Fold a value per version into ranges ``(from, to, value)``.
 
-    ``order`` lists the versions for which there is evidence, oldest first. A
-    version without a value breaks a range. An end is left open ('') where it
-    is the oldest or the newest of ``order``.
+    ``order`` lists the versions for which there is evidence, oldest first. A version without a value breaks a
+    range. An end is left open ('') where it is the oldest or the newest of ``order``.
     """
     folded: list[tuple[str, str, Value]] = []
     previous: Optional[Value] = None

@@ -41,9 +41,8 @@ DTYPES = frozenset(_LISTED_AS)
 class Evidence(NamedTuple):
     """What follows for an API from other things than a document.
 
-    ``kind`` is area (what a part of torch is about, by hand), executed (on an emulated NPU),
-    source (its Python code was read), core (torch's compiled part, which is the same for all devices)
-    or value.
+    ``kind`` is area (what a part of torch is about, by hand), executed (on an emulated NPU), source (its
+    Python code was read), core (torch's compiled part, which is the same for all devices) or value.
     ``operators`` are what it comes to, ``lacking`` those of them that no NPU kernel is registered for, and
     ``sometimes`` and ``backward`` such as some arguments or the backward pass come to.
     """

@@ -21,9 +21,8 @@ class UnknownVersion(MessageError):  # noqa: N818 - it says what is wrong, as Lo
 class TorchVersion(NamedTuple):
     """A torch version, and what torch and torch_npu do at it.
 
-    ``evidence`` has the words docs (the documents list its APIs) and wheel
-    (the torch_npu wheel was read), or is interpolated. ``documents`` is the
-    edition of the documents, empty where there are none.
+    ``evidence`` has the words docs (the documents list its APIs) and wheel (the torch_npu wheel was read), or
+    is interpolated. ``documents`` is the edition of the documents, empty where there are none.
     """
 
     text: str
@@ -70,9 +69,8 @@ def newest() -> TorchVersion:
 def resolve(text: str) -> TorchVersion:
     """The known version that a user's words mean.
 
-    Takes '2.6.0', '1.11', 'v2.6', '2.1.0+cu118', '2.7.1.post2' and '2.6.0a0'. A
-    micro release that is not known stands for the known one of its minor
-    release: torch_npu makes one line of releases for each. Raises
+    Takes '2.6.0', '1.11', 'v2.6', '2.1.0+cu118', '2.7.1.post2' and '2.6.0a0'. A micro release that is not
+    known stands for the known one of its minor release: torch_npu makes one line of releases for each. Raises
     UnknownVersion for anything else.
     """
     found = re.fullmatch(

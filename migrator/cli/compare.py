@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
 
-from migrator.cli.ending import DONE, PROBLEMS, print_json, say, stop
+from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
 from migrator.language import _
-
-if TYPE_CHECKING:
-    from migrator.compare.showing import Outcome
 
 
 def compare(given: Given) -> int:
@@ -27,29 +24,19 @@ def compare(given: Given) -> int:
     from migrator.compare.reading import read_trace
 
     outcome = showing.compare(read_trace(given.first), read_trace(given.second), limit)
-    if given.output_format == "json" and given.output is None:
-        print_json(showing.as_json(outcome))
-    else:
-        text = _text(given.output_format, outcome)
-        if given.output is None:
-            print(text, end="")
-        else:
-            from migrator.files.replacing import replace_file
-
-            replace_file(given.output, text.encode("utf-8", "backslashreplace"))
-            say(_("written: {file}", file=given.output))
-    return DONE if outcome.agrees else PROBLEMS
-
-
-def _text(form: str, outcome: Outcome) -> str:
-    import json
-
-    from migrator.compare import showing
-
     ways = {"text": showing.as_text, "csv": showing.as_csv, "html": showing.as_page}
-    if form == "json":
-        return json.dumps(showing.as_json(outcome), indent=2) + "\n"
-    return ways[form](outcome)
+    if given.output_format == "json":
+        text = json.dumps(showing.as_json(outcome), indent=2) + "\n"
+    else:
+        text = ways[given.output_format](outcome)
+    if given.output is None:
+        print(text, end="")
+    else:
+        from migrator.files.replacing import replace_file
+
+        replace_file(given.output, text.encode("utf-8", "backslashreplace"))
+        say(_("written: {file}", file=given.output))
+    return DONE if outcome.agrees else PROBLEMS
 
 
 def _share(text: str) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
+from migrator.cli.progress import ProgressBar
 from migrator.language import N_, _
 from migrator.this_copy import install_command
 
@@ -66,7 +67,14 @@ def fleet(given: Given) -> int:
             if address and not given.quiet:  # Dask shows its work where its package bokeh is installed
                 say(_("Dask's dashboard: {address}", address=address))
 
-        with _progress(len(listed), given.quiet) as tell:
+        number = count(1)
+
+        def tell(outcome: Outcome) -> None:
+            bar(_("repositories"), next(number), len(listed))
+            if outcome["state"] != "done":
+                say(f"{outcome['name']}: {outcome['state']}: {outcome['reason']}")
+
+        with ProgressBar(shown=not given.quiet) as bar:
             outcomes = examine_all(
                 listed, task, given.scheduler, given.jobs or processors(), given.retries, tell, link
             )
@@ -74,25 +82,6 @@ def fleet(given: Given) -> int:
     except OSError as error:
         stop(str(error))
     return DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[Outcome], None]]:
-    """A live bar on a terminal, with what cannot be examined above it; else only those lines."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
-        job = bar.add_task(_("repositories"), total=total)
-
-        def tell(outcome: Outcome) -> None:
-            bar.advance(job)
-            bar.update(job, description=outcome["name"][:30])
-            if outcome["state"] != "done":
-                say(f"{outcome['name']}: {outcome['state']}: {outcome['reason']}")
-
-        yield tell
 
 
 def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) -> None:

@@ -12,11 +12,20 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 from migrator.cli.ending import DONE, PROBLEMS, note, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import Given
+from migrator.files.errors import (
+    CannotWrite,
+    ResultExists,
+    SourceError,
+    Unreadable,
+    cannot_write,
+    harmless,
+    shown,
+)
 from migrator.language import N_, _
+from migrator.launch import rank_table
+from migrator.launch.rank_table import Host, RankTableError
 
 if TYPE_CHECKING:
-    from migrator.launch.k8s.jobs import Description
-    from migrator.launch.rank_table import Host
     from migrator.launch.target import Launch, Start
 
 ABOUT = "Prepare distributed jobs: rank tables, Kubernetes, ModelArts, MPI, MindSpore."
@@ -29,10 +38,9 @@ def k8s(given: Given) -> None:
     printed on standard error. Exit status: 0 done; 2 usage error, or an input that cannot be
     converted.
     """
-    from migrator.files.errors import harmless
     from migrator.launch.k8s.cluster import ManifestError
     from migrator.launch.k8s.convert import convert
-    from migrator.launch.k8s.jobs import FIELDS, Description, generate, read_job
+    from migrator.launch.k8s.jobs import FIELDS, Description, described, generate, read_job
 
     fields = {name: value for name in FIELDS if (value := getattr(given, name))}
     job, manifest = given.job, given.manifest
@@ -43,11 +51,11 @@ def k8s(given: Given) -> None:
             raise ManifestError(
                 "--from and {other} cannot be used together: the manifest decides", other=other
             )
-        wanted = _described(fields, Description())
+        wanted = described(fields)
         found = convert(text_of(manifest, "utf-8"), str(manifest), wanted.cluster(), wanted.image)
     elif fields or job:
         start = read_job(text_of(job, "utf-8"), str(job)) if job else Description()
-        found = generate(_described(fields, start))
+        found = generate(described(fields, start))
     else:
         raise ManifestError("no job given: use --from FILE, --job FILE, or --name, --image and -- COMMAND")
     for line in found.notes:
@@ -57,28 +65,15 @@ def k8s(given: Given) -> None:
         say_next(f"kubectl apply -f {shell_word(str(given.output))}")
 
 
-def _described(given: dict[str, Any], wanted: Description) -> Description:
-    """The description with what the options say; an error names the option."""
-    from migrator.launch.k8s.cluster import ManifestError
-    from migrator.launch.k8s.jobs import FIELDS, described
-
-    for name, value in given.items():
-        try:
-            wanted = described({name: value}, wanted)
-        except ManifestError as error:
-            raise ManifestError(f"{FIELDS[name].option}: {error}") from None
-    return wanted
-
-
 def modelarts(given: Given) -> None:
     """Write a ModelArts boot file that starts the training script under torch's own launcher.
 
     Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
-    from migrator.files.errors import shown
-    from migrator.launch.modelarts import boot_file, parse_input, parse_output, reads_init_method
+    from migrator.launch.modelarts import boot_file, parse_pair, reads_init_method
 
-    pairs = tuple(map(parse_input, given.inputs or ())), tuple(map(parse_output, given.outputs or ()))
+    given_pairs = (("--map", given.inputs), ("--output", given.outputs))
+    pairs = [[parse_pair(option, text) for text in texts or ()] for option, texts in given_pairs]
     start, text, notes = find_start(given.folder, given.main)
     made = boot_file(start, *pairs)
     write_all(given.folder, made, given.overwrite)
@@ -120,8 +115,6 @@ def mindspore(given: Given) -> None:
 
 
 def _show_written(folder: Path, made: Launch, assumed: Iterable[str]) -> None:
-    from migrator.files.errors import shown
-
     for line in assumed:
         note(f"assumed: {line}")
     for name in made.files:
@@ -134,32 +127,20 @@ def make(given: Given) -> None:
     Assumptions are printed on standard error. Exit status: 0 done; 1 check found problems; 2 usage
     error or unreadable input.
     """
-    from migrator.launch.rank_table import build
-
     described = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
     for line in _assumptions(described):
         note(f"assumed: {line}")
-    _give_table(build(described), given.output, given.form)
+    _give_table(rank_table.build(described), given.output, given.form)
 
 
 def _give_table(table: Any, output: Optional[Path], form: str = "current") -> None:
     """Print a rank table; where it goes to a file, say how to check it."""
-    from migrator.launch.rank_table import dump
-
-    give(dump(table, form), output)
+    give(rank_table.dump(table, form), output)
     if output:
         say_next(f"npumigrate launch rank-table check {shell_word(str(output))}")
 
 
 def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: list[int]) -> list[Host]:
-    from migrator.launch.rank_table import (
-        RankTableError,
-        parse_hccn,
-        parse_hostfile,
-        parse_hosts,
-        with_addresses,
-    )
-
     if hosts and hostfile:
         raise RankTableError("--hosts and --hostfile cannot be used together")
     addresses = {}
@@ -167,11 +148,11 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
         name, sign, file = value.partition("=")
         if not sign:
             name, file = "", value
-        addresses[name] = parse_hccn(text_of(Path(file)), file)
+        addresses[name] = rank_table.parse_hccn(text_of(Path(file)), file)
     if hosts:
-        found = parse_hosts(hosts)
+        found = rank_table.parse_hosts(hosts)
     elif hostfile:
-        found = parse_hostfile(text_of(hostfile), str(hostfile))
+        found = rank_table.parse_hostfile(text_of(hostfile), str(hostfile))
     elif addresses:  # hccn.conf alone: this machine, with the NPUs that it names
         found = [(name or socket.gethostname(), max(known) + 1) for name, known in addresses.items()]
         devices = devices or sorted(next(iter(addresses.values())))
@@ -181,7 +162,7 @@ def _hosts(hosts: str | None, hostfile: Path | None, hccn: list[str], devices: l
         if len(found) > 1:
             raise RankTableError("--hccn FILE describes one host; for several use --hccn HOST=FILE")
         addresses[found[0][0]] = addresses.pop("")
-    return with_addresses(found, addresses, devices)
+    return rank_table.with_addresses(found, addresses, devices)
 
 
 def _numbers(text: str | None) -> list[int]:
@@ -214,16 +195,14 @@ def _assumptions(hosts: list[Host]) -> list[str]:
 
 def check(given: Given) -> int:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
-    from migrator.launch.rank_table import RankTableError, form_of, problems, read
-
     file, content = given.file, _content(given.file)
     try:
-        found = list(problems(content))
+        found = list(rank_table.problems(content))
         if not found:
-            servers = read(content)
+            servers = rank_table.read(content)
             ranks = sum(len(server.devices) for server in servers)
             said = N_("{file}: {content} form, servers: {servers}, ranks: {ranks}")
-            print(_(said, file=file, content=form_of(content), servers=len(servers), ranks=ranks))
+            print(_(said, file=file, content=rank_table.form_of(content), servers=len(servers), ranks=ranks))
             return DONE
     except RankTableError as error:
         stop(f"{file} {error}")
@@ -234,10 +213,8 @@ def check(given: Given) -> int:
 
 def convert(given: Given) -> None:
     """Write a rank table in the other format."""
-    from migrator.launch.rank_table import RankTableError, read
-
     try:
-        servers = read(_content(given.file))
+        servers = rank_table.read(_content(given.file))
     except RankTableError as error:
         stop(f"{given.file}: {error}")
     _give_table(servers, given.output, given.form)
@@ -249,9 +226,7 @@ def mpi(given: Given) -> None:
     Prints the command for each host; assumptions and omissions are printed on standard error. Exit
     status: 0 done; 2 the line cannot be converted.
     """
-    from migrator.files.errors import harmless
     from migrator.launch.mpi import MpiLineError, plan, plan_line
-    from migrator.launch.rank_table import Host, build
     from migrator.project.frameworks import other_framework, why_not_started
 
     read: Callable[[str], str] = lambda file: text_of(Path(file))  # noqa: E731
@@ -267,21 +242,21 @@ def mpi(given: Given) -> None:
     for (host, _count), command in zip(found.hosts, found.commands):
         print(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if given.table:
-        _give_table(build([Host(name, tuple(range(count)), {}) for name, count in found.hosts]), given.table)
+        _give_table(
+            rank_table.build([Host(name, tuple(range(count)), {}) for name, count in found.hosts]),
+            given.table,
+        )
 
 
 def _content(file: Path) -> Any:
-    from migrator.launch.rank_table import RankTableError, parse
-
     try:
-        return parse(text_of(file))
+        return rank_table.parse(text_of(file))
     except RankTableError as error:
         stop(f"{file} {error}")
 
 
 def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
     """The text of a file with its newlines as they are; stop where there is none."""
-    from migrator.files.errors import Unreadable
     from migrator.files.source import read_settings
 
     try:
@@ -312,7 +287,6 @@ def write_all(folder: Path, launch: Launch, overwrite: bool) -> None:
 
     Raises ResultExists for that, and CannotWrite.
     """
-    from migrator.files.errors import CannotWrite, ResultExists, cannot_write, shown
     from migrator.files.replacing import refuse_link, replace_file
 
     for name in launch.files:
@@ -339,7 +313,6 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     It is ``main``, or the likeliest one of the framework. Raises SourceError where there is none.
     """
     from migrator.files.discover import discover
-    from migrator.files.errors import SourceError, shown
     from migrator.files.source import read, text_below
     from migrator.launch.add import place_of, refuse_other_framework
     from migrator.project.entry import candidate, ranked

@@ -62,8 +62,7 @@ def verify(given: Given) -> int:
     if given.shrink:
         from migrator.verify.started import shrink as shrunk
 
-        small = shrunk(command, folder, devices)
-        command, set_to = list(small.command), small.said
+        command, set_to = shrunk(command, folder, devices)
         for line in set_to or (
             _("nothing to shrink: no known option for batch size or workers, or all are small already"),
         ):

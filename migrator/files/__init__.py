@@ -1,8 +1,7 @@
 """Files in, files out: what becomes of everything that a project folder can hold.
 
-The input is only ever read. The result is built in a folder beside its final
-place and renamed at the end, so a run that fails or is interrupted leaves
-nothing there, or the previous result.
+The input is only ever read. The result is built in a folder beside its final place and renamed at the end, so
+a run that fails or is interrupted leaves nothing there, or the previous result.
 
 =====================================  ==========================================================
 Python text in any declared encoding   migrated; outside a change the same bytes, newlines, mode

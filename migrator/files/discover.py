@@ -65,13 +65,12 @@ class Entry:
 def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None) -> Iterator[Entry]:
     """Everything under ``root``: by name, a folder before what it holds, links not followed.
 
-    A file as ``root`` is the only entry. Python is what ends in .py, .pyi or
-    .pyw, or has no extension and a ``#!`` line that names Python; a notebook is what
-    ends in .ipynb. Everything is given except the contents of tool caches (__pycache__, .mypy_cache,
-    .pytest_cache, .ruff_cache), of virtual and conda environments and of the
-    folder ``avoid`` (the result), which are ``skipped``. Files of .git, .hg, .svn,
-    .bzr and .ipynb_checkpoints are neither. ``exclude`` holds patterns as ``patterns.matcher`` reads
-    them; what an excluded folder holds is excluded, as is the package of functions of an earlier migration.
+    A file as ``root`` is the only entry. Python is what ends in .py, .pyi or .pyw, or has no extension and a
+    ``#!`` line that names Python; a notebook is what ends in .ipynb. Everything is given except the contents
+    of tool caches (__pycache__, .mypy_cache, .pytest_cache, .ruff_cache), of virtual and conda environments
+    and of the folder ``avoid`` (the result), which are ``skipped``. Files of .git, .hg, .svn, .bzr and
+    .ipynb_checkpoints are neither. ``exclude`` holds patterns as ``patterns.matcher`` reads them; what an
+    excluded folder holds is excluded, as is the package of functions of an earlier migration.
 
     Holds the names of the folders on the way down, never those of the tree.
     Raises Unreadable where ``root`` cannot be read, SourceError for a wrong pattern.

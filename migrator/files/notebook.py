@@ -1,8 +1,7 @@
 """A Jupyter notebook as one Python text, and back: only the source of changed cells gets other bytes.
 
-The code cells stand one below the other, each followed by a line that marks its
-end. What IPython adds to Python (``%magic``, ``!command``, ``name?``) is blanked, but for a statement behind
-``%time`` and its like.
+The code cells stand one below the other, each followed by a line that marks its end. What IPython adds to
+Python (``%magic``, ``!command``, ``name?``) is blanked, but for a statement behind ``%time`` and its like.
 """
 
 from __future__ import annotations
@@ -45,10 +44,9 @@ _DECODER = json.JSONDecoder()
 class Cell(NamedTuple):
     """A code cell: its 1-based number among all cells, and where its source is in the JSON text.
 
-    ``first`` is the row of its first line in the notebook's text, ``rows`` how many it has.
-    ``error`` is the row inside the cell and the message where it is no Python. A cell
-    that is not ``checked``, for that or because it is of another language, stands
-    for empty lines, and is never written.
+    ``first`` is the row of its first line in the notebook's text, ``rows`` how many it has. ``error`` is the
+    row inside the cell and the message where it is no Python. A cell that is not ``checked``, for that or
+    because it is of another language, stands for empty lines, and is never written.
     """
 
     number: int

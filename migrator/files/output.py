@@ -56,10 +56,9 @@ def output_tree(
     ``overwrite`` replaces an empty folder or an earlier result. Leftovers of runs
     that were killed are cleared; a result that such a run had set aside comes back.
 
-    Raises Unreadable where there is no input, ResultExists where something lies
-    at the result's place, CannotWrite where nothing can be written there or input
-    and output are one another or the input lies in the result. An interrupt that
-    comes after the rename leaves the new result in place.
+    Raises Unreadable where there is no input, ResultExists where something lies at the result's place,
+    CannotWrite where nothing can be written there or input and output are one another or the input lies in
+    the result. An interrupt that comes after the rename leaves the new result in place.
     """
     result = result_folder(source, out, suffix)
     _check_places(source, out, result)
@@ -212,9 +211,8 @@ def write(tree: OutputTree, entry: Entry, data: bytes) -> None:
 def add(tree: OutputTree, name: str, data: bytes, mode: int = 0o644, replace: bool = False) -> None:
     """Write a file of our own: a report, a launcher.
 
-    Raises CannotWrite where the input has something of that name (a file is
-    replaced with ``replace``) or a symbolic link on the way to it, which could
-    lead out of the result.
+    Raises CannotWrite where the input has something of that name (a file is replaced with ``replace``) or a
+    symbolic link on the way to it, which could lead out of the result.
     """
     path = os.path.join(tree.building, name)
     folder = os.path.dirname(name)

@@ -22,11 +22,10 @@ _FEW_STARS = 3
 def matcher(patterns: Sequence[str]) -> Matcher:
     """A function of a name (relative, with ``/``) and whether it is a folder: does a pattern match?
 
-    ``*``, ``?`` and ``[a-z]`` stay inside one part of a path, ``**`` spans any
-    number of parts. A pattern without ``/`` matches at every depth, one with a
-    ``/`` at its start or inside from the root on; one with ``/`` at its end
-    matches folders only. ``\\`` takes the next character as it is. Negation
-    (``!``) is not supported. Raises SourceError for a pattern it cannot read.
+    ``*``, ``?`` and ``[a-z]`` stay inside one part of a path, ``**`` spans any number of parts. A pattern
+    without ``/`` matches at every depth, one with a ``/`` at its start or inside from the root on; one with
+    ``/`` at its end matches folders only. ``\\`` takes the next character as it is. Negation (``!``) is not
+    supported. Raises SourceError for a pattern it cannot read.
     """
     known = [(pattern, regex) for pattern in patterns if (regex := expression(pattern)) is not None]
     if not known:

@@ -1,9 +1,8 @@
 """The folder beside a result in which one run builds it.
 
-Its name starts with ``.<name>_msft.partial-``. It holds ``new``, the result to be,
-and while that is put in place ``old``, the result it replaces. A lock on it, which
-ends with its process, tells the folder of a living run from a leftover; process
-numbers alone would not, between containers that share a disk.
+Its name starts with ``.<name>_msft.partial-``. It holds ``new``, the result to be, and while that is put in
+place ``old``, the result it replaces. A lock on it, which ends with its process, tells the folder of a living
+run from a leftover; process numbers alone would not, between containers that share a disk.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ MANAGER = f"{ADAPTER}/modelarts_path_manager.py"
 _OBJECT = re.compile(r"(?:obs|s3)://[^/\s]+(?:/.*)?\Z")
 
 
+_FORMS = {"--map": "obs://bucket/path=LOCAL", "--output": "LOCAL=obs://bucket/path"}
+
+
 class MappingError(MessageError):
     """A ``--map`` or ``--output`` that is not understood; the text names the option and the part."""
 
@@ -29,16 +32,6 @@ class PathPair(NamedTuple):
 
     local: str
     remote: str
-
-
-def parse_input(text: str) -> PathPair:
-    """``obs://bucket/data=/cache/data``: downloaded before the training. Raises MappingError."""
-    return _pair(text, "--map", "obs://bucket/path=LOCAL")
-
-
-def parse_output(text: str) -> PathPair:
-    """``/cache/out=obs://bucket/out``: uploaded after the training. Raises MappingError."""
-    return _pair(text, "--output", "LOCAL=obs://bucket/path")
 
 
 def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[PathPair] = ()) -> Launch:
@@ -79,7 +72,9 @@ def reads_init_method(text: str) -> bool:
     return bool(re.search(r"['\"]--init_method['\"]", text))
 
 
-def _pair(text: str, option: str, form: str) -> PathPair:
+def parse_pair(option: str, text: str) -> PathPair:
+    """``obs://bucket/data=/cache/data`` of ``--map``, and ``--output`` the other way. Raises MappingError."""
+    form = _FORMS[option]
     first, sign, second = text.partition("=")
     if not sign or not first or not second:
         raise MappingError("{option} {text}: it should be {form}", option=option, text=text, form=form)

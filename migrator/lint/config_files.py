@@ -25,10 +25,9 @@ CONFIG_NAMES = (*_OWN, "pyproject.toml")
 class Configuration:
     """The options for each folder.
 
-    ``command_line`` holds checked values that beat every file. With ``file``
-    that one is used for all folders, with ``isolated`` none is. Where a file that lies nearest says nothing
-    of the torch version, the requirements beside it do; without such a file, those in the first of
-    ``projects`` that has any.
+    ``command_line`` holds checked values that beat every file. With ``file`` that one is used for all
+    folders, with ``isolated`` none is. Where a file that lies nearest says nothing of the torch version, the
+    requirements beside it do; without such a file, those in the first of ``projects`` that has any.
     """
 
     def __init__(

@@ -58,9 +58,8 @@ _ALWAYS = Scope(
 class Options(NamedTuple):
     """What a lint run is asked to do for the files below one configuration file.
 
-    ``root`` is the folder of that file, from which its relative paths count;
-    ``origin`` its path, empty without one; ``extended`` are the files that it builds on;
-    ``given`` the keys that the command line sets.
+    ``root`` is the folder of that file, from which its relative paths count; ``origin`` its path, empty
+    without one; ``extended`` are the files that it builds on; ``given`` the keys that the command line sets.
     """
 
     root: Path

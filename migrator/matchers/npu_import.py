@@ -32,12 +32,11 @@ def torch_npu_imports(
 ) -> list[tuple[ast.stmt, Edit]]:
     """The edits that put ``import torch_npu``, or another ``statement``, in force for the nodes that need it.
 
-    Each comes with the statement it stands beside. Goes behind the first import of
-    torch: the one at the top of the module where there is one, otherwise those
-    inside the ``try``, ``if`` or function that hold the uses, never one that
-    only type checkers run. Empty where it is there already: where the package is imported, or, if they are
-    ``named``, where its name is bound. With ``above`` it goes above a first import that takes names
-    from torch.
+    Each comes with the statement it stands beside. Goes behind the first import of torch: the one at the top
+    of the module where there is one, otherwise those inside the ``try``, ``if`` or function that hold the
+    uses, never one that only type checkers run. Empty where it is there already: where the package is
+    imported, or, if they are ``named``, where its name is bound. With ``above`` it goes above a first import
+    that takes names from torch.
     """
     runtime = [node for node in index.imports if not is_for_types(index, node)]
     name = statement.rpartition(" ")[2]
@@ -199,9 +198,8 @@ def _at_beginning(index: ModuleIndex, statement: str) -> list[tuple[ast.stmt, Ed
 def import_form(name: str) -> str:
     """The spelling of an NPU name in an import.
 
-    ``torch.npu`` is ``torch_npu.npu`` put into torch; importing a module below
-    ``torch.npu`` by that name makes a second copy of the module (seen with
-    torch_npu 2.13), so imports go to the package that owns it.
+    ``torch.npu`` is ``torch_npu.npu`` put into torch; importing a module below ``torch.npu`` by that name
+    makes a second copy of the module (seen with torch_npu 2.13), so imports go to the package that owns it.
     """
     if name == "torch.npu" or name.startswith("torch.npu."):
         return "torch_npu" + name[len("torch") :]

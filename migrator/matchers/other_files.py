@@ -89,9 +89,8 @@ def examine(
     """What a person has to know of a file that is not Python; None where it has nothing to do with CUDA.
 
     C++ and CUDA sources come with a finding for each of the project's ``operators`` that they define, and of
-    what they take from CUDA, where that is not ``known`` already;
-    other texts with the first place that mentions CUDA, and scripts and configurations with each line that
-    names a variable, a device or a backend.
+    what they take from CUDA, where that is not ``known`` already; other texts with the first place that
+    mentions CUDA, and scripts and configurations with each line that names a variable, a device or a backend.
     """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in NATIVE_SUFFIXES:

@@ -182,9 +182,8 @@ class Rule(Generic[OptionsOf]):
 def pattern_fits(pattern: str, name: str) -> bool:
     """Whether ``torch.cuda.*`` fits ``torch.cuda.amp.autocast``.
 
-    A ``*`` at the end stands for the name itself and everything below it;
-    elsewhere for exactly one component, and behind a beginning (``_cuda_*``) for
-    the rest of one.
+    A ``*`` at the end stands for the name itself and everything below it; elsewhere for exactly one
+    component, and behind a beginning (``_cuda_*``) for the rest of one.
     """
     wanted, have = pattern.split("."), name.split(".")
     for place, part in enumerate(wanted):
@@ -237,8 +236,7 @@ def load(path: Path, checked: bool = False) -> list[Rule]:
 def entries_of(path: Path) -> list[tuple[Any, Any]]:
     """The entries of one YAML file, each with its node, which knows the lines.
 
-    Raises RuleError, with file, line and what to do, for anything that is not
-    a list of rules.
+    Raises RuleError, with file, line and what to do, for anything that is not a list of rules.
     """
     import yaml
 

@@ -77,7 +77,7 @@ class DeviceContext(NamedTuple):
 _CALL, SETTLED, BESIDE = "call", "settled", "beside"
 
 # A field of str.format by its place, and an option at the end of what stands before it.
-_FIELD = r"\{\d*\}"  # compiled where one is looked for
+_FIELD, _PERCENT = r"\{\d*\}", r"%[sdr]"  # compiled where one is looked for
 _OPTION = r"""(?:^|\s)(--?[\w-]+)[ =]['"]?$"""
 
 
@@ -203,7 +203,7 @@ class _Climb:
             begins = self._begins_string(holder, value)
             return None if begins else DeviceContext(UNCLEAR, _("part of a longer string"))
         if kind == "operand":
-            return self._in_sum(holder, value)
+            return self._in_sum(holder, value, inside)
         if kind in ("key", "value"):
             outside = self.of(holder) if self.depth < 2 else DeviceContext(UNCLEAR, _("a dictionary"))
             judged = self._dictionary_value if kind == "value" else self._dictionary_key
@@ -237,9 +237,24 @@ class _Climb:
         verdict, reason = _ENDS.get((kind, holder.__class__), (UNCLEAR, N_("unknown use")))
         return DeviceContext(verdict, _(reason))
 
-    def _in_sum(self, node: ast.BinOp, value: ast.AST) -> DeviceContext | None:
+    def _for_option(self, text: str, fields: str = "", place: int = 0) -> DeviceContext | None:
+        """What is said of a value behind an option that says a device, in a longer string; None for others.
+
+        What is started by that may get the device, which no parser here is known to take.
+        """
+        before = [*re.split(fields, text), *[""] * place][place] if fields else text
+        option = re.search(_OPTION, before)
+        if option is None or not self.vocabulary.says(option[1]):
+            return None
+        return DeviceContext(UNCLEAR, _("a value for {name} in a longer string", name=option[1]), by=SETTLED)
+
+    def _in_sum(self, node: ast.BinOp, value: ast.AST, inside: ast.AST) -> DeviceContext | None:
         """An operand; None for the beginning of a text, and for a list."""
-        left = string_value(node.left) or ""
+        left = string_value(node.left) or string_value(getattr(node.left, "right", None)) or ""
+        if value is node.right:
+            fields, place = _PERCENT * isinstance(node.op, ast.Mod), [*elements(value), inside].index(inside)
+            if said := self._for_option(left, fields, place):
+                return said
         if isinstance(node.op, ast.Div) or (value is node.right and left.endswith("/")):
             return DeviceContext(NO, _("part of a path"))
         parts: list[ast.expr] = [node]
@@ -406,11 +421,8 @@ class _Climb:
             values = self.index.assigned(owner) if isinstance(owner, ast.Name) else [owner]
             texts = [string_value(value) for value in values]
             if texts and not any(text is None or text.startswith("{") for text in texts):
-                before = [*re.split(_FIELD, texts[0] or ""), *[""] * place][place]
-                option = re.search(_OPTION, before)  # what starts a program may get the device
-                if option is not None and vocabulary.says(option[1]):
-                    return DeviceContext(UNCLEAR, _("a value for {name} in a longer string", name=option[1]))
-                return DeviceContext(NO, _("part of a longer string"))
+                said = self._for_option(texts[0] or "", _FIELD, place)
+                return said or DeviceContext(NO, _("part of a longer string"))
         if owner is not None and called in _CONTAINER_METHODS:
             return self._hinted(last_name(owner), _("an element of {name}", name=last_name(owner)))
         if owner is not None and called in _GETTERS and not place:

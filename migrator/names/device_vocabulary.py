@@ -28,14 +28,13 @@ _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|meta)(:\d+)?$")
 class DeviceVocabulary:
     """What the rule packs know of where devices go.
 
-    ``apis`` maps a qualified API, or ``.method`` for a method of any receiver,
-    to the positions and keywords that take a device. ``keywords`` are device
-    keywords of any call. ``never`` are calls whose strings are something else.
-    ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a value is called
-    in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the names, in lower case,
-    whose values the project reads as devices. ``foreign_words`` are parts of names that say a device of a
-    library where a file of the project imports it, with its packages; ``libraries`` are those that some
-    file imports, and ``unsaid`` the words that hold in the file at hand.
+    ``apis`` maps a qualified API, or ``.method`` for a method of any receiver, to the positions and keywords
+    that take a device. ``keywords`` are device keywords of any call. ``never`` are calls whose strings are
+    something else. ``hint`` fits a name that says device, backend or accelerator. ``noun`` is what such a
+    value is called in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the
+    names, in lower case, whose values the project reads as devices. ``foreign_words`` are parts of names that
+    say a device of a library where a file of the project imports it, with its packages; ``libraries`` are
+    those that some file imports, and ``unsaid`` the words that hold in the file at hand.
     """
 
     apis: Mapping[str, tuple[object, ...]]

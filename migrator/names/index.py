@@ -1,11 +1,9 @@
 """ModuleIndex: what a file's names mean, found without walking what nobody asks about.
 
-Finding uses the standard library's ``ast`` (fast, exact spans). Statements are
-walked once; expressions only in statements that hold a word in question.
-What is known of a node lies in tables, never on the node: so nothing in a tree
-points back, and the indexes of a text share one (``migrator.names.outline``).
-Spans are byte offsets into the file's text encoded as UTF-8, because that is
-what ``ast`` counts in.
+Finding uses the standard library's ``ast`` (fast, exact spans). Statements are walked once; expressions only
+in statements that hold a word in question. What is known of a node lies in tables, never on the node: so
+nothing in a tree points back, and the indexes of a text share one (``migrator.names.outline``). Spans are
+byte offsets into the file's text encoded as UTF-8, because that is what ``ast`` counts in.
 """
 
 from __future__ import annotations
@@ -78,12 +76,11 @@ def parsed(text: str | None, words: Iterable[str]) -> ModuleIndex | None:
 class ModuleIndex:
     """One parsed file.
 
-    ``words`` are the words that some rule starts from. After construction,
-    ``refs`` holds the outermost dotted names, ``calls`` the calls and
-    ``strings`` the string literals (f-strings once, as a whole) of all
-    statements that hold such a word or an alias of one. Who changes the tree
-    gives an outline of ``its_own``; ``neighbours`` know what is imported from
-    the project's other files. ``lines`` are the text's, where somebody has them.
+    ``words`` are the words that some rule starts from. After construction, ``refs`` holds the outermost
+    dotted names, ``calls`` the calls and ``strings`` the string literals (f-strings once, as a whole) of all
+    statements that hold such a word or an alias of one. Who changes the tree gives an outline of ``its_own``;
+    ``neighbours`` know what is imported from the project's other files. ``lines`` are the text's, where
+    somebody has them.
     """
 
     def __init__(

@@ -29,9 +29,8 @@ _Piece = tuple[Optional[ast.expr], int, int]
 class Part(NamedTuple):
     """A piece of an f-string: literal text, or the expression of a field.
 
-    ``start`` and ``end`` are byte offsets in the file. ``raw`` is the text as
-    written, empty for an expression. ``spans`` says where the expression's
-    nodes are: ``ast`` does not know.
+    ``start`` and ``end`` are byte offsets in the file. ``raw`` is the text as written, empty for an
+    expression. ``spans`` says where the expression's nodes are: ``ast`` does not know.
     """
 
     start: int

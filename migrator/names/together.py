@@ -688,20 +688,22 @@ class _Search:
 
     def _same_member(self, node: ast.Attribute) -> list[ast.Attribute]:
         """Where a file names the same attribute: of ``self`` in its class, of others by its name."""
-        if bare_name(node.value) == "self":
-            return self._attributes(node.attr, self.index.class_of(node))
-        owner = self.index.definition(node.value)
+        is_own = bare_name(node.value) == "self"
+        owner = self.index.class_of(node) if is_own else self.index.definition(node.value)
         return self._attributes(node.attr, owner if isinstance(owner, ast.ClassDef) else None)
 
     def _attributes(self, name: str, owner: ast.ClassDef | None = None) -> list[ast.Attribute]:
         every = self.index.members(name)
         if name not in _OF_MANY:
-            if owner is None:
-                return [*every]
-            named = ((each, self.index.definition(each.value)) for each in every)
-            return [each for each, other in named if other is owner or not _has_member(other, name)]
+            return [each for each in every if owner is None or not self._is_of_another(each, owner)]
         of_self = (each for each in every if bare_name(each.value) == "self")
         return [each for each in of_self if owner is not None and self.index.class_of(each) is owner]
+
+    def _is_of_another(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
+        """Whether another class sets the attribute in its body: ``Topic.GPU`` is no ``Device.GPU``."""
+        other = self.index.definition(node.value)
+        body = other.body if isinstance(other, ast.ClassDef) and other is not owner else []
+        return any(node.attr in map(bare_name, targets_of(each)) for each in body)
 
     def _options(self, dest: str) -> list[ast.Call]:
         """The calls that add the option of which a parser keeps the value under a name."""
@@ -730,12 +732,6 @@ def _fields(owner: ast.AST | None) -> list[str]:
     if any(getattr(each, "name", "") == "__init__" for each in body):
         return []
     return [bare_name(each.target) for each in body if isinstance(each, ast.AnnAssign)]
-
-
-def _has_member(owner: ast.AST | None, name: str) -> bool:
-    """Whether a class sets a name in its body, which is then its own: ``Topic.GPU`` is no ``Device.GPU``."""
-    body = owner.body if isinstance(owner, ast.ClassDef) else []
-    return any(name in map(bare_name, targets_of(each)) for each in body)
 
 
 def _is_enum(owner: ast.ClassDef) -> bool:
@@ -771,6 +767,5 @@ def _is_method(index: ModuleIndex, definition: ast.AST) -> bool:
 def _names(index: ModuleIndex, function: Function) -> list[str]:
     """The names of a function's parameters that calls give, by place."""
     names = [each.arg for each in parameters(function.args)]
-    decorators = getattr(function, "decorator_list", ())  # a lambda has none
-    is_static = any(bare_name(each) == "staticmethod" for each in decorators)
+    is_static = any(bare_name(each) == "staticmethod" for each in getattr(function, "decorator_list", ()))
     return names[1:] if _is_method(index, function) and not is_static else names

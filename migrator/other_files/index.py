@@ -96,12 +96,11 @@ class Command(NamedTuple):
 class Requirement(NamedTuple):
     """A package that is to be installed.
 
-    ``name`` is in lower case with ``-``; ``specifier`` what stands for its version (``>=2,<3``; ``=1.12``
-    for conda), at ``specifier_span``, which is empty behind the name where there is none. ``span`` is the
-    whole item, with the quotes around it; ``line`` its whole line where nothing else stands there, with the
-    comments about it below.
-    ``address`` is the URL that it is installed from. ``group`` is the list, or the command, that it stands
-    in. ``locked``: hashes stand beside it.
+    ``name`` is in lower case with ``-``; ``specifier`` what stands for its version (``>=2,<3``; ``=1.12`` for
+    conda), at ``specifier_span``, which is empty behind the name where there is none. ``span`` is the whole
+    item, with the quotes around it; ``line`` its whole line where nothing else stands there, with the
+    comments about it below. ``address`` is the URL that it is installed from. ``group`` is the list, or the
+    command, that it stands in. ``locked``: hashes stand beside it.
     """
 
     name: str

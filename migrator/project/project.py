@@ -57,18 +57,17 @@ class Project:
     """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
 
     ``packages`` are the folders of the packages that lie in no other package, and the modules in folders that
-    have no ``__init__.py``, without their ending, and the files of inner packages.
-    ``twins`` are the files for CUDA beside which there is one for NPUs. ``definitions`` finds what a name
-    means in other files; without it nobody looks there.
-    ``starts`` are the files that show how programs are started, where that was asked for. ``failed`` are the
-    files, by name, at which an earlier stage met an internal error: they are left as they are, and that is
-    what is told of them. ``offers`` is what its files offer to each other. ``requirements`` are the
-    lines that may ask for a version of a library. ``programs`` finds what a script starts; without it nobody
-    looks there. ``added``: what the result gets (the package of equivalents, the module by which Lightning
-    finds NPUs), and its name there; ``places``: where such things lie for each file. ``frameworks``: how many
-    of its files are of which, as far as they show it, and ``files`` how many Python files it has; none where
-    only a part of them was read. ``uses``: what C++ and CUDA files take from CUDA, by
-    name, where it is known.
+    have no ``__init__.py``, without their ending, and the files of inner packages. ``twins`` are the files
+    for CUDA beside which there is one for NPUs. ``definitions`` finds what a name means in other files;
+    without it nobody looks there. ``starts`` are the files that show how programs are started, where that was
+    asked for. ``failed`` are the files, by name, at which an earlier stage met an internal error: they are
+    left as they are, and that is what is told of them. ``offers`` is what its files offer to each other.
+    ``requirements`` are the lines that may ask for a version of a library. ``programs`` finds what a script
+    starts; without it nobody looks there. ``added``: what the result gets (the package of equivalents, the
+    module by which Lightning finds NPUs), and its name there; ``places``: where such things lie for each
+    file. ``frameworks``: how many of its files are of which, as far as they show it, and ``files`` how many
+    Python files it has; none where only a part of them was read. ``uses``: what C++ and CUDA files take from
+    CUDA, by name, where it is known.
     """
 
     classes: tuple[ClassFacts, ...] = ()

@@ -1,8 +1,7 @@
 """What earlier runs found, by the content of each file and everything else that decides it.
 
-One SQLite file: it bears crashes and several runs at once. Its name holds a digest of
-npumigrate's own code and data, so another version never sees it. Whatever goes wrong with
-it, the run goes on without it.
+One SQLite file: it bears crashes and several runs at once. Its name holds a digest of npumigrate's own code
+and data, so another version never sees it. Whatever goes wrong with it, the run goes on without it.
 """
 
 from __future__ import annotations

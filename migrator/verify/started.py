@@ -7,7 +7,7 @@ import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,14 +32,6 @@ from migrator.project.start_ways import start_ways
 # The rules by which the options and the variables of a command change.
 _OF_COMMANDS = ("NPU409", "NPU410", "NPU412")
 _OF_A_RANK = ("%RANK%", "%LOCAL_RANK%")
-
-
-@dataclass(frozen=True)
-class Shrunk:
-    """A command with options that make it small; ``said`` names each, or that none is known."""
-
-    command: tuple[str, ...]
-    said: tuple[str, ...]
 
 
 def command_of(start: Start, folder: Path, devices: int) -> list[str]:
@@ -103,8 +95,8 @@ def launched(folder: Path) -> str:
     return next((shlex.split(name)[0] for name in named), "")
 
 
-def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
-    """Bound batch size and data workers by the program's own options, as far as these are known."""
+def shrink(command: Sequence[str], folder: Path, devices: int) -> tuple[list[str], tuple[str, ...]]:
+    """A command with batch size and data workers bounded by its known options, and what these are now."""
     entry, begin = entry_of(command, folder)
     way = start_ways([entry], partial(text_below, folder), mended=False).get(entry) if entry else None
     ranks = (
@@ -126,7 +118,7 @@ def shrink(command: Sequence[str], folder: Path, devices: int) -> Shrunk:
         said.append(f"{option.name} {most} (was {now if now is not None else 'not given'})")
     if said and os.path.basename(head[-1]) == LAUNCHER and "--" not in given:
         head.append("--")
-    return Shrunk((*head, *given), tuple(said))
+    return [*head, *given], tuple(said)
 
 
 def _found(entry: str, folder: Path, ranks: int) -> Iterator[tuple[Option, int]]:

@@ -4,6 +4,8 @@
 
 import torch
 
+from ._bilinear import bilinear
+
 
 def dcn_v2_forward(
     input,
@@ -32,16 +34,12 @@ def dcn_v2_forward(
     y = y + (torch.arange(kernel_h, **place) * dilation_h).repeat_interleave(kernel_w)[:, None, None]
     x = x + (torch.arange(kernel_w, **place) * dilation_w).repeat(kernel_h)[:, None, None]
     moved = offset.reshape(groups, points, 2, rows, columns)
-    grid = torch.stack(
-        ((2 * (x + moved[:, :, 1]) + 1) / width - 1, (2 * (y + moved[:, :, 0]) + 1) / height - 1), -1
-    )
-    sampled = torch.nn.functional.grid_sample(
+    sampled = bilinear(
         input.reshape(groups, channels // deformable_group, height, width),
-        grid.reshape(groups, points * rows, columns, 2),
-        mode="bilinear",
-        padding_mode="zeros",
-        align_corners=False,
+        (y + moved[:, :, 0]).flatten(1),
+        (x + moved[:, :, 1]).flatten(1),
+        True,
     )
-    sampled = sampled * mask.reshape(groups, 1, points * rows, columns)
+    sampled = sampled * mask.reshape(groups, 1, -1)
     found = torch.matmul(weight.flatten(1), sampled.reshape(batch, channels * points, rows * columns))
     return found.reshape(batch, -1, rows, columns) + bias.view(1, -1, 1, 1)

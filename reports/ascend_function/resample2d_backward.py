@@ -7,12 +7,12 @@ from ._resampled import resampled
 
 
 def resample2d_backward(input1, input2, gradOutput, gradInput1, gradInput2, kernel_size, bilinear):
-    """The gradients of the image and of the flow are added to their tensors."""
+    """The gradient of the image is added to its tensor; both are bilinear ones, as the CUDA kernels'."""
 
     def forward(image, flow):
-        return resampled(image, flow, bilinear)
+        return resampled(image, flow, True)
 
-    found = gradients(forward, (input1, input2), gradOutput)
-    for goal, each in zip((gradInput1, gradInput2), found):
-        goal.add_(each)
+    of_image, of_flow = gradients(forward, (input1, input2), gradOutput)
+    gradInput1.add_(of_image)
+    gradInput2.copy_(of_flow)
     return 1

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from migrator.launch.modelarts import BOOT, boot_file, parse_input
+from migrator.launch.modelarts import BOOT, boot_file, parse_pair
 from migrator.launch.mpi import MpiLineError, plan
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.script import NAME, run_script
@@ -87,7 +87,7 @@ def bash_words(text: str) -> str:
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_boot_file_says_it_as_python_literals(name: str) -> None:
     start = Start(f"{name}/tool/train.py", "tool.train", name)
-    text = boot_file(start, [parse_input(f"obs://bucket/data={name}/@CONFIG@")]).files[BOOT]
+    text = boot_file(start, [parse_pair("--map", f"obs://bucket/data={name}/@CONFIG@")]).files[BOOT]
     values = {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in ast.parse(text).body

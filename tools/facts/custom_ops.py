@@ -14,9 +14,8 @@ _NOT_OWN = ("torch_npu._empty_affine_quantized", "torch_npu.dequantize", "torch_
 def derive(facts: Path, api_db: Path) -> None:
     """Write custom_ops.csv.
 
-    ``replaces_source`` tells a documented replacement (docs, docs-affinity)
-    from one that only the names suggest (name). ``use_instead`` is what a
-    deprecated API gave way to, `none` where nothing took its place.
+    ``replaces_source`` tells a documented replacement (docs, docs-affinity) from one that only the names
+    suggest (name). ``use_instead`` is what a deprecated API gave way to, `none` where nothing took its place.
     """
     held: Held = {}
     rest = {}

@@ -20,12 +20,11 @@ _NO_CPU_KERNEL = ("int_repr", "qscheme", "sparse_mask", "sparse_resize_", "spars
 def derive(facts: Path, api_db: Path) -> None:
     """Write kernels.csv.
 
-    A row on an overload (add.Tensor) says at which versions torch_npu has a
-    kernel for it, or, where upstream has the overload and torch_npu nothing at
-    all, `fallback`. A row on a base name without versions says what upstream makes
-    of the operator where no kernel is registered: `composite` (torch builds it
-    from other operators), `fallback` (torch_npu's fallback runs it on the CPU)
-    or `none` (torch has no CPU kernel for dense tensors either).
+    A row on an overload (add.Tensor) says at which versions torch_npu has a kernel for it, or, where upstream
+    has the overload and torch_npu nothing at all, `fallback`. A row on a base name without versions says what
+    upstream makes of the operator where no kernel is registered: `composite` (torch builds it from other
+    operators), `fallback` (torch_npu's fallback runs it on the CPU) or `none` (torch has no CPU kernel for
+    dense tensors either).
     """
     held: dict[str, set[str]] = {}
     with open(facts / "npu_kernels.csv", encoding="utf-8", newline="") as file:

@@ -22,10 +22,9 @@ _PREFIX = ".building-"
 def add(wheels: Sequence[Wheel], start: Path, target: Path) -> list[Path]:
     """Add wheels to the tables in ``start`` and put the result into ``target``, which may be the same folder.
 
-    A wheel takes the place of what the tables hold of another one for the same
-    torch version. All is worked out and checked in a folder of its own first; then
-    each changed table is replaced as a whole, versions.csv last. Returns the
-    tables that changed. Raises OSError where ``target`` cannot be written.
+    A wheel takes the place of what the tables hold of another one for the same torch version. All is worked
+    out and checked in a folder of its own first; then each changed table is replaced as a whole, versions.csv
+    last. Returns the tables that changed. Raises OSError where ``target`` cannot be written.
     """
     target.mkdir(parents=True, exist_ok=True)
     with _locked(target), tempfile.TemporaryDirectory(prefix=_PREFIX, dir=target) as folder:

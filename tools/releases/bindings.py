@@ -17,8 +17,7 @@ _COMPILED = "torch._C"
 class Bound:
     """One binding of a name. ``sure`` is False where the name is merely in sight of the module, or may be.
 
-    ``node`` is its definition, ``target`` what it is another name of; both are
-    empty for a value.
+    ``node`` is its definition, ``target`` what it is another name of; both are empty for a value.
     """
 
     sure: bool

@@ -27,9 +27,8 @@ _PATIENCE = 1800  # seconds
 def fetch(release: str, folder: Path, package: str = "torch_npu") -> Path:
     """Download the wheel of a torch_npu release, or of torch, into a folder, and return its path.
 
-    ``2.12`` is the newest of torch 2.12, ``2.12.0.post2`` exactly that one. pip
-    neither builds nor installs anything. Raises WheelError where there is no
-    such release, or no pip.
+    ``2.12`` is the newest of torch 2.12, ``2.12.0.post2`` exactly that one. pip neither builds nor installs
+    anything. Raises WheelError where there is no such release, or no pip.
     """
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?((\.post|rc|a|b)\d+)?", release):
         raise WheelError(f"{release!r} is no torch_npu release, such as 2.12 or 2.12.0.post2")

@@ -32,10 +32,9 @@ class Operators(NamedTuple):
 def read_operators(archive: Archive) -> Operators:
     """Read both lists.
 
-    ``supported`` and ``autograd`` name operators of torch, ``custom`` those
-    that torch_npu adds; an autograd formula for one of its own is no kernel of torch's.
-    ``symint`` repeats others, and ``quant`` is about quantized tensors only.
-    Raises WheelError where a list is missing or is not what it should be.
+    ``supported`` and ``autograd`` name operators of torch, ``custom`` those that torch_npu adds; an autograd
+    formula for one of its own is no kernel of torch's. ``symint`` repeats others, and ``quant`` is about
+    quantized tensors only. Raises WheelError where a list is missing or is not what it should be.
     """
     sections: dict[str, set[str]] = {}
     for name in _LISTS:

@@ -105,10 +105,9 @@ def _npu_names(archive: Archive) -> tuple[dict[str, Names], frozenset[str]]:
 def module_names(sources: Sources) -> dict[str, Names]:
     """Names of every wanted module.
 
-    ``sources`` has, by module name, whether it is a package and how its text is read. A
-    name counts wherever its module binds it at the top level, under a
-    condition or not: what is bound under an ``if`` or a ``try`` is there in
-    an ordinary installation of these two packages.
+    ``sources`` has, by module name, whether it is a package and how its text is read. A name counts wherever
+    its module binds it at the top level, under a condition or not: what is bound under an ``if`` or a ``try``
+    is there in an ordinary installation of these two packages.
     """
     return _Modules(sources).wanted()
 

@@ -166,10 +166,9 @@ class Training:
     """A loop over batches that trains. ``scopes``: those on the way to it, its own first.
 
     ``inside``: the nodes that run in it with gradients, those of called functions too. ``mixed``: the loop
-    runs over other loaders as well, without training; ``when`` is the condition under which it trains,
-    empty where there is no plain one. ``known``: what holds where it trains. ``items``: what gives the
-    batches: what the loop runs over, and the iterators from which it draws; ``drawn`` the same where no
-    loader does.
+    runs over other loaders as well, without training; ``when`` is the condition under which it trains, empty
+    where there is no plain one. ``known``: what holds where it trains. ``items``: what gives the batches:
+    what the loop runs over, and the iterators from which it draws; ``drawn`` the same where no loader does.
     """
 
     backward: ast.Call

@@ -23,8 +23,7 @@ _API = {PYTORCH_JOB: "kubeflow.org/v1", VOLCANO_JOB: "batch.volcano.sh/v1alpha1"
 def convert(text: str, file: str, cluster: Cluster, image: str = "") -> Launch:
     """The manifests of a file for the NPUs of ``cluster``; what is not about GPUs keeps its text.
 
-    Raises ManifestError with file and line where there is no job to convert, or
-    one that is not understood.
+    Raises ManifestError with file and line where there is no job to convert, or one that is not understood.
     """
     try:
         nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))

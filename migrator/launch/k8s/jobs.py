@@ -185,9 +185,14 @@ _LISTS = ("variables", "volumes")
 def described(options: dict[str, Any], start: Description = Description()) -> Description:
     """The description with those fields that are in ``options``, each checked by its value.
 
-    Texts become what the field holds. Raises ManifestError that says what is wrong with a value.
+    Texts become what the field holds. Raises ManifestError that names the option and what is wrong with it.
     """
-    found = {name: FIELDS[name].value(value) for name, value in options.items()}
+    found = {}
+    for name, value in options.items():
+        try:
+            found[name] = FIELDS[name].value(value)
+        except ManifestError as error:
+            raise ManifestError(f"{FIELDS[name].option}: {error}") from None
     return replace(start, **found, given=start.given | set(found))
 
 

@@ -35,13 +35,13 @@ class CommandOptions(Options):
     """``commands``: what is written for a program with its words (``nvidia-smi -L: npu-smi info -l``).
 
     It is written where a person, or nobody, reads what the command prints; what reads it knows other columns.
-    ``beginning``: only where one of its words begins so. ``pipelines``: what is written for a whole pipeline
+    ``beginning``: only where a word begins like one of them. ``pipelines``: what is written for a pipeline
     of a script (``nvidia-smi -L | wc -l``), errors thrown away or not, in projects of PyTorch alone.
     """
 
     commands: dict[str, str] = field(default_factory=dict)
     pipelines: dict[str, str] = field(default_factory=dict)
-    beginning: str = ""
+    beginning: tuple[str, ...] = ()
 
 
 def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Match]:

@@ -49,7 +49,8 @@ def _of_service(context: TextContext, rule: Rule, service: Service) -> Match:
     place = first + len(lines.data[first:]) - len(lines.data[first:].lstrip())
     about: Said = {"api": name, "message": _("the service {name} uses GPUs", name=name)}
     if service.text is None:
-        about["advice"] = f"{service.reason}. {_(_LINES)}{' '.join(run_options([0]))}."
+        files = ", ".join(option.partition("=")[2] for option in run_options([0]))
+        about["advice"] = f"{service.reason}. {_(_LINES)}{files}."
     else:
         about["advice"] = _(_EVERY) if service.every else ""
         about["edits"] = line_edits(lines.data, service.text.encode("utf-8"))

@@ -209,7 +209,7 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: String, tex
         return
     for option, name, value in _SETTING.findall(text):
         variable = env_vars.look_up(name)
-        if variable is not None and variable.npu != name:
+        if variable is not None and variable.npu != name and f"`{name}=" not in text:
             renames = (
                 option and variable.npu and env_vars.carries_over(variable, value, context.version.tuple)
             )

@@ -62,8 +62,7 @@ def find(context: FileContext, rules: list[NameRule]) -> Iterator[Match]:
 def npu_form(context: FileContext, rule: NameRule, name: str) -> tuple[str, str]:
     """The NPU name that replaces ``name`` (empty: none), and the advice where there is none.
 
-    ``replace: api_db`` asks the API database; a fixed text replaces the
-    pattern's stem, with a ``*`` kept.
+    ``replace: api_db`` asks the API database; a fixed text replaces the pattern's stem, with a ``*`` kept.
     """
     if rule.replace == "api_db":
         known = npu_names.look_up(name, context.version)

@@ -310,4 +310,5 @@ def _why(item: Requirement, version: str) -> str:
         return _(said, **about)
     where = _("from {address}", address=item.address) if item.address else item.specifier
     where = _("with its hashes") if item.locked else where
+    where = where if re.search(r"\w", where) else _("of a version that is computed")  # torch==${VERSION}
     return _("{name} {where}: install {version}", **about, where=where)

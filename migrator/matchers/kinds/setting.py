@@ -37,16 +37,15 @@ _DEFAULTS = re.compile(r"defaults\.\d+\.")
 class SettingOptions(Options):
     """``values``: what is written instead of a value; a ``*`` at the end is a number (``cuda:*: npu:*``).
 
-    ``of``: options and positional arguments of commands, keys of configurations, variables that programs
-    get and the cases of these. ``types``: the types of files, all without; ``programs``: only what these
-    get; ``unless``: the values that are left; ``holding``: words of which a value holds one. Without
-    ``values`` all are reported; with patterns of values in ``reported`` only these. ``by_parser``: where a
-    program of the project gets a value, or reads a variable, what it does with it decides, and no name.
-    ``of_own``: what becomes of options that a parser of the project takes without a value: ``removed``, or
-    ``left``, without a word. ``read_as_device``: only keys whose value the project's Python gives to a
-    device. ``installing``: not of a command that installs other packages alone, from this index alone.
-    ``only_ci``: only in files of CI systems. ``unless_adapted``: not where the result gets
-    this module, by which a library finds NPUs.
+    ``of``: options and positional arguments of commands, keys of configurations, variables that programs get
+    and the cases of these. ``types``: the types of files, all without; ``programs``: only what these get;
+    ``unless``: the values that are left; ``holding``: words of which a value holds one. Without ``values``
+    all are reported; with patterns of values in ``reported`` only these. ``by_parser``: where a program of
+    the project gets a value, or reads a variable, what it does with it decides, and no name. ``of_own``: what
+    becomes of options that a parser of the project takes without a value: ``removed``, or ``left``, without a
+    word. ``read_as_device``: only keys whose value the project's Python gives to a device. ``installing``:
+    not of a command that installs other packages alone, from this index alone. ``only_ci``: only in files of
+    CI systems. ``unless_adapted``: not where the result gets this module, by which a library finds NPUs.
     """
 
     values: dict[str, str] = field(default_factory=dict)

@@ -376,10 +376,8 @@ def _is_plain(context: FileContext, holder: ast.expr) -> bool:
     """Whether something is an object of a class of the file that has no bases, and moves no tensors."""
     value = context.value(holder)
     owners = [each for each in context.index.classes if value.kind == CLASS and each.name == value.name]
-    if not owners or any(each.bases for each in owners):
-        return False
-    facts = context.project.named(value.name)
-    return facts is None or not context.project.related(facts)
+    facts = context.project.named(value.name) if owners else None
+    return bool(owners) and not (owners[-1].bases or (facts and context.project.related(facts)))
 
 
 def _split_name(context: FileContext, rules: Rules, node: ast.Constant, value: str) -> Outcome:

@@ -72,7 +72,11 @@ def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Option
     for sink in goes_to(index, node):
         call = sink.holder
         is_code = sink.kind == "argument" and (sink.place >= 0 or sink.name in _CODE_KEYWORDS)
-        if is_code and isinstance(call, ast.Call) and called_name(call) in rule.options.runs:
+        if not is_code or not isinstance(call, ast.Call):
+            continue
+        if called_name(call) == "compile":  # exec(compile(text, name, "exec"))
+            return _runs(index, rule, call)
+        if called_name(call) in rule.options.runs:
             # model.eval(), and exec of other objects; of the marks of pytest only the last name is known.
             if called_name(call) not in ("eval", "exec") or isinstance(call.func, ast.Name):
                 return call
