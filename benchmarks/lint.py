@@ -3,9 +3,9 @@
 python -m benchmarks.lint [--runs 3] [--hook | --project NAME … | --folder DIR …] [--reference CHECKOUT …]
 
 Prints processor time, side by side with other checkouts: the whole process of a hook for a changed training
-script of 500 lines with thirty findings, of ``api NAME`` and of ``--help``, against ``import rich.progress``;
-a cold lint of the pinned projects (or of the given folders) with one process, against a bare
-``libcst.parse_module`` of their files that mention torch; and a warm run.
+script of 500 lines with thirty findings, of ``api NAME`` and of ``--help``, against ``import typer``; a cold
+lint of the pinned projects (or of the given folders) with one process, against a bare ``libcst.parse_module``
+of their files that mention torch; and a warm run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHANGED = Path(__file__).with_name("train_script.py.txt").read_text(encoding="ut
 
 
 def hook(runs: int, of: dict[str, Path]) -> None:
-    """What short commands take, as multiples of an import of rich.progress, all in turns."""
+    """What short commands take, as multiples of an import of typer, all in turns."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "changed.py"
         short = {
@@ -38,18 +38,18 @@ def hook(runs: int, of: dict[str, Path]) -> None:
             "api NAME": ["api", "torch.cuda.synchronize"],
             "--help": ["--help"],
         }
-        imports: list[float] = []
+        typer: list[float] = []
         times: dict[tuple[str, str], list[float]] = {}
         for turn in range(runs * 5 + 1):  # in the first, rule packs and byte code come into their caches
-            imports.append(cost(HERE, ["-c", "import rich.progress"]).seconds)
+            typer.append(cost(HERE, ["-c", "import typer"]).seconds)
             for each, checkout in of.items():
                 for name, arguments in short.items():
                     file.write_text(f"{CHANGED}# {turn} {each}\n")
                     taken = cost(checkout, ["-m", "migrator", *arguments]).seconds
                     times.setdefault((name, each), []).append(taken)
-        print(f"import rich.progress: {median(imports[1:]):.3f} s")
+        print(f"import typer: {median(typer[1:]):.3f} s")
         for (name, each), taken_by in times.items():
-            ratio = median(one / other for one, other in zip(taken_by[1:], imports[1:]))
+            ratio = median(one / other for one, other in zip(taken_by[1:], typer[1:]))
             aim = " (aim: at most 2.2)" if name.startswith("hook") and each == "here" else ""
             print(f"{name}, {each}: {median(taken_by[1:]):.3f} s, ratio {ratio:.2f}{aim}")
 

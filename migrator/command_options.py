@@ -1,4 +1,4 @@
-"""What can be said to each command: the rows of ``reports/options.json``, and the commands that there are."""
+"""What can be said to each command: the rows of ``reports/options.json``, for argparse and typer alike."""
 
 from __future__ import annotations
 
@@ -57,13 +57,6 @@ def every_option() -> list[Option]:
 def options_of(command: str) -> list[Option]:
     """The options and arguments of a command such as ``launch k8s``, in the order of the table."""
     return [option for option in every_option() if command in option.commands]
-
-
-@cache
-def commands_below(name: str) -> list[str]:
-    """The commands below one: ``db diff`` and ``db releases`` below ``db``."""
-    every = dict.fromkeys(command for option in every_option() for command in option.commands)
-    return [each for each in every if each.rpartition(" ")[0] == name]
 
 
 def split(values: Several) -> tuple[str, ...]:

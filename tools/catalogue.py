@@ -49,6 +49,16 @@ _MARKS = {
     **dict.fromkeys(("UsageError", "stop"), (0,)),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
+# What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/spoken.py.
+_OF_LIBRARIES = (
+    "Missing command.",
+    "unrecognized arguments: %s",
+    "expected one argument",
+    "expected at least one argument",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "argument %(argument_name)s: %(message)s",
+    "ignored explicit argument %r",
+)
 # Where an answer is from, as the tables of api_db say.
 _SOURCES = (
     *("torch wheels", "torch_npu wheels", "torch_npu sources", "torch_npu documents", "package index"),
@@ -171,22 +181,30 @@ def _of_errors() -> Iterator[tuple[str, str]]:
 
 def _of_help() -> Iterator[tuple[str, str]]:
     """The help of all commands, which is put into the language of the run where it is shown."""
-    from migrator.cli import lint, main
-    from migrator.cli.help import paragraphs
-    from migrator.command_options import commands_below, every_option
+    from typer.main import get_command
 
+    from migrator.cli import api, lint, main
+    from migrator.cli.help import paragraphs
+    from migrator.command_options import every_option
+
+    yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
     yield from ((text, "migrator/report/api_text.py") for text in _SOURCES)
 
-    names = [name for name in main.COMMANDS if name not in main.LINTS]
-    for name in names:  # grows
-        names += commands_below(name)
-    abouts = [(name, main.command_of(name)[1]) for name in names]
-    abouts += [("lint", lint.ABOUT), *(("--help", text) for text in (main.ABOUT, *main.LINTS.values()))]
-    for name, about in abouts:
-        yield from ((text, f"help of {name}") for text in paragraphs(about))
+    own = [name for name in main.COMMANDS if name not in main.OWN_PARSER]
+    abouts = {name: _abouts(get_command(main.parser(name))) for name in own}
+    abouts |= {"lint": [lint.ABOUT], "api": [api.ABOUT], "--help": [main.ABOUT, *main.OWN_PARSER.values()]}
+    for name, about in abouts.items():
+        for text in chain.from_iterable(map(paragraphs, about)):
+            yield text, f"help of {name}"
     for option in every_option():
         for text in filter(None, (option.group, option.help)):
             yield text, f"help of {option.commands[0]}"
+
+
+def _abouts(command: Any) -> list[str]:
+    """What a command of typer's, and each below it, says of itself."""
+    below = getattr(command, "commands", {}).values()
+    return [command.help or "", *chain.from_iterable(map(_abouts, below))]
 
 
 def _yaml(file: Path) -> Any:

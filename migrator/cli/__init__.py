@@ -1,5 +1,7 @@
 """The command line: one file a command, and no more in it than what is asked and what is said.
 
-What can be said to any of them is in one table, ``reports/options.json``. ``options.py`` reads it with
-argparse, as a hook runs for each commit and a person who looks up a name waits: that is there at once.
+``lint`` and ``api`` read their options with argparse (``own_parser.py``), because a hook runs for each
+commit and a person who looks up a name waits: importing typer takes longer than all the rest of such a
+run. All other commands are typer's. What can be said to any of them is in one table,
+``reports/options.json``; a command's function has the type and the default of each of its options.
 """

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from migrator.cli import options
 from migrator.cli.ending import INTERRUPTED, say, stop, summary_printed
 from migrator.cli.options import Given
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _MODES = ("torch_apis", "third_party", "affinity_apis", "dynamic_shape")
 
 
-def analyze(given: Given) -> int:
+def analyze(given: Given) -> None:
     """List APIs unsupported or partly supported on NPUs, and faster alternatives.
 
     SRC is not changed. The result is OUT/<name>_analysis, a folder of tables.
@@ -78,7 +80,7 @@ def analyze(given: Given) -> int:
             head = _(said, source=source, version=settings.version, modes=", ".join(modes))
             commands = after_analysis(job.source, outcome.reports, settings.version, bool(files))
             _show(outcome, head, files, commands)
-    return outcome.exit_code
+    raise typer.Exit(outcome.exit_code)
 
 
 def _check_together(given: Given, modes: tuple[str, ...]) -> None:

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from migrator.cli.ending import DONE, print_json, say
-from migrator.cli.next_commands import say_next
-from migrator.cli.options import Given
+from collections.abc import Sequence
+
+from migrator.cli.ending import DONE, WRONG_USE, print_json, say
+from migrator.cli.own_parser import Parser
+from migrator.command_options import options_of
 from migrator.language import _, english_for_programs
 
 _NOTHING_KNOWN = 1
+ABOUT = """Show how a torch API, a torch.cuda name or an environment variable works on NPUs.
+
+Short names work (nn.Linear, F.relu, Tensor.mode); * and ? are wildcards.
+torch_npu's own APIs, operators (aten::add) and environment variables are
+known, too.
+
+Exit status: 0 found; 1 not found; 2 usage error.
+"""
 
 
-def api(given: Given) -> int:
-    """Show how a torch API, a torch.cuda name or an environment variable works on NPUs.
+def parser() -> Parser:
+    """What reads the arguments of ``npumigrate api``."""
+    return Parser("api", ABOUT, options_of("api"))
 
-    Short names work (nn.Linear, F.relu, Tensor.mode); * and ? are wildcards. torch_npu's own APIs, operators
-    (aten::add) and environment variables are known, too.
 
-    Exit status: 0 found; 1 not found; 2 usage error.
-    """
+def api(arguments: Sequence[str]) -> int:
+    """Run ``npumigrate api`` with its arguments and give its exit code; without any it shows its help."""
+    if not arguments:
+        parser().print_help()
+        return WRONG_USE
+    given = parser().parse_args(list(arguments))
     from dataclasses import asdict
 
     from migrator.api_support import answer
     from migrator.api_support.versions import newest, resolve
+    from migrator.cli.next_commands import say_next
 
     chosen = newest() if given.version is None else resolve(given.version)
     at = None if given.version is None else chosen

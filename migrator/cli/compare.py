@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+import typer
+
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
 from migrator.language import _
 
 
-def compare(given: Given) -> int:
+def compare(given: Given) -> None:
     """Find where two recorded runs first diverge, and the likely cause.
 
     A is the original, B the migrated program: folders of npumigrate record.
@@ -30,13 +32,13 @@ def compare(given: Given) -> int:
     else:
         text = ways[given.output_format](outcome)
     if given.output is None:
-        print(text, end="")
+        typer.echo(text, nl=False)
     else:
         from migrator.files.replacing import replace_file
 
         replace_file(given.output, text.encode("utf-8", "backslashreplace"))
         say(_("written: {file}", file=given.output))
-    return DONE if outcome.agrees else PROBLEMS
+    raise typer.Exit(DONE if outcome.agrees else PROBLEMS)
 
 
 def _share(text: str) -> float:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import typer
+
 from migrator.cli.ending import stop
 from migrator.cli.options import Given
-from migrator.command_options import commands_below, options_of
+from migrator.command_options import every_option, options_of
 from migrator.data_folders import data_folder
 
 _SHELLS = ("bash", "zsh", "fish")  # each has a script in reports/completion
@@ -27,9 +29,9 @@ def completion(given: Given) -> None:
     shell = given.shell
     if shell == "words":
         for word in candidates(given.words or [""]):
-            print(word)
+            typer.echo(word)
     elif shell in _SHELLS:
-        print((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), end="")
+        typer.echo((data_folder("reports") / "completion" / shell).read_text(encoding="utf-8"), nl=False)
     else:
         stop("SHELL: choose from {shells}, not {shell!r}", shells=", ".join(_SHELLS), shell=shell)
 
@@ -55,12 +57,13 @@ def candidates(words: list[str]) -> list[str]:
 
 def _parts(name: str, words: list[str]) -> tuple[list[tuple[list[str], Sequence[str]]], list[str]]:
     """The options of a command, by their spellings, with the values that some have; the commands below it."""
+    known = {command for option in every_option() for command in option.commands}
     name = "lint" if name in ("check", "upgrade") else name
     for word in words:
-        name = f"{name} {word}" if f"{name} {word}" in commands_below(name) else name
+        name = f"{name} {word}" if f"{name} {word}" in known else name
     options: list[tuple[list[str], Sequence[str]]] = [(["--help", "-h"], ())]
     for option in options_of(name):
         spelled = option.spelled.replace("/", " ").split()
         spelled += [f"--no-{option.name}"] if option.kind == "switch" else []
         options.append((spelled, option.choices))
-    return options, [each.rpartition(" ")[2] for each in commands_below(name)]
+    return options, [each.rpartition(" ")[2] for each in known if each.rpartition(" ")[0] == name]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from migrator.cli.ending import DONE, PROBLEMS, print_json, say, wrapped
+import os
+
+import typer
+
+from migrator.cli.ending import PROBLEMS, print_json, say, wrapped
 from migrator.cli.next_commands import say_next
-from migrator.cli.options import Given
+from migrator.cli.options import Given, described
 from migrator.language import N_, _
-from migrator.report.colors import paint, wanted
 
 _ABOUT = {
     "name": "NPU equivalents of CUDA names",
@@ -19,9 +22,15 @@ _ABOUT = {
 # From one release of torch to the next some hundred names come and go.
 _MOST = 60
 
-ABOUT = "Query the API support tables: compare versions, list releases."
+db = typer.Typer(
+    help="Query the API support tables: compare versions, list releases.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
 
 
+@db.command()
+@described("db diff")
 def diff(given: Given) -> None:
     """Show the differences between two torch versions: names, kernels, documents.
 
@@ -48,7 +57,7 @@ def diff(given: Given) -> None:
     versions = [
         _("torch {v} with torch_npu {torch_npu}", v=v, torch_npu=v.torch_npu) for v in (first, second)
     ]
-    colors, lines = wanted(), [*map(wrapped, (" → ".join(versions), *notes))]
+    lines = [*map(wrapped, (" → ".join(versions), *notes))]
     for about, heading in _ABOUT.items():
         here = [change for change in changes if change.about == about]
         gained = sum(not change.before for change in here)
@@ -60,7 +69,7 @@ def diff(given: Given) -> None:
             counts = _("{gained} new, {lost} removed, {here} changed", gained=gained, lost=lost, here=changed)
         else:
             counts = _("no change")
-        lines += ["", paint(f"{heading}: {counts}", "bold", colors)]
+        lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
         for change in here[:_MOST] if about == "torch" else here:
             sign, color = ("+", "green") if not change.before else ("-", "red")
             if change.before and change.after:
@@ -68,14 +77,16 @@ def diff(given: Given) -> None:
             words = " → ".join(filter(None, (change.before, change.after)))
             shown = "" if about in ("own", "kernel", "torch") else f"  {words}"
             shown += "" if change.certain else "  ?"
-            lines.append(paint(f"  {sign} {change.name}", color, colors) + shown)
+            lines.append(typer.style(f"  {sign} {change.name}", fg=color) + shown)
         if about == "torch" and len(here) > _MOST:
             lines.append(_("  … and {here} more (--json lists all)", here=len(here) - _MOST))
-    print("\n".join(lines))
+    typer.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
     say_next(f"npumigrate lint -v {second.text}")
 
 
-def releases(given: Given) -> int:
+@db.command()
+@described("db releases")
+def releases(given: Given) -> None:
     """Show which releases fit together: torch_npu, torch, Python, torchvision, torchaudio, CANN, apex.
 
     Unknown values are -. Exit status: 0 done; 1 no torch_npu is known for that torch; 2 usage error.
@@ -88,19 +99,15 @@ def releases(given: Given) -> int:
     if not found:
         said = N_("no release of torch_npu is known for torch {version} (npumigrate db releases shows all)")
         say(_(said, version=given.version))
-        return PROBLEMS
+        raise typer.Exit(PROBLEMS)
     if given.as_json:
         print_json([asdict(one) for one in found])
-        return DONE
+        return
     rows = [("torch_npu", "torch", "Python", "torchvision", "torchaudio", "CANN", "apex")]
     for one in found:
         python = f"{one.python[0]}-{one.python[-1]}" if one.python else ""
         rows.append((one.torch_npu, one.torch, python, one.torchvision, one.torchaudio, one.cann, one.apex))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
-        print("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
+        typer.echo("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths)).rstrip())
     say_next(f"npumigrate lint -v {found[-1].torch}")
-    return DONE
-
-
-BELOW = {"diff": diff, "releases": releases}

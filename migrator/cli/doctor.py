@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrator.cli.ending import DONE, PROBLEMS, print_json, stop, wrapped
+import typer
+
+from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
 from migrator.cli.options import Given, refuse_together
 from migrator.language import _, ngettext
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _SET_ENV = "/usr/local/Ascend/ascend-toolkit/set_env.sh"
 
 
-def doctor(given: Given) -> int:
+def doctor(given: Given) -> None:
     """Check whether this machine can run programs on NPUs, and say how to fix it.
 
     Checks files and variables: CANN's environment, the driver, device files, versions that do not fit
@@ -46,7 +48,8 @@ def doctor(given: Given) -> int:
         stop("--root: no such folder: {root}", root=given.root)
     machine = this_machine(given.root or Path("/"))
     work = _plan if given.plan is not None else _self_test if given.self_test else _check
-    return DONE if work(given, machine) else PROBLEMS
+    if not work(given, machine):
+        raise typer.Exit(PROBLEMS)
 
 
 def _check(given: Given, machine: Machine) -> bool:
@@ -69,7 +72,7 @@ def _check(given: Given, machine: Machine) -> bool:
         content |= {"npus": list(found.npus), "emulated": found.emulated}
         print_json({**content, "faults": [fault._asdict() for fault in found.faults]})
     elif given.brief:
-        print("".join(f"{fault.line()}\n" for fault in errors[:1]), end="")
+        typer.echo("".join(f"{fault.line()}\n" for fault in errors[:1]), nl=False)
     else:
         names = {"cann": "CANN", "driver": _("driver"), "firmware": _("firmware")}
         lines = [{"Python": python.version, **packages} if python else {}]
@@ -78,7 +81,7 @@ def _check(given: Given, machine: Machine) -> bool:
         npus = ngettext("{n} NPU", "{n} NPUs", len(found.npus))
         if found.emulated:
             npus = ngettext("{n} emulated NPU", "{n} emulated NPUs", len(found.npus))
-        print("\n".join(map(wrapped, [*seen, npus])))
+        typer.echo("\n".join(map(wrapped, [*seen, npus])))
         _show(found.faults)
         # Emulated NPUs are a way to go on where there is none.
         emulated = [] if found.npus else [f"npumigrate emulate -- {own_command()} doctor"]
@@ -93,13 +96,13 @@ def _show(faults: Sequence[Fault]) -> None:
     for fault in faults:
         severity = _(fault.severity)
         line = wrapped(f"{severity}: {fault.what}").removeprefix(severity)
-        print(paint(severity, tints[fault.severity], colors) + line)
-        print(wrapped(fault.do, "  "))
+        typer.echo(paint(severity, tints[fault.severity], colors) + line, color=colors)
+        typer.echo(wrapped(fault.do, "  "))
     errors = sum(fault.severity == "error" for fault in faults)
     warnings = len(faults) - errors
     counts = [ngettext("{n} error", "{n} errors", errors)] if errors else []
     counts += [ngettext("{n} warning", "{n} warnings", warnings)] if warnings else []
-    print(", ".join(counts) or _("no problems found"))
+    typer.echo(", ".join(counts) or _("no problems found"))
 
 
 def _self_test(given: Given, machine: Machine) -> bool:
@@ -123,7 +126,7 @@ def _self_test(given: Given, machine: Machine) -> bool:
         print_json({"schema": 1, "steps": steps, "faults": [one._asdict() for one in faults]})
     else:
         for step in steps:
-            print(_("{step}: passed", step=step))
+            typer.echo(_("{step}: passed", step=step))
         _show(faults)
     return not faults
 
@@ -154,5 +157,5 @@ def _plan(given: Given, machine: Machine) -> bool:
     for image in plan["images"]:
         title = _("A container image for Atlas A2, to start from after step 1:")
         script += ["", f"# {title}", f"# docker pull {image}"]
-    print("\n".join(script))
+    typer.echo("\n".join(script))
     return not plan["unmet"]

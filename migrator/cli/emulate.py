@@ -8,7 +8,9 @@ from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
-from migrator.cli.ending import CANNOT_RUN, DONE, NO_PROGRAM, say, stop
+import typer
+
+from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
 from migrator.language import N_, _
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def emulate(given: Given) -> int:
+def emulate(given: Given) -> None:
     """Run a program and its child processes on emulated Ascend NPUs.
 
     The installed torch_npu runs over an emulated CANN; numbers and speed are those of the CPU. Without
@@ -33,10 +35,10 @@ def emulate(given: Given) -> int:
     """
     if given.versions:
         _show_versions()
-        return DONE
+        return
     if not given.command:
         _show_installed()
-        return DONE
+        return
     from migrator.emulator.launch import Machine, environment, find, run
 
     command, soc = given.command, checked_soc(given.soc)
@@ -56,7 +58,7 @@ def emulate(given: Given) -> int:
         stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error.strerror)
     if folder is not None and folder.is_dir() and project is not None:
         write_insight(folder, folder, project, ("", installed.torch), soc, old, shown=False)
-    return code
+    raise typer.Exit(code)
 
 
 def prepare(torch: Optional[str] = None) -> tuple[Installed, Built]:
@@ -146,7 +148,7 @@ def _show_versions() -> None:
     for row in tried():
         mark = "   " + _("installed") if [row.torch, row.torch_npu] == here else ""
         cells = {**row._asdict(), "npu": row.torch_npu, "build": f"+{row.build}"}
-        print(_(said, **cells, mark=mark))
+        typer.echo(_(said, **cells, mark=mark))
 
 
 def _show_installed() -> None:
@@ -156,22 +158,22 @@ def _show_installed() -> None:
     compiler = find_compiler()
     found = {name: version_of(name) for name in ("torch", "torch_npu", "torchvision")}
     for name, version in found.items():
-        print(f"{name:<12} {version or _('not installed')}")
-    print(f"{'compiler':<12} {' '.join(compiler) if compiler else _('not installed')}")
+        typer.echo(f"{name:<12} {version or _('not installed')}")
+    typer.echo(f"{'compiler':<12} {' '.join(compiler) if compiler else _('not installed')}")
     missing = troubles(found["torch"], found["torch_npu"], compiler)
     try:
         ready = built(look()) if not missing else None
     except EmulatorError as error:
         missing = [str(error)]
     for trouble in missing:
-        print(f"missing: {trouble}")
+        typer.echo(f"missing: {trouble}")
     if missing:
         return
-    print(
+    typer.echo(
         f"{'libraries':<12} "
         + (str(ready.folder) if ready else _("built at first run in {folder}", folder=cache_folder()))
     )
-    print(_("ready: npumigrate emulate -- python train.py"))
+    typer.echo(_("ready: npumigrate emulate -- python train.py"))
 
 
 def checked_soc(name: str) -> str:

@@ -66,12 +66,10 @@ def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
 def ended(work: Callable[[], int]) -> int:
     """Do a command's work and give its exit code, whatever ends it early."""
     try:
-        code = work()
-        sys.stdout.flush()
-        return code
+        return work()
     except UserError as error:
         return fail(str(error), error.code if isinstance(error, StopError) else WRONG_USE)
-    except SystemExit as error:  # behind --help; rich's, where nobody reads what it prints
+    except SystemExit as error:  # argparse's, behind --help, and typer's, where nobody reads what it prints
         return error.code if isinstance(error.code, int) else DONE
     except KeyboardInterrupt:
         return fail(_("interrupted"), INTERRUPTED)

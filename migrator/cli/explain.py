@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from migrator.cli.ending import DONE, PROBLEMS, print_json, stop
+import typer
+
+from migrator.cli.ending import PROBLEMS, print_json, stop
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar
 from migrator.language import _, did_you_mean, english_for_programs
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 
 
-def explain(given: Given) -> int:
+def explain(given: Given) -> None:
     """Explain what failed first in the logs of a run: why, at which line, and what to do.
 
     Reads any mixture of tracebacks and logs of torch_npu, CANN (plog), HCCL and torchrun. LOG is a file, a
@@ -44,7 +46,7 @@ def explain(given: Given) -> int:
             print_json({"schema": 1, **entry_data(entry)})
         else:
             _print(parts_of_entry(entry), given.output_format)
-        return DONE
+        return
     logs = [log for path in asked for log in _logs_at(path, codes)]
     if given.run:
         if not given.run.is_dir():
@@ -56,7 +58,8 @@ def explain(given: Given) -> int:
         print_json(as_data(explanation))
     else:
         _print([*parts_of(explanation)], given.output_format)
-    return PROBLEMS if explanation is None or explanation.entry is None else DONE
+    if explanation is None or explanation.entry is None:
+        raise typer.Exit(PROBLEMS)
 
 
 def _logs_at(path: str, codes: Iterable[str]) -> list[Log]:
@@ -72,4 +75,4 @@ def _print(parts: list[Part], output_format: str) -> None:
     from migrator.explain.show import as_markdown, as_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
-    print(as_text(parts, width) if output_format == "text" else as_markdown(parts), end="")
+    typer.echo(as_text(parts, width) if output_format == "text" else as_markdown(parts), nl=False)

@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from migrator.fleet.job import Outcome, Task
 
 
-def fleet(given: Given) -> int:
+def fleet(given: Given) -> None:
     """Migrate, analyze or lint many repositories, on one machine or on a Dask cluster.
 
     Finished repositories are never repeated: run the same command again to resume. OUT gets
@@ -81,7 +83,7 @@ def fleet(given: Given) -> int:
         _report(output, task, outcomes, given.quiet)
     except OSError as error:
         stop(str(error))
-    return DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS
+    raise typer.Exit(DONE if all(item["state"] == "done" for item in outcomes) else PROBLEMS)
 
 
 def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) -> None:
@@ -94,5 +96,5 @@ def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) 
         done = [item for item in outcomes if item["state"] == "done"]
         known = sum(item["known"] for item in done)
         said = N_("{done} of {total} repositories examined ({known} in earlier runs)")
-        print(_(said, done=len(done), total=len(outcomes), known=known))
-        print(page)
+        typer.echo(_(said, done=len(done), total=len(outcomes), known=known))
+        typer.echo(page)

@@ -34,11 +34,7 @@ def page(command: str, about: str, options: Sequence[Option], below: Mapping[str
 def paragraphs(text: str) -> list[str]:
     """The paragraphs of a help text, each on one line but for those whose lines stay."""
     parts = (part.strip(" \n") for part in text.split("\n\n"))
-    return [
-        "\n".join(map(str.strip, part.splitlines())) if part[0] == "\b" else " ".join(part.split())
-        for part in parts
-        if part
-    ]
+    return [part if part.startswith("\b") else " ".join(part.split()) for part in parts if part]
 
 
 def _section(title: str, rows: Sequence[tuple[str, str]], width: int) -> list[str]:

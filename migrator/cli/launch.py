@@ -9,9 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from migrator.cli.ending import DONE, PROBLEMS, note, stop, wrapped
+import typer
+
+from migrator.cli.ending import PROBLEMS, note, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
-from migrator.cli.options import Given
+from migrator.cli.options import Given, described
 from migrator.files.errors import (
     CannotWrite,
     ResultExists,
@@ -28,9 +30,16 @@ from migrator.launch.rank_table import Host, RankTableError
 if TYPE_CHECKING:
     from migrator.launch.target import Launch, Start
 
-ABOUT = "Prepare distributed jobs: rank tables, Kubernetes, ModelArts, MPI, MindSpore."
+launch = typer.Typer(
+    help="Prepare distributed jobs: rank tables, Kubernetes, ModelArts, MPI, MindSpore.",
+    rich_markup_mode=None,
+)
+rank_tables = typer.Typer(rich_markup_mode=None)
+launch.add_typer(rank_tables, name="rank-table")
 
 
+@launch.command()
+@described("launch k8s")
 def k8s(given: Given) -> None:
     """Write a Kubernetes manifest for Ascend NPUs, or convert one for GPUs.
 
@@ -65,6 +74,8 @@ def k8s(given: Given) -> None:
         say_next(f"kubectl apply -f {shell_word(str(given.output))}")
 
 
+@launch.command()
+@described("launch modelarts")
 def modelarts(given: Given) -> None:
     """Write a ModelArts boot file that starts the training script under torch's own launcher.
 
@@ -101,6 +112,8 @@ def modelarts(given: Given) -> None:
     say_next(f"npumigrate verify {shell_word(str(given.folder))}")
 
 
+@launch.command()
+@described("launch mindspore")
 def mindspore(given: Given) -> None:
     """Write a script that starts a MindSpore program with msrun or a rank table.
 
@@ -118,19 +131,23 @@ def _show_written(folder: Path, made: Launch, assumed: Iterable[str]) -> None:
     for line in assumed:
         note(f"assumed: {line}")
     for name in made.files:
-        print(shown(folder / name))
+        typer.echo(shown(folder / name))
 
 
+@rank_tables.callback(invoke_without_command=True)
+@described("launch rank-table")
 def make(given: Given) -> None:
     """Make an HCCL rank table from hosts, or check and convert one.
 
     Assumptions are printed on standard error. Exit status: 0 done; 1 check found problems; 2 usage
     error or unreadable input.
     """
-    described = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
-    for line in _assumptions(described):
+    if given.context.invoked_subcommand:
+        return
+    hosts = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
+    for line in _assumptions(hosts):
         note(f"assumed: {line}")
-    _give_table(rank_table.build(described), given.output, given.form)
+    _give_table(rank_table.build(hosts), given.output, given.form)
 
 
 def _give_table(table: Any, output: Optional[Path], form: str = "current") -> None:
@@ -193,7 +210,9 @@ def _assumptions(hosts: list[Host]) -> list[str]:
     return lines
 
 
-def check(given: Given) -> int:
+@rank_tables.command()
+@described("launch rank-table check")
+def check(given: Given) -> None:
     """Check a rank table: counts, duplicate ranks, devices and addresses."""
     file, content = given.file, _content(given.file)
     try:
@@ -202,15 +221,17 @@ def check(given: Given) -> int:
             servers = rank_table.read(content)
             ranks = sum(len(server.devices) for server in servers)
             said = N_("{file}: {content} form, servers: {servers}, ranks: {ranks}")
-            print(_(said, file=file, content=rank_table.form_of(content), servers=len(servers), ranks=ranks))
-            return DONE
+            typer.echo(_(said, file=file, content=rank_table.form_of(content), servers=len(servers), ranks=ranks))
+            return
     except RankTableError as error:
         stop(f"{file} {error}")
     for problem in found:
-        print(wrapped(f"{file}: {problem}"))
-    return PROBLEMS
+        typer.echo(wrapped(f"{file}: {problem}"))
+    raise typer.Exit(PROBLEMS)
 
 
+@rank_tables.command()
+@described("launch rank-table convert")
 def convert(given: Given) -> None:
     """Write a rank table in the other format."""
     try:
@@ -220,6 +241,8 @@ def convert(given: Given) -> None:
     _give_table(servers, given.output, given.form)
 
 
+@launch.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+@described("launch mpi")
 def mpi(given: Given) -> None:
     """Convert an mpirun, mpiexec or horovodrun command to launcher commands.
 
@@ -240,7 +263,7 @@ def mpi(given: Given) -> None:
     for each in found.notes:
         note(harmless(each))
     for (host, _count), command in zip(found.hosts, found.commands):
-        print(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
+        typer.echo(f"# on {host}\n{command}" if len(found.hosts) > 1 else command)
     if given.table:
         _give_table(
             rank_table.build([Host(name, tuple(range(count)), {}) for name, count in found.hosts]),
@@ -273,9 +296,7 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
 def give(text: str, output: Path | None) -> None:
     """Print a text, or put it in its file by one rename."""
     if output is None:
-        from migrator.report.colors import print_bytes
-
-        print_bytes(text.encode("utf-8"))
+        typer.echo(text.encode("utf-8"), nl=False)
         return
     from migrator.files.replacing import replace_file
 
@@ -356,14 +377,3 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     ways = start_ways([entry], partial(text_below, folder), mended=False)
     start = start_of(entry, relative, lambda name: (folder / name).is_file(), ways)
     return start, text, notes
-
-
-BELOW: dict[str, Callable[[Given], Optional[int]]] = {
-    "k8s": k8s,
-    "modelarts": modelarts,
-    "mindspore": mindspore,
-    "rank-table": make,
-    "rank-table check": check,
-    "rank-table convert": convert,
-    "mpi": mpi,
-}

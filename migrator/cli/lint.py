@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.options import UsageError, read
+from migrator.cli.own_parser import Parser, UsageError
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Option, split
 from migrator.language import N_
@@ -23,13 +23,13 @@ Exit status: 0 no findings; 1 findings; 2 usage error or unreadable files;
 130 interrupted.
 """
 _PATHS = Option(
-    (),
-    "paths",
-    "",
-    "PATHS…",
-    N_("Files and folders (default: the current one), or - for stdin."),
-    kind="texts",
+    (), "paths", "", "PATHS…", N_("Files and folders (default: the current one), or - for stdin.")
 )
+
+
+def parser() -> Parser:
+    """What reads the arguments of ``npumigrate lint``."""
+    return Parser("lint", ABOUT, (_PATHS, *OPTIONS))
 
 
 def lint(arguments: Sequence[str]) -> int:
@@ -45,7 +45,7 @@ def command_line(arguments: Sequence[str]) -> CommandLine:
     """What the arguments say, checked. Raises UsageError."""
     from migrator.lint.run import CommandLine
 
-    line = read(CommandLine(), "lint", arguments, ABOUT, (_PATHS, *OPTIONS))
+    line = parser().parse_args(list(arguments), CommandLine())
     # A variable of a script that is not set is no current folder, and no wish for the default.
     if "" in line.paths:
         raise UsageError("a path is empty")

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Optional
+from typing import Any, Optional
+
+import typer
 
 from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
-from migrator.cli.options import Given, given_to
-from migrator.command_options import commands_below, options_of
+from migrator.cli.options import Given, described
+from migrator.command_options import options_of
 from migrator.language import _, did_you_mean
 
-# All names of lint, which reads its options itself, and what the list of all commands says of them.
-LINTS = {
+# What the list of all commands says of those that read their options themselves.
+OWN_PARSER = {
     "lint": "Find what keeps a project from running on Ascend NPUs: for CI, hooks and editors.",
     "check": "Another name for lint.",
     "upgrade": "Find, and with --fix write, what another torch_npu needs in code for NPUs.",
+    "api": "Show whether a torch API, torch.cuda name or environment variable works on NPUs.",
 }
 # Each command, in the order of the help; it is migrator.cli.NAME.NAME. Only the one that is asked for is
-# imported.
+# imported and gets a parser: making one of each takes longer than most commands.
 COMMANDS = (
     *("migrate", "analyze", "lint", "check", "upgrade", "verify", "emulate", "record", "compare", "profile"),
     *("report", "launch", "doctor", "explain", "fleet", "api", "rule", "db", "server", "mcp", "completion"),
@@ -37,7 +40,7 @@ Without a command it migrates: npumigrate SRC -o OUT -v 2.6
 # By themselves these can do nothing: they show their help.
 _HELP_ALONE = (
     *("migrate", "analyze", "verify", "record", "compare", "profile", "report"),
-    *("launch", "fleet", "api", "rule", "db", "completion"),
+    *("launch", "fleet", "rule", "db", "completion"),
 )
 
 
@@ -45,22 +48,41 @@ def version(_given: Given) -> None:
     """Show the version."""
     from migrator.this_copy import version as known
 
-    print(f"npumigrate {known()}")
+    typer.echo(f"npumigrate {known()}")
 
 
-def command_of(name: str) -> tuple[Optional[Callable[[Given], Optional[int]]], str]:
-    """The function of a command such as ``launch k8s``, None for ``launch`` alone, and what it is about."""
-    top, _space, rest = name.partition(" ")
-    module = import_module(f"migrator.cli.{top}") if top != "version" else None
-    function = (
-        version if module is None else getattr(module, "BELOW", {}).get(rest) or getattr(module, top, None)
+def parser(name: str) -> typer.Typer:
+    """The parser for a line that starts with the name of a command of typer's."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": [*_HELP]},
     )
-    return function, (function.__doc__ if function else getattr(module, "ABOUT", "")) or ""
+    # A help option that nobody can give would only be loaded with the rest of typer's machinery.
+    app.callback(add_help_option=False)(lambda: None)
+    command = _command(name)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        # What follows the first word of these is the program's.
+        settings = {"allow_interspersed_args": False} if name in ("emulate", "record") else None
+        app.command(name, context_settings=settings)(described(name)(command))
+    return app
+
+
+def _command(name: str) -> Any:
+    """A command's function, or the typer.Typer of the commands below it."""
+    return version if name == "version" else getattr(import_module(f"migrator.cli.{name}"), name)
 
 
 def abouts() -> dict[str, str]:
-    """What each command says of itself; lint in one line."""
-    return {name: LINTS.get(name) or command_of(name)[1] for name in COMMANDS}
+    """What each command says of itself; those that read their options themselves in one line."""
+    found = {name: _command(name) for name in COMMANDS if name not in OWN_PARSER}
+    own = {
+        n: str(each.info.help if isinstance(each, typer.Typer) else each.__doc__) for n, each in found.items()
+    }
+    return {name: OWN_PARSER.get(name) or own[name] for name in COMMANDS}
 
 
 def run(arguments: Optional[Sequence[str]] = None) -> int:
@@ -74,43 +96,55 @@ def run(arguments: Optional[Sequence[str]] = None) -> int:
     elif given[0] not in (*COMMANDS, *_HELP) and (given[0].startswith("-") or os.path.exists(given[0])):
         given.insert(0, "migrate")
     escape_unprintable()
-    code = ended(lambda: _run(*given, alone=alone))
-    return code or (WRONG_USE if alone else DONE)
+    return ended(lambda: (_run(given, alone) or WRONG_USE) if alone else _run(given))
 
 
-def _run(name: str, *words: str, alone: bool = False) -> int:
-    if name in _HELP:
-        from migrator.cli.help import page
+def _run(given: list[str], alone: bool = False) -> int:
+    if given[0] in OWN_PARSER:
+        from migrator.cli.start import run_own
 
-        print(page("", ABOUT, options_of("npumigrate"), abouts()))
+        return run_own(*given)
+    if given[0] in _HELP:
+        typer.echo(_help("", ABOUT, abouts()))
         if alone:
             return DONE
-        print()
-        name, words = "migrate", ("--help",)  # what most people look for
-    if name not in COMMANDS:
-        what = _("no such command: {what}", what=name) + did_you_mean(name, COMMANDS)
+        typer.echo()
+        given = ["migrate", "--help"]  # what most people look for
+    if given[0] not in COMMANDS:
+        what = _("no such command: {what}", what=given[0]) + did_you_mean(given[0], COMMANDS)
         stop("{what} (npumigrate --help shows all options)", what=what)
-    if name in LINTS:
-        from migrator.cli.lint import lint
-
-        # The rules of an upgrade have unsafe fixes only: who asks for them knows.
-        asked = ("--select", "NPU10,NPU53", "--unsafe-fixes") if name == "upgrade" else ()
-        return lint((*asked, *words))
-    if name == "migrate":
+    if given[0] == "migrate":
         from migrator.cli.migrate import translated
 
-        words = tuple(translated(words))
-    return run_command(name, words)
+        given = translated(given)
+    return _run_app(given)
 
 
-def run_command(name: str, words: Sequence[str]) -> int:
-    """Run a command, or one below it, with the words behind its name; gives its exit code."""
-    while words and f"{name} {words[0]}" in commands_below(name):
-        name, words = f"{name} {words[0]}", words[1:]
-    function, about = command_of(name)
-    below = {each.rpartition(" ")[2]: command_of(each)[1] for each in commands_below(name)}
-    if function is None and words[:1] and not words[0].startswith("-"):
-        what = _("no such command: {what}", what=words[0]) + did_you_mean(words[0], below)
-        stop("{what} (npumigrate --help shows all options)", what=what)
-    given = given_to(name, words, about, below)
-    return (function(given) if function else None) or DONE
+def _help(name: str, about: str, below: Mapping[str, str]) -> str:
+    from migrator.cli.help import page
+
+    return page(name, about, options_of(name or "npumigrate"), below)
+
+
+def _with_help(command: Any, name: str = "") -> Any:
+    """A command of typer's; its help, and that of those below it, is ours."""
+    below = getattr(command, "commands", {})
+    about = {each: under.help or "" for each, under in below.items()}
+    command.get_help = lambda _context: _help(name, command.help or "", about)
+    for each, under in below.items():
+        _with_help(under, f"{name} {each}".strip())
+    return command
+
+
+def _run_app(arguments: list[str]) -> int:
+    app = _with_help(typer.main.get_command(parser(arguments[0])))
+    try:
+        return app(arguments, prog_name="npumigrate", standalone_mode=False) or DONE
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        from migrator.cli.spoken import usage_error  # typer's own: an unknown option, a bad value
+
+        stop("{what} (npumigrate --help shows all options)", what=usage_error(error))

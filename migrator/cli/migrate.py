@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from migrator.cli import options
 from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop, summary_printed
 from migrator.cli.options import Given
@@ -42,7 +44,7 @@ _ELSEWHERE = {
 }
 
 
-def migrate(given: Given) -> int:
+def migrate(given: Given) -> None:
     """Migrate a project for Ascend NPUs.
 
     SRC is not changed. The result is OUT/<name>_msft, with reports in its folder migration_report.
@@ -122,17 +124,19 @@ def migrate(given: Given) -> int:
     files = write_reports(outcome.result, built, given.rules) if outcome.result and built else []
     if not given.quiet:
         _show(outcome, plan, files)
-    return outcome.exit_code
+    raise typer.Exit(outcome.exit_code)
 
 
 def _print_bytes(data: bytes) -> None:
-    from migrator.report.colors import diff_for_terminal, print_bytes
+    from migrator.report.colors import diff_for_terminal
 
     try:
-        print_bytes(diff_for_terminal(data))
+        sys.stdout.flush()
+        sys.stdout.buffer.write(diff_for_terminal(data))
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         forget_stdout()
-        raise SystemExit(DONE) from None
+        raise typer.Exit(DONE) from None
 
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:

@@ -1,119 +1,63 @@
-"""What is given to a command, by the table of options, and what several commands make of it."""
+"""The options of typer's commands, from their table, and what several commands make of them."""
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
+from inspect import Parameter, Signature
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from migrator.cli.ending import DONE, say, stop
+import typer
+
+from migrator.cli.ending import say, stop
 from migrator.command_options import Option, options_of, split
-from migrator.language import N_, MessageError, _, did_you_mean
+from migrator.language import N_, _
 
 if TYPE_CHECKING:
     from migrator.core.settings import Settings
 
-Line = TypeVar("Line", bound=argparse.Namespace)
-# What stands behind the first word of these is another program's.
-_STARTERS = ("emulate", "record", "launch mpi")
-_LAYOUT = partial(argparse.HelpFormatter, width=80)  # without one each option asks for the terminal's
 
-
-class UsageError(MessageError):
-    """A command line that cannot be understood; its text is the user's line."""
-
-
-class Given(argparse.Namespace):
+class Given(SimpleNamespace):
     """What was given to a command: the values of its options, by their names in the table."""
 
 
-def given_to(command: str, words: Sequence[str], about: str, below: Mapping[str, str] = {}) -> Given:
-    """What is given to a command behind its name; where that asks for help, its help is the end.
+def described(command: str) -> Callable[[Callable[[Given], None]], Callable[..., None]]:
+    """Make of a function of what was given one with parameters that typer reads: those of a command.
 
-    ``reports/options.json`` has its options. The help says what it is ``about`` and what commands there are
-    ``below`` it. Raises UsageError.
+    ``reports/options.json`` has them. The ``context`` is typer's.
     """
-    options = options_of(command)
-    given = read(Given(), command, words, about, options, below)
-    for option in options:
-        value = getattr(given, option.name)
-        if option.kind == "path" and value is not None:
-            setattr(given, option.name, Path(value))
-        elif option.kind == "paths":
-            setattr(given, option.name, [Path(each) for each in value or ()])
-    return given
+
+    def decorate(function: Callable[[Given], None]) -> Callable[..., None]:
+        rows = options_of(command)
+
+        def called(**given: Any) -> None:
+            function(Given(**given | {row.name: _checked(row, given[row.name]) for row in rows}))
+
+        kinds = {row.name: _TYPES.get(row.kind, str) for row in rows}
+        parameters = [Parameter(row.name, _KEYWORD, default=_parameter(row)) for row in rows]
+        called.__name__, called.__doc__ = function.__name__, function.__doc__
+        called.__annotations__ = {"context": typer.Context, **kinds}
+        called.__signature__ = Signature(  # type: ignore[attr-defined]
+            [Parameter("context", _KEYWORD), *parameters]
+        )
+        return called
+
+    return decorate
 
 
-def read(
-    line: Line,
-    command: str,
-    words: Sequence[str],
-    about: str,
-    options: Sequence[Option],
-    below: Mapping[str, str] = {},
-) -> Line:
-    """Put the values of options and arguments into ``line``, as texts and numbers; see ``given_to``."""
-    reader = argparse.ArgumentParser(
-        add_help=False, allow_abbrev=False, exit_on_error=False, formatter_class=_LAYOUT
-    )
-    reader.add_argument("-h", "--help", action="store_true")
-    for option in options:
-        if option.spelled:
-            reader.add_argument(*option.spelled.split(), dest=_name(option), **_taking(option))
-    end = words.index("--") if "--" in words and command not in _STARTERS else len(words)
-    if command in _STARTERS:
-        reader.add_argument("rest", nargs=argparse.REMAINDER)
-
-    def wrong(what: str) -> UsageError:
-        own = f"npumigrate {command}".rstrip()
-        return UsageError("{what} ({command} --help shows all options)", what=what, command=own)
-
-    try:
-        _line, free = reader.parse_known_args(words[:end], line)
-    except argparse.ArgumentError as error:
-        said = N_("{option} takes no value") if "explicit" in error.message else N_("{option} needs a value")
-        raise wrong(_(said, option=error.argument_name)) from None
-    if line.help:
-        from migrator.cli.help import page
-
-        print(page(command, about, options, below), flush=True)
-        raise SystemExit(DONE)
-    for unknown in (word.partition("=")[0] for word in free if word[:1] == "-" != word):
-        meant = did_you_mean(unknown, reader._option_string_actions if unknown[:2] == "--" else ())
-        raise wrong(_("no such option: {option}", option=unknown) + meant)
-    rest = getattr(line, "rest", [])
-    free += rest[1:] if rest[:1] == ["--"] else [*rest, *words[end + 1 :]]
-    for option in (each for each in options if not each.spelled and not each.key):
-        several = option.kind in ("texts", "paths")
-        own, free = (free, []) if several else (free[:1], free[1:])
-        setattr(line, _name(option), own if several else next(iter(own), None))
-    for option in options:
-        if option.required and not getattr(line, _name(option)):
-            what = "/".join(option.spelled.split()) or option.metavar or option.name
-            raise wrong(_("missing: {what}", what=what))
-        if not option.key:  # those of a configuration are looked at with it
-            setattr(line, _name(option), _checked(option, getattr(line, _name(option))))
-    if free:
-        raise wrong(_("more than it takes: {what}", what=" ".join(free)))
-    return line
+_KEYWORD = Parameter.KEYWORD_ONLY
+_TYPES: dict[str, Any] = {"flag": bool, "path": Path, "paths": list[Path], "texts": list[str]}
 
 
-def _name(option: Option) -> str:
-    return option.name.replace("-", "_")
-
-
-def _taking(option: Option) -> dict[str, Any]:
-    """What argparse is told of an option's value."""
-    if option.kind == "flag":
-        return {"action": "store_true"}
-    if option.kind == "switch":
-        return {"action": argparse.BooleanOptionalAction}
-    several = option.repeated or option.kind == "texts"
-    return {"action": "append" if several else "store", "default": option.default}
+def _parameter(option: Option) -> Any:
+    default = bool(option.default) if option.kind == "flag" else option.default
+    default = ... if option.required else default
+    if option.spelled:
+        return typer.Option(default, *option.spelled.split())
+    return typer.Argument(default, metavar=option.metavar or None)
 
 
 def _checked(option: Option, value: Any) -> Any:

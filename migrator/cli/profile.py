@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from migrator.cli.ending import print_json
 from migrator.cli.options import Given
 
@@ -23,4 +25,4 @@ def profile(given: Given) -> None:
     if given.output_format == "json":
         print_json(as_json(found, rows, other))
     else:
-        print(as_text(found, rows, other, given.output_format == "md"))
+        typer.echo(as_text(found, rows, other, given.output_format == "md"))

@@ -6,12 +6,14 @@ import os
 import shutil
 from pathlib import Path
 
+import typer
+
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
 from migrator.language import _
 
 
-def record(given: Given) -> int:
+def record(given: Given) -> None:
     """Run a program and record the results of its modules and APIs in the first steps.
 
     Its code stays as it is: Python loads the recorder in each process that imports torch. What it
@@ -44,7 +46,7 @@ def record(given: Given) -> int:
         say(_("recorded in {folder} (processes: {count})", folder=folder, count=count))
     else:
         say(_("nothing was recorded: no process called a torch module or printed a number"))
-    return code
+    raise typer.Exit(code)
 
 
 def _machine(how: str, devices: int) -> dict[str, str]:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Optional
 
+import typer
+
 from migrator.cli.ending import DONE, forget_stdout, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.cli.options import Given
@@ -14,7 +16,7 @@ from migrator.command_options import Several, split
 _FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
-def report(given: Given) -> int:
+def report(given: Given) -> None:
     """Rebuild the reports of a result from its tables, or compare two results.
 
     DIR is OUT/<name>_msft, its migration_report, or OUT/<name>_analysis. The report includes what
@@ -23,19 +25,18 @@ def report(given: Given) -> int:
     Exit status: 0 done; 1 diff found something new; 2 usage error, or reports that cannot be
     read or written.
     """
-    paths = given.paths
+    paths = given.paths or []
     if paths[:1] == [Path("diff")]:
         if len(paths) != 3:
             stop("diff needs two results: npumigrate report diff A B")
-        return _diff(paths[1], paths[2], given.quiet)
+        raise typer.Exit(_diff(paths[1], paths[2], given.quiet))
     if len(paths) != 1:
         stop("give exactly one result: npumigrate report DIR")
     files = write_reports(paths[0], chosen_formats(given.formats) or ("html",), given.rules, given.output)
     if not given.quiet:
         for file in files:
-            print(file)
+            typer.echo(file)
         say_next(*after_report(paths[0]))
-    return DONE
 
 
 def chosen_formats(formats: Several) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrator.cli.ending import DONE, PROBLEMS, stop
+import typer
+
+from migrator.cli.ending import PROBLEMS, stop
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from migrator.matchers.packs import Rule
 
 
-def rule(given: Given) -> int:
+def rule(given: Given) -> None:
     """Explain rules: reason, before and after, versions, references. Or test a rule pack.
 
     Exit status: 0 done; 1 an example of the pack fails; 2 usage error: no such rule, or an invalid
@@ -30,7 +32,8 @@ def rule(given: Given) -> int:
     if given.check is not None:
         if given.codes or everything:
             stop("--check tests a whole pack: do not name rules with it")
-        return _check(given.check, packs)
+        _check(given.check, packs)
+        return
     if bool(given.codes) == everything:
         stop("no rule given: name one or more, such as NPU101, or use --all")
     if output_format == "json":
@@ -38,8 +41,8 @@ def rule(given: Given) -> int:
     known = load_all(packs)
     chosen = known if everything else [_find(code, known) for code in given.codes or ()]
     if output_format == "json":
-        print(as_json(chosen), end="")
-        return DONE
+        typer.echo(as_json(chosen), nl=False)
+        return
     text = all_as_markdown(chosen) if everything else "\n".join(map(as_markdown, chosen))
     if output_format == "text" and sys.stdout.isatty():
         from rich.console import Console
@@ -47,13 +50,12 @@ def rule(given: Given) -> int:
 
         Console().print(Markdown(text))
     else:
-        print(text, end="")
+        typer.echo(text, nl=False)
     if not everything:
         say_next(f"npumigrate lint --select {','.join(one.code for one in chosen)}")
-    return DONE
 
 
-def _check(pack: Path, others: tuple[str, ...]) -> int:
+def _check(pack: Path, others: tuple[str, ...]) -> None:
     """Run the examples of a pack, and print what is expected and what came of those that fail."""
     from migrator.core.examples import failure
     from migrator.data_folders import data_folder
@@ -71,14 +73,15 @@ def _check(pack: Path, others: tuple[str, ...]) -> int:
                 failed.append((rule, number, wrong))
             bar(_("testing examples"), done, len(examples))
     for rule, number, wrong in failed:
-        print(_("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code))
+        typer.echo(
+            _("{origin}: example {number} of {code}", origin=rule.origin, number=number, code=rule.code)
+        )
         for heading, text in (("expected", wrong.expected), ("came", wrong.came)):
-            print(f"  {heading}:\n" + textwrap.indent(text.rstrip("\n"), "    "))
-    print(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
+            typer.echo(f"  {heading}:\n" + textwrap.indent(text.rstrip("\n"), "    "))
+    typer.echo(_("examples: {examples}, failed: {failed}", examples=len(examples), failed=len(failed)))
     if failed:
-        return PROBLEMS
+        raise typer.Exit(PROBLEMS)
     say_next(f"npumigrate lint --rules {shell_word(str(pack))}")
-    return DONE
 
 
 def _find(code: str, known: list[Rule]) -> Rule:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import typer
+
 from migrator.cli.ending import stop
 from migrator.cli.options import Given
 
 
-def server(_given: Given) -> int:
+def server(_given: Given) -> None:
     """Start the language server for editors: live findings, fixes, API support.
 
     Exit status: 0 ended by the editor; 1 the editor is gone; 2 pygls is not installed.
@@ -19,4 +21,4 @@ def server(_given: Given) -> int:
         from migrator.this_copy import install_command
 
         stop("the server needs pygls: {command}", command=install_command("server"))
-    return serve()
+    raise typer.Exit(serve())

@@ -1,4 +1,4 @@
-"""Where the process starts: its streams, its language, what ends it."""
+"""Where the process starts: two commands go their own, short way; everything else is typer's."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import os
 import sys
 from typing import NoReturn, Optional
 
-from migrator.cli.ending import fail
-from migrator.language import LANGUAGES, _, choose
-
-_ENDED_AT_ONCE = ("lint", "check", "upgrade", "api", "server", "mcp")  # some by their clients
+from migrator.cli.ending import ended, escape_unprintable, fail
+from migrator.language import LANGUAGES, _, choose, language
 
 
 def main() -> NoReturn:
@@ -52,13 +50,34 @@ def run() -> int:
     if lang:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given
-    from migrator.cli.main import run as run_command
+    if language() != "en":
+        from migrator.cli.spoken import ask_catalogue
 
-    if given[:1] and given[0] in _ENDED_AT_ONCE:
-        return run_command(given)
-    asked = _end_in_order()
-    code = run_command(given)
-    return 128 + asked[0] if asked else code
+        ask_catalogue()
+    name, *arguments = given or [""]
+    if name not in ("lint", "check", "upgrade", "api"):
+        from migrator.cli.main import run as run_command
+
+        if name in ("server", "mcp"):  # its client ends it
+            return run_command(sys.argv[1:])
+        asked = _end_in_order()
+        code = run_command(sys.argv[1:])
+        return 128 + asked[0] if asked else code
+    escape_unprintable()
+    return ended(lambda: run_own(name, *arguments))
+
+
+def run_own(name: str, *arguments: str) -> int:
+    """Run a command that reads its options itself: ``lint``, by all its names, or ``api``."""
+    if name == "api":
+        from migrator.cli.api import api
+
+        return api(arguments)
+    from migrator.cli.lint import lint
+
+    # The rules of an upgrade have unsafe fixes only: who asks for them knows.
+    asked = ("--select", "NPU10,NPU53", "--unsafe-fixes") if name == "upgrade" else ()
+    return lint((*asked, *arguments))
 
 
 def split_language(arguments: list[str]) -> tuple[list[str], Optional[str]]:

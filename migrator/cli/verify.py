@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
+
+import typer
 
 from migrator.cli.emulate import checked_soc, insight_folder, prepare, size, write_insight
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from migrator.verify.verdict import Verdict
 
 
-def verify(given: Given) -> int:
+def verify(given: Given) -> None:
     """Run a migrated project on emulated NPUs, and report what the run proves.
 
     The program's output is passed through; the verdict follows on standard error.
@@ -100,7 +101,7 @@ def verify(given: Given) -> int:
 
     if verdict.original and not verdict.original.ended.well:
         for line in verdict.original.ended.output.rstrip().splitlines()[-15:]:
-            print(f"  {line}", file=sys.stderr)
+            typer.echo(f"  {line}", err=True)
     show_verdict(Console(stderr=True, highlight=False), verdict)
     mended = _recorded(repaired, migrated) if repaired else None
     places = [json_file] if json_file is not None else []
@@ -121,7 +122,7 @@ def verify(given: Given) -> int:
         except CannotWrite as error:
             stop(f"--json: {error}" if json_file is not None else str(error))
     for file in write_reports(migrated, built) if built else ():
-        print(f"Report   {file}", file=sys.stderr)
+        typer.echo(f"Report   {file}", err=True)
     from migrator.cli.next_commands import after_verification
     from migrator.launch.script import NAME
     from migrator.report.terminal import show_next
@@ -130,7 +131,7 @@ def verify(given: Given) -> int:
     again = f"--devices {devices}{' --repair' if given.repair else ''}"
     commands = after_verification(migrated, launcher, verdict.exit_code, bool(built), again, command)
     show_next(Console(stderr=True, highlight=False), commands)
-    return verdict.exit_code
+    raise typer.Exit(verdict.exit_code)
 
 
 def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, str, str], None]:

@@ -106,11 +106,18 @@ def _print_diff(outcome: Outcome) -> None:
 
         replace_file(Path(line.output_file), text)
     else:
-        colors.print_bytes(colors.diff_for_terminal(text, line.color))
+        print_bytes(colors.diff_for_terminal(text, line.color))
     count = sum(sum(counts.values()) for counts in outcome.fixed.values())
     if not line.quiet:
         would = ngettext("Would fix {n} finding.", "Would fix {n} findings.", count)
         print(would if count else _("Nothing to fix."), file=sys.stderr)
+
+
+def print_bytes(data: bytes) -> None:
+    """Put bytes as they are on the standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def _write_statistics(output_format: str, report: LintReport, stream: TextIO) -> None:

@@ -27,9 +27,8 @@ from migrator.lint.options import (
     severity_at_least,
     with_origin,
 )
-from migrator.lint.printing import print_outcome, print_settings
+from migrator.lint.printing import print_bytes, print_outcome, print_settings
 from migrator.project.frameworks import TORCH, described
-from migrator.report.colors import print_bytes
 from migrator.report.formats import FOR_PEOPLE, SPOKEN
 from migrator.run.cache import FOLDER, Cache, tool_digest
 from migrator.run.loading import Loader

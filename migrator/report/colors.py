@@ -31,13 +31,6 @@ def wanted() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
-def print_bytes(data: bytes) -> None:
-    """Put bytes as they are on the standard output."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
 def diff_for_terminal(data: bytes, color: str = "auto") -> bytes:
     """A unified diff as the standard output should have it: in colours on a terminal that has them.
 

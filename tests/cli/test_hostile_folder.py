@@ -13,7 +13,7 @@ import pytest
 NAMES = (
     "__future__ ast atexit concurrent dataclasses gc hashlib json jedi logging migrator_extra multiprocessing"
     " numpy pathlib pickle random re rich selectors signal socket sqlite3 subprocess tempfile tokenize torch"
-    " torch_npu traceback typing yaml libcst sitecustomize usercustomize"
+    " torch_npu traceback typer typing yaml libcst sitecustomize usercustomize"
 ).split()
 COMMANDS = [
     ["lint", "--no-cache", "-v2.6", "-j2", "."],

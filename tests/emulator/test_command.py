@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from migrator.api_support.companions import of_torch
 from migrator.cli import main
@@ -95,6 +96,12 @@ def test_no_compiler(capsys, monkeypatch):
     assert (code, out) == (126, "")
     assert err.startswith("npumigrate: no C++ compiler: install g++ (Debian, Ubuntu)")
     assert err.count("\n") == 1
+
+
+def test_help():
+    parser = main.parser("emulate")
+    shown = CliRunner().invoke(parser, ["emulate", "--help"], prog_name="npumigrate").output
+    assert "npumigrate emulate" in shown
 
 
 def test_exit_code_and_output_are_the_programs(emulate):

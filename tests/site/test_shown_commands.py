@@ -11,14 +11,15 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from migrator.cli import lint, main
+from migrator.cli.api import parser as api_parser
 from migrator.cli.migrate import translated
-from migrator.cli.options import given_to
 from migrator.cli.start import split_language
-from migrator.command_options import commands_below
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -62,12 +63,16 @@ def understood(words: list[str]) -> None:
         name, rest = "migrate", words
     if name in ("lint", "check", "upgrade"):
         lint.command_line(rest)
+    elif name == "api":
+        api_parser().parse_args(rest)
     else:
-        rest = translated(rest) if name == "migrate" else rest
-        while rest and f"{name} {rest[0]}" in commands_below(name):
-            name, rest = f"{name} {rest[0]}", rest[1:]
+        command: Any = typer.main.get_command(main.parser(name))
+        rest = translated([name, *rest])[1:] if name == "migrate" else rest
+        command = command.commands[name]
+        while rest and rest[0] in getattr(command, "commands", {}):
+            command, rest = command.commands[rest[0]], rest[1:]
         if "--help" not in rest:
-            given_to(name, rest, "")
+            command.make_context(name, rest)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
