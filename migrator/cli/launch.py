@@ -221,7 +221,9 @@ def check(given: Given) -> None:
             servers = rank_table.read(content)
             ranks = sum(len(server.devices) for server in servers)
             said = N_("{file}: {content} form, servers: {servers}, ranks: {ranks}")
-            typer.echo(_(said, file=file, content=rank_table.form_of(content), servers=len(servers), ranks=ranks))
+            typer.echo(
+                _(said, file=file, content=rank_table.form_of(content), servers=len(servers), ranks=ranks)
+            )
             return
     except RankTableError as error:
         stop(f"{file} {error}")
