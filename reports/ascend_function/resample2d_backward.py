@@ -6,7 +6,7 @@ from ._gradients import gradients
 from ._resampled import resampled
 
 
-def resample2d_backward(input1, input2, gradOutput, gradInput1, gradInput2, kernel_size, bilinear):
+def resample2d_backward(input1, input2, gradOutput, gradInput1, gradInput2, kernel_size, bilinear=True):
     """The gradient of the image is added to its tensor; both are bilinear ones, as the CUDA kernels'."""
 
     def forward(image, flow):

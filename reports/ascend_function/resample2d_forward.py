@@ -5,7 +5,7 @@
 from ._resampled import resampled
 
 
-def resample2d_forward(input1, input2, output, kernel_size, bilinear):
+def resample2d_forward(input1, input2, output, kernel_size, bilinear=True):
     """``output`` gets the image."""
     _check(kernel_size)
     output.copy_(resampled(input1, input2, bilinear))

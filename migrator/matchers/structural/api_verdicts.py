@@ -485,7 +485,7 @@ def function_of(rule: FunctionRule, api: str) -> str:
 def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: str) -> list[Edit]:
     """The edits that call the function; none where it does not take what is given."""
     call = index.call_of(node)
-    names, positions = parameters_of(function)
+    names, positions, _required = parameters_of(function)
     if call is not None:
         given = len(call.args) + (0 if index.qualified_name(node) else 1)
         if hands_on(call) or given > len(positions) or any(each.arg not in names for each in call.keywords):
@@ -506,8 +506,8 @@ def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: s
 
 
 @cache
-def parameters_of(function: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The names of a function's parameters, and those that may be given by position, in their order."""
+def parameters_of(function: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+    """The names of a function's parameters; in order, the positional ones and the required ones."""
     tree = ast.parse((data_folder("reports") / EQUIVALENTS / f"{function}.py").read_bytes())
     own = next(each for each in tree.body if getattr(each, "name", "") == function)
     first = 0
@@ -515,7 +515,8 @@ def parameters_of(function: str) -> tuple[frozenset[str], tuple[str, ...]]:
         inits = (each for each in own.body if getattr(each, "name", "") == "__init__")
         own, first = next(inits, own), 1
     if not isinstance(own, ast.FunctionDef):
-        return frozenset(), ()
+        return frozenset(), (), ()
     positional = own.args.args[first:]
     names = tuple(each.arg for each in positional)
-    return frozenset((*names, *(each.arg for each in own.args.kwonlyargs))), names
+    required = names[: len(names) - len(own.args.defaults)]
+    return frozenset((*names, *(each.arg for each in own.args.kwonlyargs))), names, required

@@ -153,7 +153,7 @@ def _function_of_ours(meant: _Meant) -> str:
     known, names = _known(meant), tuple(each.removesuffix("_tensor") for each in meant[1].parameters)
     for pair in known["bundled"].split() if known else ():
         theirs, _colon, own = pair.partition(":")
-        if theirs == meant[1].name and parameters_of(own or theirs)[1] == names:
+        if theirs == meant[1].name and names in parameters_of(own or theirs)[1:]:
             return own or theirs
     return ""
 

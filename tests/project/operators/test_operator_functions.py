@@ -51,6 +51,18 @@ def test_the_operator_is_called_from_our_package_and_the_import_goes() -> None:
     assert {finding.code for finding in result.findings} == {"NPU663"}
 
 
+@pytest.mark.parametrize(("last", "called"), [("int kernel_size", 1), ("int kernel_size, bool nearest", 0)])
+def test_an_older_signature_may_end_before_parameters_with_defaults(last: str, called: int) -> None:
+    source = (
+        f"int forward(at::Tensor& input1, at::Tensor& input2, at::Tensor& output, {last}) {{\n"
+        "  query_kernel<<<1, 32>>>(nullptr, nullptr); return 1; }\n"
+        'PYBIND11_MODULE(resample2d_cuda, m) { m.def("forward", &forward, "resample"); }\n'
+    )
+    text = "import resample2d_cuda\n\n\ndef f(a, b, out):\n    resample2d_cuda.forward(a, b, out, 1)\n"
+    result = migrated(text, source).text or ""
+    assert result.count("ascend_function.resample2d_forward(a, b, out, 1)") == called
+
+
 def test_an_extension_that_is_built_at_import_is_built_with_cuda_only() -> None:
     build = 'load("_ext", sources=["points/query.cu"])'
     text = TEXT.replace(
