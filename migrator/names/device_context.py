@@ -48,6 +48,7 @@ _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 _COMPARISONS = frozenset(
     "assertEqual assertEquals assertNotEqual assertIn assertNotIn assertIs assert_equal assert_in".split()
 )
+_MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
@@ -376,6 +377,8 @@ class _Climb:
         vocabulary, place, name = self.vocabulary, sink.place, sink.name
         by_name = place < 0
         called, qualified = called_name(call), self._called_api(call.func)
+        if called in _MOCKED:  # net.to.assert_called_with("cuda")
+            called = last_name(holder_of(call))
         if by_name and called in vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
         if called == "partial" and place > 0:  # it calls its first argument with the others
@@ -396,7 +399,7 @@ class _Climb:
         if name in vocabulary.keywords:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
             return DeviceContext(CERTAIN if certain else LIKELY, f"{shown}({name}=…)", name)
-        if called in vocabulary.never:
+        if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
         return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
 
@@ -497,11 +500,9 @@ class _Climb:
 
     def _match_case(self, pattern: ast.AST) -> DeviceContext:
         match: Any = self.index.parent(self.index.statement_of(pattern))  # Python 3.9 has no ast.Match
-        around: Any = self.index.parent(pattern)
-        while around.__class__.__name__ in ("MatchOr", "MatchAs"):
-            around = self.index.parent(around)
-        of_class = self.index.qualified_name(around.cls) if hasattr(around, "cls") else ""
-        if of_class == "torch.device" or self.vocabulary.says_device(match.subject):
+        around = filter(None, (getattr(each, "cls", None) for each in self.index.above(pattern)))
+        is_part = "torch.device" in map(self.index.qualified_name, around)  # case torch.device(type="cuda")
+        if is_part or self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, _("a case of a device or a backend"))
         patterns = (case.pattern for case in match.cases)
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")

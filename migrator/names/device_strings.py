@@ -212,11 +212,12 @@ def _deciding(
 
 def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
     """How sure an expression is a device by what it is called: a name alone says less than a call."""
+    is_backend = called_name(node) == "get_backend"  # which may be cpu:gloo,cuda:nccl
     if bare_name(node).strip("_").lower() in REPEATED or not (
-        vocabulary.says_device(node) or _is_type(index, vocabulary, node)
+        is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)
     ):
         return UNCLEAR
-    return CERTAIN if called_name(node) in ("get_backend", "type") or bare_name(node) == "type" else LIKELY
+    return CERTAIN if is_backend or "type" in (called_name(node), bare_name(node)) else LIKELY
 
 
 def _taken(index: ModuleIndex, vocabulary: DeviceVocabulary, use: ast.expr) -> DeviceContext:

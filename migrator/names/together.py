@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from migrator.names.goes_to import Sink, keys_of, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.made_from import parameter_of, returned_values
+from migrator.names.made_from import made_from, parameter_of, returned_values
 from migrator.names.tree import (
     FUNCTIONS,
     Function,
@@ -318,7 +318,9 @@ class _Search:
             self.go(call, (IN if path[1] == f"{AT} 0" else AT, *path[2:]))
         elif (called in _HAND_ON and sink.place >= 0) or (called, name) == ("field", "default"):
             self.go(call, path)
-        elif called in ("enumerate", "zip") and path and sink.place >= 0:
+        elif (called, name, path[:2]) == ("field", "metadata", (f"{AT} 'choices'", IN)):
+            self.go(call, path[2:])
+        elif called in ("enumerate", "zip", "product") and path and sink.place >= 0:
             self.go(call, (IN, f"{AT} {sink.place + (called == 'enumerate')}", *path[1:]))
         elif isinstance(definition, ast.ClassDef) and _is_enum(definition):
             for member in definition.body:
@@ -577,16 +579,11 @@ class _Search:
                 self.go(each, path)
             elif isinstance(sink, (ast.Assign, ast.AnnAssign)):
                 self.meet(sink.value, path)
-        owner = (
-            self.index.class_of(node)
-            if bare_name(node.value) == "self"
-            else self.index.definition(node.value)
-        )
-        if owner is not None and isinstance(owner, ast.ClassDef):
-            for statement in owner.body:
-                if node.attr in map(bare_name, targets_of(statement)):
-                    self.index.expand(statement)
-                    self.meet(getattr(statement, "value", None), path)
+        owner = self._owner_of(node)
+        for statement in owner.body if owner is not None else ():
+            if node.attr in map(bare_name, targets_of(statement)):
+                self.index.expand(statement)
+                self.meet(getattr(statement, "value", None), path)
         for made in self.index.classes:
             if node.attr in (fields := _fields(made)):
                 for call in self._calls(made):
@@ -623,7 +620,9 @@ class _Search:
                     self.meet(keyword.value, path[1:])
         elif called == "dict" and path:
             self.meet(first, path)
-            self.meet(first, (IN, f"{AT} {int(path[0] != IN)}", *path[1:]))
+            pairs = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.Call)  # and no other table
+            if first is not None and any(isinstance(each, pairs) for each in made_from(self.index, first)):
+                self.meet(first, (IN, f"{AT} {int(path[0] != IN)}", *path[1:]))
         elif called in _HAND_ON and first is not None:
             self.meet(first, path)
         elif called == "param":
@@ -632,8 +631,9 @@ class _Search:
                     self.meet(each, path[1:])
         elif called == "field":
             self.meet(argument_of(call, "default"), path)
+            self.meet(argument_of(call, "metadata"), (f"{AT} 'choices'", IN, *path))
             self.meet(getattr(argument_of(call, "default_factory"), "body", None), path)
-        elif called == "zip" and len(path) > 1:
+        elif called in ("zip", "product") and len(path) > 1:
             for place, each in enumerate(call.args):
                 if _fits(path[1], f"{AT} {place}"):
                     self.meet(each, (IN, *path[2:]))
@@ -688,9 +688,12 @@ class _Search:
 
     def _same_member(self, node: ast.Attribute) -> list[ast.Attribute]:
         """Where a file names the same attribute: of ``self`` in its class, of others by its name."""
+        return self._attributes(node.attr, self._owner_of(node))
+
+    def _owner_of(self, node: ast.Attribute) -> ast.ClassDef | None:
         is_own = bare_name(node.value) == "self"
         owner = self.index.class_of(node) if is_own else self.index.definition(node.value)
-        return self._attributes(node.attr, owner if isinstance(owner, ast.ClassDef) else None)
+        return owner if isinstance(owner, ast.ClassDef) else None
 
     def _attributes(self, name: str, owner: ast.ClassDef | None = None) -> list[ast.Attribute]:
         every = self.index.members(name)

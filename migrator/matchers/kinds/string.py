@@ -54,7 +54,8 @@ _RESOLVERS = frozenset(
     " import_string import_object patch object dict setattr delattr mock_patch"
     " _target_ class_path target".split()
 )
-_ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "attrgetter", "object"})
+_LATER = ("attrgetter", "methodcaller")  # what these give is called with the object
+_ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "object", *_LATER})
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def _attribute_of(index: ModuleIndex, node: ast.AST) -> ast.expr | None:
         owner = namespace_of(held)
         return owner if owner is not None and _is_torch(index, owner) else None
     if isinstance(around, ast.Call) and called_name(around) in _ATTRIBUTE_CALLS:
-        if called_name(around) == "attrgetter":
+        if called_name(around) in _LATER:
             call = index.call_of(around)
             return call.args[0] if call is not None and call.args else around
         if around.args[1:2] == [node]:

@@ -260,13 +260,9 @@ def guarded(use: Use, word: str, *errors: str) -> bool:
 
 
 def spared(use: Use) -> bool:
-    """The program checks for the API or the release first, or catches that it is missing.
-
-    Of a name that is read it may check the value.
-    """
-    if use.on == "name" and is_asked_for(use.index, use.node, use.api):
-        return True
-    return is_guarded(use.index, use.node, [use.api.rpartition(".")[2]])
+    """The program checks for the API, its value or the release first, or catches that it is missing."""
+    asks = use.on == "name" and is_asked_for(use.index, use.node, use.api)
+    return asks or is_guarded(use.index, use.node, [use.api.rpartition(".")[2]])
 
 
 def taken(use: Use, *ways: str) -> bool:
@@ -291,14 +287,15 @@ def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
 
 
 def has_alternative(use: Use) -> bool:
-    """``or`` follows the use, or its name is compared with None."""
-    around = use.index.parent(use.node)
-    if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or):
-        return around.values[-1] is not use.node
-    name = only_target(around)
-    uses = use.index.uses_of(name) if isinstance(name, ast.Name) else ()
-    tests = (each for each in map(use.index.parent, uses) if isinstance(each, ast.Compare))
-    return any(isinstance(each.ops[0], (ast.Is, ast.IsNot)) for each in tests)
+    """``or`` follows the use or a read of its one name, or that is compared with None."""
+    return any(
+        (isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)))
+        or (
+            isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or) and around.values[-1] is not each
+        )
+        for each in use.index.reads_of(use.node)
+        for around in [use.index.parent(each)]
+    )
 
 
 def assigned(use: Use) -> bool:
