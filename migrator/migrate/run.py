@@ -30,6 +30,7 @@ from migrator.launch.add import Launcher, add_launcher, place_of
 from migrator.launch.script import NAME as LAUNCHER
 from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import Wanted, modules, modules_for, name_of_package
+from migrator.migrate.unused_operators import settled
 from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.frameworks import TORCH
@@ -134,14 +135,19 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             )
             told: set[tuple[str, int]] = set()
             wanted = Wanted(survey.project, rules)
-            for entry, done in chain(first, results):
-                result = _put(tree, entry, done) if entry.checked else done.result
-                wanted.note(entry.name, done.data, result)
-                if entry.kind == "text":
-                    told |= {(entry.name, each.line) for each in result.findings if not each.fixed}
-                _log_file(result, bool(done.data))
+
+            def put() -> Iterator[tuple[Result, bool]]:
+                for entry, done in chain(first, results):
+                    result = _put(tree, entry, done) if entry.checked else done.result
+                    wanted.note(entry.name, done.data, result)
+                    if entry.kind == "text":
+                        told.update((entry.name, each.line) for each in result.findings if not each.fixed)
+                    _log_file(result, bool(done.data))
+                    yield result, bool(done.data) and result is done.result
+
+            for result, changed in settled(put(), survey.project.operators, rules):
                 tables.add(result)
-                tally.add(result, changed=bool(done.data) and result is done.result)
+                tally.add(result, changed=changed)
             _LOG.info("added: %s", ", ".join(wanted.written_to(tree)) or "no files of equivalents")
             # With --keep-cuda scripts stay, and what NPUs need there is told.
             after = _mismatches(survey, plan, tree, frozenset(told), progress)
@@ -163,11 +169,16 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
     rules = rules_for(plan.settings)
     survey = _look_around(plan, rules, None, progress)
     tally = Tally(rules.every, _runs(rules), frameworks=survey.project.frameworks)
-    for _source, done in _results(survey, rules, plan, progress, diff=True):
-        _log_file(done.result, bool(done.data))
-        tally.add(done.result, changed=bool(done.data))
-        if done.diff:
-            show(done.diff)
+
+    def shown_in_diff() -> Iterator[tuple[Result, bool]]:
+        for _source, done in _results(survey, rules, plan, progress, diff=True):
+            _log_file(done.result, bool(done.data))
+            if done.diff:
+                show(done.diff)
+            yield done.result, bool(done.data)
+
+    for result, changed in settled(shown_in_diff(), survey.project.operators, rules):
+        tally.add(result, changed=changed)
     return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
 
 

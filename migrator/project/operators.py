@@ -101,7 +101,7 @@ def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Cat
     for binding, operator in bound:
         names = [binding.module] if binding.kind == "torch" else []
         if names == [_BUILT_NAME]:
-            names = [extension.short for extension in listed if _builds(extension, operator.file)]
+            names = [extension.short for extension in listed if builds(extension, operator.file)]
         for name in names:
             torch_ops.setdefault(f"{name}.{operator.name}", operator)
     in_file = {
@@ -113,7 +113,7 @@ def catalog(files: Sequence[NativeFile], extensions: Iterable[Extension]) -> Cat
     variables: dict[tuple[str, str], Module] = {}
     pybind = [(binding.module, operator) for binding, operator in bound if binding.kind == "pybind"]
     files_bound = {operator.file for _binding, operator in bound}
-    claimed = {file for file in files_bound if any(_builds(each, file) for each in listed)}
+    claimed = {file for file in files_bound if any(builds(each, file) for each in listed)}
     npu_builders = {extension.name for extension in listed if extension.kind == "npu"}
     for extension in (each for each in listed if each.kind != "npu"):
         operators, known = _bound_by(extension, pybind, claimed, plain)
@@ -146,14 +146,14 @@ def _bound_by(
         names = extension.functions if extension.cuda else ()
         return {name: Operator("bound", name, *made) for name in names}, True
     if extension.sources:
-        operators = {each.name: each for _module, each in pybind if _builds(extension, each.file)}
-        return operators, bool(operators) or any(_builds(extension, name) for name in plain)
+        operators = {each.name: each for _module, each in pybind if builds(extension, each.file)}
+        return operators, bool(operators) or any(builds(extension, name) for name in plain)
     modules = ("", _BUILT_NAME, extension.short)
     operators = {o.name: o for module, o in pybind if o.file not in claimed and module in modules}
     return operators, bool(operators) or not extension.cuda
 
 
-def _builds(extension: Extension, file: str) -> bool:
+def builds(extension: Extension, file: str) -> bool:
     """Whether a file is one of an extension's sources. Their folder may be written in any way."""
     return bool(extension.sources) and _any_of(extension.sources).match(file) is not None
 

@@ -273,6 +273,30 @@ def test_files_that_are_no_python_are_named_and_are_no_error(migrate, project) -
     assert (operator["File"], operator["OP"], operator["Rule"]) == ("ops.cu", "scale", "NPU652")
 
 
+@pytest.mark.parametrize(("other", "severity"), [("", "info"), ("y = _ext.blur(x)\n", "error")])
+def test_an_operator_that_the_result_does_not_call_is_no_error(migrate, tmp_path, other, severity) -> None:
+    bound = (
+        "__global__ void query_kernel(const float* x) {}\n"
+        "at::Tensor ball_query(at::Tensor new_xyz, at::Tensor xyz, const float radius, const int nsample) {\n"
+        "  query_kernel<<<1, 32>>>(xyz.data_ptr<float>()); return xyz; }\n"
+        "at::Tensor blur(at::Tensor x) { query_kernel<<<1, 32>>>(nullptr); return x; }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("ball_query", &ball_query);\n'
+        '  m.def("blur", &blur); }\n'
+    )
+    build = (
+        "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+        'setup(ext_modules=[CUDAExtension("points._ext", ["points/query.cu"])])\n'
+    )
+    used = (
+        "import torch\nfrom points import _ext\nx = _ext.ball_query(torch.ones(1), torch.ones(1), 0.2, 16)\n"
+    )
+    files = {"setup.py": build, "points/__init__.py": "", "points/query.cu": bound, "train.py": used + other}
+    _answer, result = migrate(write(tmp_path / "project", files))
+    found = [row for row in rows(result, "cuda_op_list") if row["Rule"] in ("NPU651", "NPU652", "NPU653")]
+    assert {row["File"] for row in found} >= {"setup.py", "points/query.cu"}
+    assert {row["Severity"] for row in found} == {severity}
+
+
 def test_strings_left_alone_are_listed_where_that_is_asked_for(migrate, tmp_path) -> None:
     text = "import torch\nn = {'cuda': 0}\nx = torch.ones(1, device='cuda')\ny = ['nccl']\n"
     source = write(tmp_path / "project", {"a.py": text})
