@@ -88,6 +88,7 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
     "launcher/k8s.yaml": ("about",),
+    "profile.yaml": ("what", "do", "gpu"),
     "rules.yaml": ("head", "fixes", "groups"),
     "waiting.yaml": ("name", "advice"),
 }
