@@ -47,8 +47,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 class UserError(Exception):
     """An error whose text is the user's line, in the language of the run; ``values`` are those of its fields.
 
-    Where nothing catches it, it ends the command with that line.
+    Where nothing catches it, it ends the command with that line, and its exit code.
     """
+
+    code = 2
 
     def __init__(self, text: str, /, **values: object) -> None:
         super().__init__(_(text, **values))

@@ -50,15 +50,9 @@ def fail(line: str, code: int = WRONG_USE) -> int:
     return code
 
 
-class StopError(UserError):
-    """The end of a command, with an exit code of its own."""
-
-    code = WRONG_USE
-
-
 def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
     """End the command with one line, whose fields are ``values``, and an exit code."""
-    stopped = StopError(line, **values)
+    stopped = UserError(line, **values)
     stopped.code = code
     raise stopped
 
@@ -68,7 +62,7 @@ def ended(work: Callable[[], int]) -> int:
     try:
         return work()
     except UserError as error:
-        return fail(str(error), error.code if isinstance(error, StopError) else WRONG_USE)
+        return fail(str(error), error.code)
     except SystemExit as error:  # argparse's, behind --help, and typer's, where nobody reads what it prints
         return error.code if isinstance(error.code, int) else DONE
     except KeyboardInterrupt:

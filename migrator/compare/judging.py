@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from migrator.compare.matching import Both, Pair, apart, parameters, tensors
+from migrator.compare.matching import Both, Pair, apart, parameters, short_name, tensors
 from migrator.compare.reading import Call, Process, Step, Tensor
 from migrator.data_folders import reports_yaml
 from migrator.language import _
@@ -22,6 +22,7 @@ _GROWTH = 30.0  # how much larger than the errors of its inputs a call's may be
 _BACKWARD = 10.0  # tolerances of gradients in those of the forward pass: they add over the batch
 _STRICT = 0.01  # of a call whose settings, arguments or dtype differ: then a small distance has that reason
 _ZERO = 1e-5  # a gradient so much smaller than the largest is rounding: a bias before a normalisation has one
+_CHOSEN = 0.1  # of gradients of a choice that rounding decides
 _UPDATE = 0.1  # of what an optimizer changes: where gradients are small, rounding decides their sign
 _SMALL = 1e-2
 _MOST = 0.5  # of all parameters
@@ -80,8 +81,9 @@ class Judge:
         self.tolerance = reports_yaml("compare.yaml")["tolerances"]["float32"]
         found = self.start()
         for step, other, whole in self.both.steps if found is None else ():
+            found = self.initial(step.number, step.joined, other.joined)
             # One of several optimizers may step before the forward pass for another one.
-            found = self.settings(step, other) if len(step.optimizers) > 1 else None
+            found = found or (self.settings(step, other) if len(step.optimizers) > 1 else None)
             found = found or self.forward(step, whole) or self.backward(step, other, whole)
             found = found or self.settings(step, other) or self.gradients(step, other, whole)
             found = found or self.update(step, other)
@@ -102,19 +104,24 @@ class Judge:
             return Parting(
                 0, "start", self.module_of(name).place, math.inf, 0.0, frozenset({"tied"}), (fact,)
             )
-        parted = []
-        for name, ours, theirs in parameters(first.first, second.first):
+        return self.initial(0, first.first, second.first)
+
+    def initial(self, step: int, first: dict[str, int], second: dict[str, int]) -> Optional[Parting]:
+        """Modules that are new in a step with other values; an average of what was trained may differ."""
+        parted, allowed = [], max(self.tolerance, _GROWTH * self.parameter_error(Call()))
+        for name, ours, theirs in parameters(first, second):
             self.note_parameter(name, ours, theirs)
-            if self.both.apart(ours, theirs) > self.tolerance:
+            if self.both.apart(ours, theirs) > allowed:
                 parted.append((name, self.both.apart(ours, theirs)))
-        if not parted:
+        # What is small by itself may differ more: then all of the module together decide.
+        if not parted or (step and self.parameter_error(Call(parted[0][0].partition(" ")[0])) <= allowed):
             return None
         name, distance = parted[0]
-        fact = _("{count} of {all} parameters and buffers", count=len(parted), all=len(first.first))
+        fact = _("{count} of {all} parameters and buffers", count=len(parted), all=len(first))
         facts = (fact, _("the first: {name}", name=_path(name)))
         signs = {"initial", *self.of_run()}
         place = self.module_of(name).place
-        return Parting(0, "start", place, distance, self.tolerance, frozenset(signs), facts)
+        return Parting(step, "start", place, distance, allowed, frozenset(signs), facts)
 
     # The forward pass.
 
@@ -131,12 +138,12 @@ class Judge:
                 found = self.inside(step, whole, pair)
                 if found:
                     return found
-            if module:
-                self.drift = max(self.drift, pair.made)
             around = Pair(whole.first, whole.second, inside=[pair] if self.called else [])
             for outer, each in reversed([*_inside(around)]):
                 if self.is_changed(each):
                     return self.at(step, outer, each)
+            if module:
+                self.drift = max(self.drift, pair.made)
         return None
 
     def inside(self, step: Step, outer: Pair, pair: Pair) -> Optional[Parting]:
@@ -217,10 +224,12 @@ class Judge:
             for tensor, ours in step.grads
             if later.get(together.get(tensor, -1))
         ]
+        graded = self.without_overflows(graded)
         factor = self.loss_scale(*graded[0][1:]) if graded else 1.0
         largest = max((self.size(ours) for _tensor, ours, _theirs in graded), default=0.0)
+        errors: dict[int, float] = {}
         for tensor, ours, theirs in graded:
-            distance = self.both.apart(ours, theirs, factor)
+            distance = errors[tensor] = self.both.apart(ours, theirs, factor)
             if self.size(ours) <= _ZERO * largest or distance <= self.allowed_backward():
                 continue
             place, api, signs = _("the loss"), "", frozenset({"backward"})
@@ -230,9 +239,25 @@ class Judge:
                     found = self.at(step, outer, pair, {"backward"})
                     place, api, signs, facts = found.place, found.api, found.signs - {"small"}, found.facts
                     break
+            else:
+                pair = Pair(Call(), Call())
+            grown = _GROWTH * max((errors.get(each, 0.0) for each in pair.first.made), default=0.0)
+            if pair.given and short_name(pair.first) in reports_yaml("compare.yaml")["choosing"]:
+                grown = max(grown, _CHOSEN)
+            if distance <= grown:  # as where it divides by what is nearly zero
+                self.drift = max(self.drift, distance)
+                continue
             tolerance = _BACKWARD * self.tolerance
             return Parting(step.number, "backward", place, distance, tolerance, signs, facts, api)
         return None
+
+    def without_overflows(self, graded: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """The finite gradients where both runs overflow, as when a GradScaler skips the step; else all."""
+        pairs = [(each, pair) for each in graded for pair in self.numbers(each[1:2], each[2:])]
+        over = [tuple(bool(one.nan or one.inf) for one in pair) for _each, pair in pairs]
+        if not all(map(any, zip(*over))):
+            return graded
+        return [each for (each, _pair), infinite in zip(pairs, over) if not any(infinite)]
 
     # The optimizer.
 
@@ -325,7 +350,12 @@ class Judge:
             return False
         if not all(each.floating for each, _other in self.numbers(pair.first.made, pair.second.made)):
             return pair.given == 0 and bool(pair.first.given)  # of a comparison rounding may decide
-        return pair.made > _GROWTH * max(pair.given, self.parameter_error(pair.first))
+        return not self.is_explained(pair)
+
+    def is_explained(self, pair: Pair) -> bool:
+        """Whether errors of earlier calls explain a call's, also those in numbers that it is given."""
+        numbers = self.drift if pair.first.api and not pair.first.given else 0.0
+        return pair.made <= max(numbers, _GROWTH * max(pair.given, self.parameter_error(pair.first)))
 
     def is_changed(self, pair: Pair) -> bool:
         """Whether a small distance comes from another setting, other arguments or another dtype."""
@@ -334,7 +364,7 @@ class Judge:
         tensors = self.numbers([*pair.first.given, *pair.first.made], [*pair.second.given, *pair.second.made])
         if any(one.dtype != other.dtype for one, other in tensors):  # between halves it is usual
             return bool(self.tolerance <= reports_yaml("compare.yaml")["tolerances"]["float32"])
-        if pair.made <= _GROWTH * max(pair.given, self.parameter_error(pair.first)):
+        if self.is_explained(pair):
             return False
         return _other_arguments(pair) or (not pair.inside and bool(self.settings_of(pair.first)))
 

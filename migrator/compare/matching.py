@@ -79,7 +79,7 @@ def pairs(both: Both, ours: Sequence[Call], theirs: Sequence[Call]) -> Pair:
     """
     whole = Pair(Call(inside=list(ours)), Call(inside=list(theirs)))
     modules = _modules([each for each in ours if not each.api], [each for each in theirs if not each.api])
-    named = [[_name(each) for each in side if each.api] for side in (ours, theirs)]
+    named = [[short_name(each) for each in side if each.api] for side in (ours, theirs)]
     apis = [[each for each in side if each.api] for side in (ours, theirs)]
     equal = SequenceMatcher(None, named[0], named[1], autojunk=False).get_matching_blocks()
     together = [(apis[0][a + i], apis[1][b + i]) for a, b, size in equal for i in range(size)]
@@ -106,7 +106,7 @@ def tensors(pair: Pair) -> Iterator[tuple[int, int]]:
         yield from tensors(each)
 
 
-def _name(call: Call) -> str:
+def short_name(call: Call) -> str:
     """The name of an API without what says where it stands, or that it works in place."""
     last = call.api.rpartition(".")[2].strip("_")
     return _OPERATORS.get(last, last)

@@ -38,12 +38,15 @@ _UNIT = re.compile(
 _LONGEST_LABEL = 100
 _LABEL = re.compile(
     r"(?:time|elapsed|duration|latency|speed|throughput|memory|_per_(?:second|sec|step|s)|(?<![a-z])"
-    r"(?:took|eta|data|fps|mem|allocated|reserved|cached|used|free|pid|port|secs?|seconds|ms|tflops|date))"
-    r"(?:_\w{0,20})?s?[\"']?\s*(?:(?:[:=(]|is|was)+\s*)?$",
+    r"(?:took|eta|data|fps|(?:[cg]pu_?)?mem|allocated|reserved|cached|used|free|pid|port|secs?|seconds|ms|tflops"
+    r"|date|(?:s|secs?|seconds?|ms|mins?)/\w{1,20}|\w{1,20}/(?:s|sec|second)))"
+    r"(?:_\w{0,20})?s?[\"']?\s*(?:(?:[:=(]|is|was)+\s*[\"']?)?$",
     re.IGNORECASE,
 )
 # Lines of warnings, of Python and of torch's C++ code.
-_WARNING = re.compile(r"(?:\[rank\d+\]:\s*)?\[[WEI]\d{4} |\S+:\d+: \w*Warning: |npumigrate emulate: ")
+_WARNING = re.compile(
+    r"(?:\[rank\d+\]:\s*)?\[[WEI]\d{4} |\S+:\d+: \w*Warning: |npumigrate emulate: |.*\(Triggered internally"
+)
 _WORD = re.compile(r"[^\W\d][\w./%-]*")
 _SAME_WORDS = (("cuda", "npu"), ("nccl", "hccl"), ("gpu", "npu"))
 

@@ -96,6 +96,9 @@ class Step:
     given: dict[str, int] = field(default_factory=dict)  # gradients of parameters as the optimizer got them
     optimizers: dict[str, dict[str, Any]] = field(default_factory=dict)
     left: dict[str, int] = field(default_factory=dict)  # parameters and buffers behind it
+    joined: dict[str, int] = field(
+        default_factory=dict
+    )  # those of modules that are called for the first time
 
 
 @dataclass
@@ -214,7 +217,7 @@ def _step(process: Process, line: dict[str, Any], strings: list[str], table: dic
             place, group, kind, said = row
             step.optimizers[f"{kind} {place}.{group}"] = {"class": kind, **json.loads(strings[said])}
         elif what == "root":
-            _root(process, row, table)
+            _root(process, row, table, step.joined if step.number else process.first)
         elif what == "settings":
             process.settings = json.loads(strings[row[0]])
         elif what == "line":
@@ -233,15 +236,15 @@ def _without_wrappers(outer: Call, inside: list[Call]) -> list[Call]:
     return found
 
 
-def _root(process: Process, row: list[Any], table: dict[int, Call]) -> None:
-    """A module that the program called, with all below it."""
+def _root(process: Process, row: list[Any], table: dict[int, Call], known: dict[str, int]) -> None:
+    """A module that the program called, with all below it; its parameters get ``known``."""
     first, label, parent, entries, tensors, shared = row
     for place, (path, kind, settings) in enumerate(entries):
         call = Call(label, clean(path), kind)
         table[first + place] = call
         process.modules[call.key] = kind, settings
     if parent < 0:
-        process.first.update({f"{label} {clean(path)}": tensor for path, tensor in tensors})
+        known.update({f"{label} {clean(path)}": tensor for path, tensor in tensors})
         process.shared.update({f"{label} {clean(path)}": clean(other) for path, other in shared})
 
 

@@ -135,7 +135,9 @@ def _text(outcome: Outcome) -> Iterator[str]:
             far=largest,
         )
         if steps and any(each.parts is not None for each in outcome.curves):
-            said += " " + _("Rounding errors grow from step to step: compare runs with several seeds.")
+            grown = N_("Rounding errors grow from step to step: compare runs with several seeds.")
+            other = N_("Printed numbers differ for another reason: they come from no recorded call.")
+            said += " " + _(grown if largest else other)
         yield said if steps else _("No step was recorded in both runs; only printed numbers are compared.")
     else:
         parting = ranked.parting

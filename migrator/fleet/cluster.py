@@ -17,10 +17,6 @@ _LEAST = 200
 _WAITS = 60.0  # seconds for a scheduler that is away to come back
 
 
-class NoSchedulerError(UserError):
-    """The scheduler cannot be reached; the text says why."""
-
-
 def examine_all(
     repositories: Sequence[Repository],
     task: Task,
@@ -33,7 +29,7 @@ def examine_all(
     """The outcome of each repository, in their order.
 
     A failure is tried ``retries`` times more. Where the scheduler goes away the rest is done when it is there
-    again; raises NoSchedulerError where it stays away. ``tell`` hears of outcomes, ``link`` of Dask's page.
+    again; raises UserError where it stays away. ``tell`` hears of outcomes, ``link`` of Dask's page.
     """
     found: dict[str, Outcome] = {}
     tries = dict.fromkeys((item.name for item in repositories), retries)
@@ -50,7 +46,7 @@ def examine_all(
         except _lost() as error:
             away = away or time.monotonic()
             if not there or scheduler is None or time.monotonic() - away > _WAITS:
-                raise NoSchedulerError(f"{scheduler or 'Dask'}: {error}") from error
+                raise UserError(f"{scheduler or 'Dask'}: {error}") from error
             time.sleep(1)
     return [found[item.name] for item in repositories]
 

@@ -18,10 +18,6 @@ _SERVICES = re.compile(r"^[\s{]*[\"']?services\b", re.MULTILINE)
 _RESERVED: Path = ("deploy", "resources", "reservations", "devices")
 
 
-class ContainerError(MessageError):
-    """A service, or arguments, that are not understood; the text says why."""
-
-
 class Service(NamedTuple):
     """A service that asks for GPUs: the line that says so, and what the text of the file becomes.
 
@@ -55,7 +51,7 @@ def run_options(numbers: Sequence[int]) -> list[str]:
 def numbers_of(asked: object) -> Optional[list[int]]:
     """The NPUs for ``2``, ``"device=0,2"``, ``["0", "2"]``; None for all.
 
-    Raises ContainerError for what names no devices by their numbers.
+    Raises MessageError for what names no devices by their numbers.
     """
     if asked is None or asked in ("all", -1):
         return None
@@ -66,7 +62,7 @@ def numbers_of(asked: object) -> Optional[list[int]]:
     else:
         names = re.sub(r"\A[\"']?device=|[\"']", "", str(asked)).split(",")
     if not names or not all(name.isdecimal() for name in names) or len(names) > _MOST:
-        raise ContainerError("{asked!r} is not a list of device numbers", asked=asked)
+        raise MessageError("{asked!r} is not a list of device numbers", asked=asked)
     return [int(name) for name in names]
 
 
@@ -96,7 +92,7 @@ def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list
     every = False
     try:
         if not all(_is_written_there(root, (*here, *place)) for place in places):
-            raise ContainerError("other services share the part that requests GPUs")
+            raise MessageError("other services share the part that requests GPUs")
         asked = [numbers_of(one) for one in _asked(service)]
         known = [numbers for numbers in asked if numbers is not None]
         every = not known
@@ -108,12 +104,12 @@ def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list
         for key, values in (("devices", devices), ("volumes", _mounts())):
             present = service.get(key)
             if present is not None and not isinstance(present, list):
-                raise ContainerError("{key} is not a list", key=key)
+                raise MessageError("{key} is not a list", key=key)
             draft.entries((*here, key), [value for value in values if value not in (present or ())])
         new, anew = changed_text(text, [draft])
         if anew:
-            raise ContainerError("its format cannot be edited in place")
-    except ContainerError as error:
+            raise MessageError("its format cannot be edited in place")
+    except MessageError as error:
         return Service(name, line, reason=str(error))
     except (yaml.YAMLError, LookupError, TypeError):
         return Service(name, line, reason=_("unknown format"))

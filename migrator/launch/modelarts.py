@@ -23,10 +23,6 @@ _OBJECT = re.compile(r"(?:obs|s3)://[^/\s]+(?:/.*)?\Z")
 _FORMS = {"--map": "obs://bucket/path=LOCAL", "--output": "LOCAL=obs://bucket/path"}
 
 
-class MappingError(MessageError):
-    """A ``--map`` or ``--output`` that is not understood; the text names the option and the part."""
-
-
 class PathPair(NamedTuple):
     """A path that the script uses, and the place in object storage that is copied to it or from it."""
 
@@ -37,7 +33,7 @@ class PathPair(NamedTuple):
 def boot_file(start: Start, inputs: Sequence[PathPair] = (), outputs: Sequence[PathPair] = ()) -> Launch:
     """The boot file, for the project's folder, and the path-mapping adapter where something is copied.
 
-    Raises MappingError for a local path that is given twice.
+    Raises MessageError for a local path that is given twice.
     """
     values = {
         '"@ENTRY@"': _literal(start.entry),
@@ -60,7 +56,7 @@ def _adapter(inputs: Sequence[PathPair], outputs: Sequence[PathPair]) -> dict[st
         paths: dict[str, str] = {}
         for local, remote in pairs:
             if local in paths:
-                raise MappingError("{option}: {local} is given twice", option=option, local=local)
+                raise MessageError("{option}: {local} is given twice", option=option, local=local)
             paths[local] = remote
         lines += f'    "{part}": {_dictionary(paths, 4)},\n'
     text = filled(CONFIG, {"{}  # @CONFIG@": f"{{\n{lines}}}"})
@@ -73,21 +69,21 @@ def reads_init_method(text: str) -> bool:
 
 
 def parse_pair(option: str, text: str) -> PathPair:
-    """``obs://bucket/data=/cache/data`` of ``--map``, and ``--output`` the other way. Raises MappingError."""
+    """``obs://bucket/data=/cache/data`` of ``--map``, and ``--output`` the other way. Raises MessageError."""
     form = _FORMS[option]
     first, sign, second = text.partition("=")
     if not sign or not first or not second:
-        raise MappingError("{option} {text}: it should be {form}", option=option, text=text, form=form)
+        raise MessageError("{option} {text}: it should be {form}", option=option, text=text, form=form)
     if "=" in second:
         said = N_("{option} {text}: ambiguous because of several =; write it into {config}")
-        raise MappingError(said, option=option, text=text, config=CONFIG)
+        raise MessageError(said, option=option, text=text, config=CONFIG)
     local, remote = (first, second) if form.startswith("LOCAL") else (second, first)
     place = f"{option} {text}"
     if "://" in local:
-        raise MappingError("{place}: {local} should be the local path", place=place, local=local)
+        raise MessageError("{place}: {local} should be the local path", place=place, local=local)
     if not (_OBJECT.match(remote) or remote.startswith(("/", "file:///"))):
         said = N_("{place}: {remote} is not obs://bucket/path (or s3://), file:///path or an absolute path")
-        raise MappingError(said, place=place, remote=remote)
+        raise MessageError(said, place=place, remote=remote)
     return PathPair(local, remote)
 
 

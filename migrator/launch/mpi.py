@@ -22,7 +22,7 @@ from migrator.findings.finding import Finding
 from migrator.language import N_, MessageError, _
 from migrator.launch.rank_table import RankTableError, parse_hostfile, parse_hosts
 from migrator.launch.script import NAME, rank_options
-from migrator.launch.shell_line import ShellLine, ShellLineError, split_line
+from migrator.launch.shell_line import ShellLine, split_line
 from migrator.other_files.command_lines import ASSIGNED
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
@@ -114,7 +114,7 @@ def plan_line(
         raise MpiLineError("the line is longer than {longest} characters", longest=_LONGEST)
     try:
         shell = split_line(text, is_launcher) or split_line(text, lambda word: True) or ShellLine()
-    except ShellLineError as error:
+    except MessageError as error:
         raise MpiLineError("cannot split the line into words: {error}", error=error) from None
     try:
         found = _plan(shell, read_text, starter or SCRIPT)
@@ -377,7 +377,7 @@ def instead_of(line: str, starter: Starter | None = None) -> tuple[str, str]:
     which nothing may be assumed.
     """
     try:
-        planned = plan_line(line, _unread, alone=True, starter=starter)
+        planned = plan_line(line, unread, alone=True, starter=starter)
     except (MpiLineError, RankTableError) as error:
         form = _("bash run_distributed_npu.sh --nproc N -- …")
         said = N_("Write the launcher's line: {form}; {error}")
@@ -389,5 +389,6 @@ def instead_of(line: str, starter: Starter | None = None) -> tuple[str, str]:
     return "", "Write " + "; ".join(parts)
 
 
-def _unread(name: str) -> str:
+def unread(name: str) -> str:
+    """For a line of which no file can be read. Raises MpiLineError."""
     raise MpiLineError('{name} is not read here: use npumigrate launch mpi "mpirun …"', name=name)

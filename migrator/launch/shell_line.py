@@ -24,10 +24,6 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SIGNS = re.compile("[\ue000-\uf8ff]")  # of Unicode's private use; FILLED is the first
 
 
-class ShellLineError(MessageError):
-    """A line that is not shell: with a quotation mark or a bracket without its partner."""
-
-
 @dataclass(frozen=True)
 class ShellLine:
     """The command, what stands before and after it, and its redirections; the last three as they are written.
@@ -60,12 +56,12 @@ class ShellLine:
 def split_line(text: str, wanted: Callable[[str], bool]) -> ShellLine | None:
     """The first command of a line whose first word is ``wanted``; None where there is none.
 
-    Raises ShellLineError.
+    Raises MessageError for a line that is not shell: with a quotation mark or a bracket without its partner.
     """
     data = text.encode("utf-8")
     root = parsed(data)
     if root.has_error or _SIGNS.search(text):
-        raise ShellLineError("not a shell command line")
+        raise MessageError("not a shell command line")
     commands = (node for node in nodes_in(root, {}) if node.type == "command")
     lines = (_line(node, data) for node in commands)
     return next((line for line in lines if line.words and wanted(line.words[0])), None)

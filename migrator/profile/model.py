@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from migrator.data_folders import reports_yaml
 from migrator.insight.rows import size
@@ -20,6 +22,8 @@ PARTS = {  # of a step, in the order in which a moment belongs to them
 }
 _FRAME = re.compile(r"(.+?\.py)\((\d+)\): (.+)")
 _INSTALLED = re.compile(r"site-packages|dist-packages|/lib/python3|^<|^torch(?:_npu)?/")
+# torch.profiler leaves the folder of Python's own modules out.
+_OF_PYTHON = {name for module in getattr(sys, "stdlib_module_names", ()) for name in (module, f"{module}.py")}
 
 
 @dataclass
@@ -108,19 +112,20 @@ class Profile:
         if amount <= 0 or amount < max(text["least"] * whole, text.get("bytes", 0)):
             return
         order = sorted(of, key=lambda one: -(one.device or one.host))[:3]
-        values = {"what": ", ".join(dict.fromkeys(one.name for one in order))}
+        values = {"what": ", ".join(dict.fromkeys(one.name for one in order)), "device": self.device}
         if in_:
             values = {"device": in_.device, "amount": size(amount), "reserved": size(whole)}
         said, places = _(text["what"], **values), dict.fromkeys(one.place for one in order if one.place)
         gain = text["gain"] * amount
-        advice = Advice(sign, in_ is not None, gain, gain / (whole or 1), said, _(text["do"]), list(places))
+        do = _(text["do"] if self.device == "NPU" else text.get("gpu", text["do"]))
+        advice = Advice(sign, in_ is not None, gain, gain / (whole or 1), said, do, list(places))
         self.advice.append(advice)
 
 
 def place_of(stack: str) -> str:
-    """The innermost frame of the program in a call stack of torch_npu's, as ``file:line function``."""
+    """The innermost frame of the program in a call stack of a profiler, as ``file:line function``."""
     for frame in stack.split(";"):
         match = _FRAME.fullmatch(frame.strip())
-        if match and not _INSTALLED.search(match[1]):
+        if match and not _INSTALLED.search(match[1]) and Path(match[1]).parts[0] not in _OF_PYTHON:
             return f"{match[1]}:{match[2]} {match[3]}"
     return ""

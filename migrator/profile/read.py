@@ -131,8 +131,7 @@ def _of_a_step(profile: Profile) -> Profile:
     for one in (*profile.operators.values(), *profile.kernels.values()):
         one.calls, one.device, one.host = (x / profile.steps for x in (one.calls, one.device, one.host))
         one.places = {place: time / profile.steps for place, time in one.places.items()}
-    if profile.device == "NPU":
-        _note_signs(profile)
+    _note_signs(profile)
     return profile
 
 

@@ -36,6 +36,7 @@ def read_trace(path: Path, profile: Profile, moments: Iterable[float] = ()) -> d
         with suppress(AttributeError, KeyError, TypeError, ValueError):  # it lacks what its kind has
             trace.take(event)
     trace.divide()
+    trace.name_calls()
     profile.kernels = profile.kernels or trace.kernels
     if not profile.parts.get("compute"):
         profile.notes.append(_("no kernel was recorded: the work of the device is unknown"))
@@ -58,7 +59,11 @@ class _Trace:
         self._spans: dict[str, array[float]] = {}  # by kind: where each begins and ends
         self._processes: dict[Any, str] = {}
         self._to_cpu: list[tuple[Any, float, float]] = []
-        self._operators: dict[int, str] = {}  # by External id
+        self._calls = array("d"), array("d"), array("d")  # when each begins; times of host and device
+        self._names: list[str] = []
+        self._numbers: dict[int, int] = {}  # of calls, by External id
+        self._running: dict[Any, list[tuple[float, int]]] = {}  # calls by thread, and when they end
+        self._frames: list[tuple[float, float, str]] = []
 
     def take(self, event: dict[str, Any]) -> None:
         """Note one event. Raises an error of Python where it lacks something."""
@@ -79,8 +84,12 @@ class _Trace:
                 self._add("step", start, end)
             elif name.startswith(_LOADING):
                 self._add("data", start, end)
+            elif "External id" in arguments:
+                self._call(name, start, end, event.get("tid"), arguments["External id"], category == "cpu_op")
             elif category == "cpu_op":
                 self._operator(name, start, end, event.get("tid"), arguments)
+        elif category == "python_function" and (line := place_of(name)):
+            self._frames.append((start, end, intern(line)))
         elif process == "Overlap Analysis" and name in _ON_NPU:
             self._add(_ON_NPU[name], start, end)
         elif process.startswith("Ascend Hardware"):
@@ -92,7 +101,7 @@ class _Trace:
             self.compiling += end - start
 
     def _operator(self, name: str, start: float, end: float, thread: Any, arguments: Any) -> None:
-        line, number = place_of(str(arguments.get("Call stack", ""))), arguments.get("External id")
+        line = place_of(str(arguments.get("Call stack", "")))
         if name == _TO_CPU:
             self._to_cpu = [*self._to_cpu[-63:], (thread, start, end)]
         elif name.startswith("aten::") and self._to_cpu:  # an operator comes behind those that it calls
@@ -104,8 +113,40 @@ class _Trace:
         first = bisect_left(self._moments, start)
         for moment in self._moments[first : bisect_left(self._moments, end, first)] if line else ():
             self.innermost[moment] = min(self.innermost.get(moment, (inf, "")), (end - start, line))
-        if isinstance(number, int):
-            self._operators[number] = intern(name)
+
+    def _call(self, name: str, start: float, end: float, thread: Any, number: int, nested: bool) -> None:
+        """A call in a trace of torch.profiler: it comes before those that it makes, and its kernels."""
+        starts, host, device = self._calls
+        running, index = self._running.setdefault(thread, []), len(starts)
+        self._numbers[number] = index
+        while running and running[-1][0] <= start:
+            running.pop()
+        if nested and running:
+            host[running[-1][1]] -= end - start
+        if nested:  # a step of the optimizer counts with all that it calls
+            running.append((end, index))
+        self._names.append(intern(name))
+        for values, value in ((starts, start), (host, end - start), (device, 0.0)):
+            values.append(value)
+
+    def name_calls(self) -> None:
+        """Add the calls to the profile's operators, each with the innermost frame of the program around it.
+
+        A backward pass in a thread of its own has that of ``backward()``, which waits for it meanwhile.
+        """
+        starts, host, device = self._calls
+        coming, around = iter(sorted(self._frames)), list[tuple[float, float, str]]()
+        following = next(coming, None)
+        for index in sorted(range(len(starts)), key=starts.__getitem__):
+            while following and following[0] <= starts[index]:
+                around.append(following)
+                following = next(coming, None)
+            while around and around[-1][1] < starts[index]:
+                around.pop()
+            operator = self._profile.operators.setdefault(self._names[index], Operator(self._names[index]))
+            operator.add(1, device[index], host[index], around[-1][2] if around else "")
+        if starts and not self.kernels:
+            self._profile.device = "CPU"
 
     def _on_gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
         self._profile.device = "GPU"
@@ -114,9 +155,9 @@ class _Trace:
             return
         self._add("compute", start, end)
         self.kernels.setdefault(name, Operator(name)).add(1, end - start)
-        # The operator that launched it comes before it.
-        if operator := self._operators.get(arguments.get("External id")):
-            self._profile.operators.setdefault(operator, Operator(operator)).add(1, end - start)
+        call = self._numbers.get(arguments.get("External id"))
+        if call is not None:
+            self._calls[2][call] += end - start
 
     def _add(self, kind: str, start: float, end: float) -> None:
         """A stretch of a step or part; one that begins within the last of its kind makes that longer."""

@@ -51,10 +51,6 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 Result = TypeVar("Result")
 
 
-class TooLargeError(ValueError):
-    """A document that is not linted: to parse it alone would keep all others waiting for seconds."""
-
-
 class Session:
     """What the server knows; its methods are what the editor's messages ask for."""
 
@@ -264,7 +260,8 @@ class Session:
         if target is None:
             return None
         if len(content.text) > LARGEST:
-            raise TooLargeError(
+            # To parse it alone would keep all others waiting for seconds.
+            raise ValueError(
                 f"{place}: too large to be checked while it is open: npumigrate lint looks at it"
             )
         folder = self._settings.folder_of(place)

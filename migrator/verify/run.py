@@ -32,10 +32,6 @@ class NoProgram(Exception):  # noqa: N818
     """The program that is to run is not there."""
 
 
-class OriginalError(MessageError):
-    """The original cannot be found; the text says what to do."""
-
-
 def migrated_for(migrated: Path) -> str:
     """The torch version that a result of npumigrate was migrated for; empty where its reports are missing."""
     return _noted(migrated, "torch") or ""
@@ -58,17 +54,17 @@ def find_original(migrated: Path) -> Path:
     The log of the migration knows its path; ``summary.json`` its name, which is then looked for beside
     the result and beside the folder that the result is in.
 
-    Raises OriginalError.
+    Raises MessageError.
     """
     name = _noted(migrated, "options", "input")
     if name is None:
         why = N_("{migrated} has no {reports}/summary.json: give the original with --original DIR")
-        raise OriginalError(why, migrated=migrated, reports=_REPORTS)
+        raise MessageError(why, migrated=migrated, reports=_REPORTS)
     for path in (*inputs(migrated / _REPORTS), migrated.parent / name, migrated.parent.parent / name):
         if path.exists() and path.resolve() != migrated.resolve():
             return path
     why = N_("the original {name!r} of {migrated} was not found: give it with --original DIR")
-    raise OriginalError(why, name=name, migrated=migrated)
+    raise MessageError(why, name=name, migrated=migrated)
 
 
 def verify(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,18 @@ def test_it_ends(slow_gloo: RunSlowly, tmp_path: Path, last: str, code: int) -> 
     }
     done = slow_gloo("train.py", cwd=tmp_path, env=env)
     assert (done.returncode, done.stdout) == (code, "end\n"), done.stderr
+
+
+def test_where_cuda_is_the_cpu_there_is_no_torch_npu(tmp_path: Path) -> None:
+    """Libraries that find it take the devices for NPUs, and fail: it needs NPUs, emulated or not."""
+    for name in ("torch_npu", "another"):
+        (tmp_path / f"{name}.py").write_text("")
+    program = "import importlib.util as u; print(*(u.find_spec(n) is None for n in ('torch_npu', 'another')))"
+    found = []
+    for env in ({}, {"NPUMIGRATE_EMULATOR_STAND_IN": "cuda"}):
+        env = {"PYTHONPATH": os.pathsep.join([str(BOOTSTRAP), str(tmp_path)]), **env}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
+        )
+        found.append(done.stdout.split())
+    assert found == [["False", "False"], ["True", "False"]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from migrator.launch.containers import ContainerError, numbers_of, run_options, services
+from migrator.language import MessageError
+from migrator.launch.containers import numbers_of, run_options, services
 
 COMPOSE = """\
 # of the laboratory
@@ -106,9 +107,9 @@ def test_the_numbers_that_are_asked_for(asked: object, numbers: object) -> None:
 
 
 def test_no_numbers() -> None:
-    with pytest.raises(ContainerError):
+    with pytest.raises(MessageError):
         numbers_of("device=GPU-1")
-    with pytest.raises(ContainerError):
+    with pytest.raises(MessageError):
         numbers_of(10**9)
 
 

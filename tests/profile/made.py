@@ -170,6 +170,41 @@ def npu_profile(folder: Path, **changed: Any) -> Path:
     return place
 
 
+def torch_trace(file: Path, on_gpu: bool) -> Path:
+    """Two steps of 20 ms in the order of torch.profiler: 9 ms of the loader, 4 of kernels, an item()."""
+    calls, frames, kernels = list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
+
+    def call(name: str, start: float, end: float, category: str = "cpu_op", thread: int = 7) -> None:
+        calls.append({**span(name, start, end, category, **{"External id": len(calls) + 1}), "tid": thread})
+
+    for at in (0.0, 20.0):
+        call(f"ProfilerStep#{at / 20:.0f}", at, at + 20, "user_annotation")
+        call("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, at + 9, "user_annotation")
+        call("aten::randn", at + 1, at + 2)
+        call("aten::linear", at + 9, at + 10)
+        call("aten::addmm", at + 9.5, at + 10)
+        launched = {"External id": len(calls)}
+        call("aten::mm", at + 11, at + 12, thread=8)  # the backward pass
+        call("Optimizer.step#SGD.step", at + 12, at + 15, "user_annotation")
+        call("aten::_foreach_add_", at + 13, at + 14)
+        call("aten::item", at + 15, at + 19)
+        call("aten::_local_scalar_dense", at + 15, at + 19)
+        frames += [
+            span("train.py(3): <module>", at, at + 20, "python_function"),
+            span("data.py(9): __getitem__", at + 0.5, at + 3, "python_function"),
+            span("net/model.py(12): forward", at + 9, at + 10, "python_function"),
+            span("torch/nn/modules/linear.py(130): forward", at + 9, at + 10, "python_function"),
+            span("contextlib.py(81): inner", at + 12, at + 15, "python_function"),
+        ]
+        kernels += [
+            span("nvjet_tst_128x64", at + 10, at + 13, "kernel", **launched),
+            span("cudaStreamSynchronize", at + 15, at + 19, "cuda_runtime", **launched),
+            span("Memcpy DtoH (Device -> Pinned)", at + 18, at + 19, "gpu_memcpy", **launched),
+        ]
+    file.write_text(json.dumps({"schemaVersion": 1, "traceEvents": calls + frames + kernels * on_gpu}))
+    return file
+
+
 def cuda_trace(file: Path) -> Path:
     """The same step on a GPU: 60 ms, addmm in 5 ms, 4 of NCCL that nothing hides."""
     events = []

@@ -173,6 +173,38 @@ def test_cuda_is_compared_by_operator(npu: Path, tmp_path: Path) -> None:
     assert "aten::addmm: 30 ms, there 5 ms (6 times)" in text
 
 
+def test_a_trace_of_a_gpu_has_signs_and_lines(tmp_path: Path) -> None:
+    profile = read_profile(made.torch_trace(tmp_path / "t.json", on_gpu=True))
+    assert (profile.device, profile.notes) == ("GPU", [])
+    assert {part: time for part, time in ms(profile.parts).items() if time} == {
+        "compute": 4,
+        "data": 9,
+        "host": 7,
+    }
+    found = {one.sign: one for one in profile.advice}
+    assert list(found) == ["data", "host", "host-sync", "optimizer"]
+    assert "CUDA graphs" in found["host"].do
+    assert found["host"].what.startswith("the GPU is idle")
+    assert found["host-sync"].gain == pytest.approx(0.8 * 4000)
+    assert found["host-sync"].places == ["train.py:3 <module>"]
+    assert "fused=True" in found["optimizer"].do
+    addmm, linear = profile.operators["aten::addmm"], profile.operators["aten::linear"]
+    assert (addmm.device, addmm.host, addmm.place) == (4000, 500, "net/model.py:12 forward")
+    assert (linear.device, linear.host, linear.calls) == (0, 500, 1)
+    assert profile.operators["aten::mm"].place == "train.py:3 <module>"
+    assert profile.operators["aten::randn"].place == "data.py:9 __getitem__"
+
+
+def test_a_trace_of_the_cpu_alone_has_lines_and_the_loader(tmp_path: Path) -> None:
+    profile = read_profile(made.torch_trace(tmp_path / "t.json", on_gpu=False))
+    assert profile.device == "CPU"
+    assert profile.notes == ["no kernel was recorded: the work of the device is unknown"]
+    (advice,) = profile.advice
+    assert (advice.what, advice.gain) == ("the step waits for the data loader", 9000)
+    text = as_text(profile, [], None, markdown=False)
+    assert "operator aten::_local_scalar_dense: 4 ms of the host, calls: 1  train.py:3 <module>" in text
+
+
 def test_rows_of_a_recorded_run_stand_at_their_lines(npu: Path, tmp_path: Path) -> None:
     row = {
         "kind": "cpu_fallback",

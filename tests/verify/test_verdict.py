@@ -263,10 +263,14 @@ def test_nothing_ran():
         ("saved to /tmp/x/ck_0.5.pt, runs/0.7/log.txt in 3.2 seconds", ()),
         ("Memory: 123.4 MB, speed 0.5 img/s, elapsed=5.25, train_runtime: 12.5", ()),
         ("train_samples_per_second: 3.4; took 2.5s; ETA 0.5; 1.5 ms/step", ()),
+        ("{'train_runtime': '1.195', 'train_steps_per_second': '10.04', 'train_loss': '5.25'}", ("5.25",)),
+        ("| lr 0.1 | ms/batch 546.25 | loss 5.10", ("0.1", "5.10")),
+        ("sec/tick 1.3 s/it: 0.2 img/s 31.5 cpumem 0.40 gpumem 0.52 GPU_mem 1.5", ()),
         ("torch 2.13.0 at 0x7fff12 from 127.0.0.1", ()),
         ("[W1121 14:17:52.172949168 NPUCachingAllocator.cpp:168] Warning: 0.5", ()),
         ("[rank0]:[W1121 14:17:52.1 x.cpp:168] Warning: 0.5", ()),
         ("/a/b.py:12: UserWarning: 0.5", ()),
+        ("Note: call it again. (Triggered internally at /pytorch/aten/src/ATen/Ops.cpp:874.)", ()),
     ],
 )
 def test_what_could_be_a_result(text, numbers):

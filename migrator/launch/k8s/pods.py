@@ -12,7 +12,7 @@ from migrator.api_support import env_vars
 from migrator.language import N_, _
 from migrator.launch.k8s.cluster import Cluster, Mount, PlaceError, is_gpu, is_slice, tables
 from migrator.launch.k8s.yaml_text import Draft, Path
-from migrator.launch.mpi import LAUNCHERS, MpiLineError, is_launcher, plan
+from migrator.launch.mpi import LAUNCHERS, MpiLineError, is_launcher, plan, unread
 from migrator.launch.rank_table import RankTableError
 from migrator.launch.target import variables
 
@@ -302,14 +302,10 @@ def _launched(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     if not words or not is_launcher(words[0]):
         return None
     try:
-        found = plan(words, _no_file)
+        found = plan(words, unread)
     except (MpiLineError, RankTableError):
         return None
     return (found.commands[0], found.notes) if [name for name, _ in found.hosts] == ["localhost"] else None
-
-
-def _no_file(name: str) -> str:
-    raise MpiLineError("{name} is a file of the pod", name=name)
 
 
 def about_gpus(text: str) -> list[str]:

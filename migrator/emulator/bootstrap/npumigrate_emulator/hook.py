@@ -35,8 +35,22 @@ class Hook:
         return spec
 
 
+class _WithoutNpu(PathFinder):
+    """Finds all but torch_npu: a library that looks for it takes the devices for NPUs where CUDA is meant."""
+
+    @classmethod
+    def find_spec(
+        cls, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        """Find the module as Python would without torch_npu."""
+        return None if name == "torch_npu" else super().find_spec(name, path, target)
+
+
 def install() -> None:
     """Put the hook before Python's finders, and watch the project where that is asked for."""
+    if "NPUMIGRATE_EMULATOR_STAND_IN" in os.environ:
+        _STEPS.pop("torch_npu", None)
+        sys.meta_path[:] = [_WithoutNpu if each is PathFinder else each for each in sys.meta_path]
     sys.meta_path.insert(0, Hook())
     if "NPUMIGRATE_EMULATOR_PLACES" in os.environ:
         from npumigrate_emulator import reached
