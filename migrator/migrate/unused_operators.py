@@ -10,6 +10,7 @@ from migrator.language import _
 from migrator.project.operators import Catalog, builds
 
 _BUILT, _DEFINED, _USED = "NPU651", "NPU652", "NPU653"
+_REPLACES = ("operator-function", "operator-form", "cuda-way")
 
 
 def settled(
@@ -19,7 +20,7 @@ def settled(
 
     In a project with extensions the first comes after the last was read.
     """
-    if not operators.modules:
+    if not operators.modules or _USED not in rules.enabled:
         yield from results
         return
     every = [*results]
@@ -27,16 +28,18 @@ def settled(
     for finding in (each for result, _changed in every for each in result.findings):
         if finding.code == _USED:
             used.update(finding.api.split("."))
-        elif finding.fixed and rules.every[finding.code].handler == "operator-function":
+        elif finding.fixed and rules.every[finding.code].handler in _REPLACES:
             replaced.add(finding.api)
-    gone = replaced - used
+    gone, none_left = replaced - used, bool(replaced) and not used
 
     def less(finding: Finding, file: str) -> Finding:
+        if finding.code not in (_BUILT, _DEFINED):
+            return finding
         known = operators.extensions
         sources = (each for each in known.values() if builds(each, file))
         extensions = sources if finding.code == _DEFINED else filter(None, [known.get((file, finding.line))])
-        names = {each.short for each in extensions} if finding.code in (_BUILT, _DEFINED) else set()
-        if not names or not names <= gone:
+        names = {each.short for each in extensions}
+        if not (none_left or (names and names <= gone)):
             return finding
         message = _("{message}; the migrated project does not call it", message=finding.message)
         return finding._replace(severity="info", message=message)

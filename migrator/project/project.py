@@ -136,6 +136,12 @@ class Project:
         ends = tuple(f"/{package}{ending}" for ending in ("", ".py", "/__init__.py"))
         return any(each.endswith(ends) for each in self.packages)
 
+    def installs(self, name: str) -> bool:
+        """Whether a folder of the project with a ``setup.py`` has the package of a name."""
+        ending = f"/{name.partition('.')[0]}"
+        folders = (each.removesuffix(ending) for each in self.packages if each.endswith(ending))
+        return any(f"{folder}/setup" in self.packages for folder in folders)
+
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""
         if not any(map(self.offers.of, (MODULE, FLAG, TAKER, MEETS))):
