@@ -30,6 +30,7 @@ from migrator.names.conditions import (
     is_flag_for_nvidia,
     is_for_cuda_builds,
     is_inside,
+    only_from,
     operator_uses,
     patches_cuda,
     surely_runs,
@@ -45,7 +46,7 @@ _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu
 _BRANCH = N_("the code already has a branch for NPUs")
 _TWIN = N_("the project has a separate file for NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
-_OPERATOR_USE = "NPU653"
+_OPERATOR_USE, _OPERATOR_BUILD = "NPU653", "NPU651"
 _IMPORTS = (ast.Import, ast.ImportFrom)
 # What a call raises that an NPU does not know, and a program that is not there.
 _RAISED = ("AttributeError", "RuntimeError", "NotImplementedError", "OSError", "FileNotFoundError")
@@ -172,7 +173,8 @@ def kept(index: ModuleIndex, matches: list[Match]) -> list[Match]:
         return matches
     asking |= set(_beside(index, asking, fixed))
     skipped = [each for node in asking for each in _skipped(index, node)]
-    avoided = {id(item) for item in used if is_inside(index, item.node, skipped)}
+    built = (item for item in matches if item.finding.code == _OPERATOR_BUILD)
+    avoided = {id(item) for item in (*used, *built) if only_from(index, item.node, skipped)}
     all_avoided = all(id(item) in avoided for item in used if not isinstance(item.node, _IMPORTS))
     result = []
     for item in matches:

@@ -1,4 +1,4 @@
-"""CUDA operators that the migrated project does not call any more: their sources stop nothing."""
+"""CUDA operators that the migrated project does not call on NPUs: their sources stop nothing."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def settled(
     every = [*results]
     replaced, used = set[str](), set[str]()
     for finding in (each for result, _changed in every for each in result.findings):
-        if finding.code == _USED:
-            used.update(finding.api.split("."))
+        if finding.code == _USED:  # an info where NPUs take another way
+            (used if finding.severity != "info" else replaced).update(finding.api.split("."))
         elif finding.fixed and rules.every[finding.code].handler in _REPLACES:
             replaced.add(finding.api)
     gone, none_left = replaced - used, bool(replaced) and not used
@@ -41,7 +41,7 @@ def settled(
         names = {each.short for each in extensions}
         if not (none_left or (names and names <= gone)):
             return finding
-        message = _("{message}; the migrated project does not call it", message=finding.message)
+        message = _("{message}; on NPUs the project does not call it", message=finding.message)
         return finding._replace(severity="info", message=message)
 
     for result, changed in every:

@@ -531,6 +531,21 @@ def is_inside(index: ModuleIndex, node: ast.AST, around: Sequence[ast.AST]) -> b
     return any(up in around for up in (node, *index.above(node)))
 
 
+def only_from(index: ModuleIndex, node: ast.AST, ways: Sequence[ast.AST]) -> bool:
+    """Whether a node is inside some ways, or in private functions and classes that only these come to."""
+    waiting, seen = [node], set[ast.AST]()
+    while waiting:
+        if is_inside(index, at := waiting.pop(), ways):
+            continue
+        owner = [up for up in index.above(at) if isinstance(up, _DEFINITIONS)][-1:]
+        if not owner or not owner[0].name.startswith("_") or not (uses := index.uses_of(owner[0])):
+            return False
+        if owner[0] not in seen:
+            waiting += uses
+        seen.add(owner[0])
+    return True
+
+
 def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
     if isinstance(around, ast.IfExp):
         return use is not around.test
