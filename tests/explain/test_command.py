@@ -134,6 +134,18 @@ def test_a_message_of_its_own_says_more_than_a_code(explain) -> None:
     assert explain(traceback(said))["code"] == "opp-kernels-missing"
 
 
+def test_what_stands_before_a_traceback_on_its_line_is_read(explain) -> None:
+    said = "gmake: *** No rule to make target '/tmp/pip-build-env-7/x.so', needed by 'y.so'. Stop. "
+    assert explain(said + traceback("RuntimeError: it failed"))["code"] == "build-environment-gone"
+
+
+def test_glog_says_threads_and_not_processes(explain) -> None:
+    lost = "Mooncake transfer failed, ret: -1"
+    said = f"E1210 03:24:54.778028 77 transfer.cpp:820] {lost}\n(Worker_DP0_TP5 pid=99) ERROR {lost}\n"
+    assert first(explain(said)) == ("kv-transfer-failed", 5, None)
+    assert first(explain(said.replace("transfer.cpp", "api.py"))) == ("kv-transfer-failed", None, None)
+
+
 def test_time_stamps_decide_across_files(explain) -> None:
     stamped = "2024-07-01 10:15:{} INFO step\n"
     files = {
@@ -216,7 +228,8 @@ def test_the_line_is_the_innermost_of_the_project(explain) -> None:
         "function": "main",
         "source": "loss.backward()",
     }
-    assert explain(traceback(OOM, file="/opt/conda/lib/python3.11/runpy.py"))["failure"]["place"] is None
+    for file in ("conda/lib/python3.11/runpy.py", "Ascend/ascend-toolkit/latest/tools/tikcpp/recompile.py"):
+        assert explain(traceback(OOM, file=f"/opt/{file}"))["failure"]["place"] is None
 
 
 @pytest.mark.parametrize(
@@ -257,6 +270,7 @@ def test_a_log_that_starts_or_ends_within_a_traceback(explain, before: str) -> N
         ("(Worker_PP1 pid=77) ", 1),
         ("(RayTrainWorker pid=7, ip=172.17.0.6) [rank4]: ", 4),
         ("[2026-07-01 02:42:56 TP8 EP2] ", 8),
+        ("vllm-qwen3d5-27b | (Worker_TP2 pid=286) ERROR 06-05 15:53:15 [multiproc_executor.py:932] ", 2),
         ("(EngineCore_DP0 pid=77) ", None),
         ("(RayTrainWorker pid=7, ip=172.17.0.6) ", None),
     ],
