@@ -1,8 +1,9 @@
 """What the site has beside the files of docs/: a hook of MkDocs.
 
-It adds one page for each rule, ``rules/NPU101/``, and for each error, ``errors/EI0006/``, made from their
-data; tables of them as the pages ``rules/`` and ``errors/``; and the documents of the repository's root.
-Links are written for readers of the repository, and turned here.
+It adds one page for each rule, ``rules/NPU101/``, and for each error, ``errors/EI0006/`` and in Chinese
+``zh/errors/EI0006/``, made from their data; tables of them as the pages ``rules/`` and ``errors/``; and the
+documents of the repository's root. Links are written for readers of the repository, and
+turned here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import migrator
 from migrator.explain.show import as_markdown as as_page
 from migrator.explain.show import parts_of_entry
 from migrator.explain.table import entries
+from migrator.language import _, choose, language
 from migrator.matchers.packs import load_all
 from migrator.report.rule_text import as_markdown, tables_as_markdown
 
@@ -34,6 +36,7 @@ DOCUMENTS = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
+_TITLES = {"en": "Errors", "zh": "错误码"}
 _LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
 _CODE_WITH_BAR = re.compile(r"`[^`\n]*\\\|[^`\n]*`")  # GitHub wants \| in tables, where MkDocs shows both
 
@@ -69,26 +72,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _pages_of_errors() -> Iterator[tuple[str, str]]:
-    rows = ["| error | | |", "| --- | --- | --- |"]
-    for entry in entries():
-        rows.append(f"| [{entry.code}](errors/{entry.code}.md) | {entry.name} | {entry.layer} |")
-        looks = "\n".join(entry.examples)
-        page = as_page(parts_of_entry(entry))[1:]  # its heading is the page's
-        yield (
-            f"errors/{entry.code}.md",
-            f"{page}\n**Looks like**\n\n```text\n{looks}\n```\n\n[All](../errors.md)\n",
-        )
-    yield (
-        "errors.md",
-        "# Errors\n\n`npumigrate explain LOG` finds them in a log.\n\n" + "\n".join(rows) + "\n",
-    )
+    """A page for each error and a table of them, in each language."""
+    spoken = language()
+    for tongue, folder in ("en", ""), ("zh", "zh/"):
+        choose(tongue)
+        rows = ["| | | |", "| --- | --- | --- |"]
+        for entry in entries():
+            rows.append(f"| [{entry.code}](errors/{entry.code}.md) | {_(entry.name)} | {entry.layer} |")
+            examples = "\n".join(entry.examples)
+            page = as_page(parts_of_entry(entry))[1:]  # its heading is the page's
+            page += f"\n```text\n{examples}\n```\n\n[{_TITLES[tongue]}](../errors.md)\n"
+            yield f"{folder}errors/{entry.code}.md", page
+        table = "\n".join(rows)
+        yield f"{folder}errors.md", f"# {_TITLES[tongue]}\n\n`npumigrate explain LOG`\n\n{table}\n"
+    choose(spoken)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Turn links for readers of the repository into links of the site, and mend code in tables."""
     markdown = _CODE_WITH_BAR.sub(lambda code: code[0].replace("\\|", "|"), markdown)
     name = page.file.src_uri
-    if name.startswith(("rules", "errors")):
+    if name.startswith(("rules", "errors", "zh/errors")):
         return markdown
     of_root = name in DOCUMENTS.values()
     if of_root:

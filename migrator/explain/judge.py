@@ -87,9 +87,8 @@ def explain(scan: Scan) -> Optional[Explanation]:
         elsewhere = [one for one in own if one.log != first.log or one.order < first.order]
         known_before = [] if _of_python(first) else elsewhere
         found = [each for each in found if not each[0].follows or each[1] in known_before]
-    entry, record = None, first
-    if found:
-        entry, record = min(found, key=lambda each: weight(each[0]))
+    most = min(found, key=lambda each: weight(each[0], each[1].text), default=None)
+    entry, record = most or (None, first)
     place = first.place or record.place or _nearest_place(first, records)
     known_ranks = any(each.rank and not each.listed for each in records)
     rank = record.rank or first.rank or ("" if known_ranks else scan.first)

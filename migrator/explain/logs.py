@@ -64,8 +64,7 @@ def lines(stream: BinaryIO, read: Callable[[int], None]) -> Iterator[tuple[int, 
         read(len(block))
         *whole, rest = (rest + block).split(b"\n")
         for line in whole:
-            for part in _parts(line):
-                yield number, part
+            yield from ((number, part) for part in _parts(line))
             number += 1
         if len(rest) > _LONGEST:
             yield from ((number, part) for part in _parts(rest))

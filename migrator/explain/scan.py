@@ -28,16 +28,16 @@ _CUT_FRAME = re.compile(r'(?:.*\s)?File "[^"]+(?P<blank>"(?:,(?: line(?: \d+, in
 _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:\((\w+)\))?(?::(?: .*)?)?$")
 _NAMED = re.compile(r"(?:^|[\s\].:])([A-Z]\w*(?:Error|Exception|Interrupt))(?:: |$)")
 _ANOTHER = re.compile(r"During handling of the above exception|The above exception was the direct cause")
-# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM, SGLang.
+# Where a launcher says whose line it is: torchrun and torch, mpirun, Ray and vLLM, SGLang, docker compose.
 _WHOSE = re.compile(
-    r"\[(?:rank|default)(?P<rank>\d+)\]:\s?|\[\d+,(?P<mpi>\d+)\]<std\w+>:\s?"
+    r"\[?(?:rank|default)(?P<rank>\d+)\]:\s?|\[\d+,(?P<mpi>\d+)\]<std\w+>:\s?"
     r"|[(\[](?P<name>[\w.:]+(?: [\w.:=-]+){0,5}?) pid=(?P<pid>\d+)(?:, ip=[\w.:]+)?[)\]]\s?"
-    r"|\[\d{4}-\d\d-\d\d [\d:.,]+(?P<groups>(?: [A-Z]{2,4}\d+)+)\]\s?"
+    r"|\[\d{4}-\d\d-\d\d [\d:.,]+(?P<groups>(?: [A-Z]{2,4}\d+)+)\]\s?|[\w.-]{1,80} +\| "
 )
 _IN_GROUP = re.compile(r"(?:\b|(?<!EngineCore)_)(?:([ET]P|rank)|[PD]P)[ =]?(\d+)(?=\b|_)")
 _BY_LOGGER = re.compile(rb"\[rank(\d+)\]:\[[EWIF]\d{3,4} ")  # torch's, before a message's first line only
-_SAID_RANK = re.compile(r"\bRankID:(\d+)|\[[Rr]ank[ :]?(\d+)\]")
-_SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),|^[EWIF]\d{4} [\d:.]+ (\d+) ")
+_SAID_RANK = re.compile(r"(?:\bRankID:|\[[Rr]ank[ :]?(?=\d+\])|\b[Rr]ank\[(?=\d+\]))(\d+)")
+_SAID_PROCESS = re.compile(r"\bPID: ?(\d+)|^\[\w+\] ?\w+\((\d+),|^[EWIF]\d{4} [\d:.]+ (\d+) \S+\.py:")
 _TIME = re.compile(
     r"\b(?:\d{4}[-/])?(\d\d)[-/](\d\d)[-_ T](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"
     r"|(?:\b|\[)[EWIF](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))?"
@@ -45,16 +45,15 @@ _TIME = re.compile(
 _WARNS = re.compile(r"\b(?:WARN(?:ING)?|INFO|DEBUG|EVENT|\w*Warning)\b|(?:^|\[)[WI]\d{3,4} |\[W ", re.ASCII)
 _FAILS = re.compile(r"(?i)error|fatal|critical|fail|exception|abort|\bE[A-Z]?\d{4,5}\b|\[E\d")
 _NEW_LINE = re.compile(r"\[?[EWIF]\d{3,4} |\[?\d{4}[-/]\d\d|\[?(?:INFO|WARN|ERROR|DEBUG)|\[[\w ]+\]:")
-_GOES_ON = re.compile(
-    r"\bERR\d{5}\b|\b[A-Z]{1,2}\d{4,5}\b: ?|^\[Error\]:"
-)  # torch_npu's and CANN's part of a message
+_GOES_ON = re.compile(r"\bERR\d{5}\b|\b[A-Z]{1,2}\d{4,5}\b: ?|^\[Error\]:")  # torch_npu's and CANN's part
 _OF_TORCHRUN = re.compile(
     r"(?P<root>Root Cause \(first observed failure\))|\s*rank\s+: (?P<rank>\d+) \(local_rank: \d+\)"
     r"|\s*exitcode\s+: -?\d+ \(pid: (?P<pid>\d+)\)|.*failed \(exitcode: -?\d+\) local_rank: (?P<local>\d+) \("
 )
 _STRUCTURE = frozenset(words(b"Traceback File RankID observed local_rank exitcode"))
 _INSTALLED = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3?[\d.]*[/\\]|^<|[/\\]s?bin[/\\][^/\\.]+$"
+    r"[/\\](?:(?:site|dist)-packages|lib(?:64)?[/\\]python3?[\d.]*|Ascend[/\\](?:ascend-toolkit|cann|nnal)[^/\\]*)[/\\]"
+    r"|^<|[/\\]s?bin[/\\][^/\\.]+$"
 )
 
 
@@ -187,11 +186,13 @@ class Scan:
             self._close(whose)
         if taken is None and (starts or frame):  # Ray and a log that is cut lack the line before the frames
             before = before if starts or not frame else frame["before"] or ""
-            self._open[whose] = trace = _Trace(number, before, self._when(text), rank)
+            above = _SAID_RANK.search(decoded(self._last[-1])) if starts and self._last else None
+            trace = _Trace(number, before, self._when(text), rank or (above[1] if above else ""))
+            self._open[whose] = trace
             taken = bool(starts) or trace.take(number, rest)
-        if taken:
-            return
         listed = "" if rank else self._from_torchrun(rest)
+        if taken and not starts:  # before it another's line may stand
+            return
         named = _NAMED.search(rest[:300])
         record = Record(self._log.name, number, 0, rank or listed, process, PLAIN, text)
         record.type, record.listed = named[1] if named else "", bool(listed)
@@ -231,7 +232,7 @@ class Scan:
         """Keep what may have failed, where the table knows it or it is an exception."""
         text = record.text
         rank, process = _SAID_RANK.search(text), _SAID_PROCESS.search(text)
-        record.rank = record.rank or (rank and (rank[1] or rank[2])) or self._log.rank
+        record.rank = record.rank or (rank and rank[1]) or self._log.rank
         named = next(filter(None, process.groups())) if process else ""
         record.process = record.process or named or self._log.process
         self.seen.add(record.rank)

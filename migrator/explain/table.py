@@ -80,13 +80,14 @@ def entry_for(text: str, kinds: Iterable[str]) -> Optional[Entry]:
     return min(entries_in(known(), text, kinds), key=weight, default=None)
 
 
-def weight(entry: Entry) -> tuple[bool, bool, int, bool, bool, bool]:
+def weight(entry: Entry, text: str = "") -> tuple[int, ...]:
     """What makes of several entries for one failure the one that says most: the least, of equals the first.
 
-    Numbers that functions return say less than the errors that are reported with them.
+    One for a message of its own says more than a code, and that more than a number, best one in ``text``.
     """
     number = entry.code.isdigit() or entry.code.startswith("HCCL_E_")
-    return entry.vague, entry.follows, SURE.index(entry.sure), entry.lacks, not entry.kinds, number
+    general = number + (not entry.code.islower()), number and entry.code not in text
+    return entry.vague, entry.follows, SURE.index(entry.sure), entry.lacks, not entry.kinds, *general
 
 
 def kinds_of(name: str) -> list[str]:
@@ -121,7 +122,7 @@ def table(some: Iterable[Entry]) -> Table:
     for entry in some:
         for text in entry.match:
             regex = re.compile(text, re.ASCII)
-            for way in words_needed(text):
+            for way in dict.fromkeys(map(tuple, words_needed(text))):
                 by_word.setdefault(way[0], []).append((frozenset(way), regex, entry))
     return by_word
 

@@ -16,6 +16,7 @@ REFUSED = {
     'torch.ones(2, device="npu") + torch.ones(2)': "not-on-same-device",
     'torch.ones(2, device="npu").numpy()': "numpy-of-npu",
     'torch.ones(2, device="cuda")': "not-compiled-with-cuda",
+    'torch_npu.npu_ffn(*[torch.ones(2, 2, device="npu").half()] * 3, "nothing")': "emulator-lacks-operator",
 }
 PROGRAM = """
 import sys, traceback

@@ -100,6 +100,52 @@ def test_a_consequence_does_not_explain_a_python_exception(explain) -> None:
     assert first(explain(end + traceback("RuntimeError: HCCL failed", 16))) == ("EI0006", None, 16)
 
 
+def test_a_logger_that_says_the_rank_before_a_traceback(explain) -> None:
+    said = "2024-10-21 10:42:00,218 - app - ERROR - agent.py:489 - Rank[2] failed.\n" + traceback(OOM)
+    assert first(explain(said)) == ("npu-out-of-memory", 2, 88)
+    assert first(explain("x\n" + said.replace("failed.\n", "failed.\nx\n"))) == (
+        "npu-out-of-memory",
+        None,
+        88,
+    )
+
+
+def test_a_paste_that_lacks_its_first_sign(explain) -> None:
+    assert first(explain(traceback(OOM, before="[rank1]: ")[1:]))[1] == 1
+
+
+def test_torchruns_table_within_its_own_exception(explain) -> None:
+    """Without an empty line between them."""
+    table = "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 3)\n  exitcode  : 1"
+    said = traceback(f"torch.distributed.elastic.ChildFailedError:\n=====\ntrain.py FAILED\n{table}\n=====")
+    assert first(explain(said)) == ("rank-failed", 3, 88)
+
+
+def test_of_numbers_the_one_that_was_returned_counts(explain) -> None:
+    """The text of another number is reported for many."""
+    crash = "EZ9999: [PID: 8] 2024-07-01-10:15:30.1 there is an exception of aicore error, core id is 9"
+    for log in (f"{crash}\naclrtSynchronizeStream failed: 507014\n", f"aclrtX failed : 507014\n{crash}\n"):
+        assert explain(log)["code"] == "507014"
+    assert explain(crash)["code"] == "507015"
+
+
+def test_a_message_of_its_own_says_more_than_a_code(explain) -> None:
+    said = "RuntimeError: call aclnnFoo failed, EZ1001: please check if the opp_kernel package is installed"
+    assert explain(traceback(said))["code"] == "opp-kernels-missing"
+
+
+def test_what_stands_before_a_traceback_on_its_line_is_read(explain) -> None:
+    said = "gmake: *** No rule to make target '/tmp/pip-build-env-7/x.so', needed by 'y.so'. Stop. "
+    assert explain(said + traceback("RuntimeError: it failed"))["code"] == "build-environment-gone"
+
+
+def test_glog_says_threads_and_not_processes(explain) -> None:
+    lost = "Mooncake transfer failed, ret: -1"
+    said = f"E1210 03:24:54.778028 77 transfer.cpp:820] {lost}\n(Worker_DP0_TP5 pid=99) ERROR {lost}\n"
+    assert first(explain(said)) == ("kv-transfer-failed", 5, None)
+    assert first(explain(said.replace("transfer.cpp", "api.py"))) == ("kv-transfer-failed", None, None)
+
+
 def test_time_stamps_decide_across_files(explain) -> None:
     stamped = "2024-07-01 10:15:{} INFO step\n"
     files = {
@@ -182,7 +228,8 @@ def test_the_line_is_the_innermost_of_the_project(explain) -> None:
         "function": "main",
         "source": "loss.backward()",
     }
-    assert explain(traceback(OOM, file="/opt/conda/lib/python3.11/runpy.py"))["failure"]["place"] is None
+    for file in ("conda/lib/python3.11/runpy.py", "Ascend/ascend-toolkit/latest/tools/tikcpp/recompile.py"):
+        assert explain(traceback(OOM, file=f"/opt/{file}"))["failure"]["place"] is None
 
 
 @pytest.mark.parametrize(
@@ -223,6 +270,7 @@ def test_a_log_that_starts_or_ends_within_a_traceback(explain, before: str) -> N
         ("(Worker_PP1 pid=77) ", 1),
         ("(RayTrainWorker pid=7, ip=172.17.0.6) [rank4]: ", 4),
         ("[2026-07-01 02:42:56 TP8 EP2] ", 8),
+        ("vllm-qwen3d5-27b | (Worker_TP2 pid=286) ERROR 06-05 15:53:15 [multiproc_executor.py:932] ", 2),
         ("(EngineCore_DP0 pid=77) ", None),
         ("(RayTrainWorker pid=7, ip=172.17.0.6) ", None),
     ],
@@ -277,6 +325,8 @@ def test_what_names_no_cause_is_never_the_answer(explain, vague: str) -> None:
     specific = f"{said}\nEZ3002: Optype [A] of Ops kernel [B] is unsupported"
     assert first(explain(traceback(specific)))[0] == "EZ3002"
     assert first(explain(traceback(f"{said}\n[aicpu exception]")))[0] == "507018"
+    named = traceback(f"{said}\nThe process exits, and the current working operator name is aclnnFoo.")
+    assert first(explain(named))[0] == "async-operator-failed"
 
 
 def test_a_failure_takes_no_time_of_another_rank(explain) -> None:

@@ -41,7 +41,10 @@ def test_each_error_has_a_page(site) -> None:
     for entry in entries():
         page = (site / "errors" / entry.code / "index.html").read_text(encoding="utf-8")
         assert f"<title>{entry.code}: " in page
-    assert 'href="EI0006/"' in (site / "errors" / "index.html").read_text(encoding="utf-8")
+    for folder, cause in ("errors", "Cause"), ("zh/errors", "原因"):
+        assert 'href="EI0006/"' in (site / folder / "index.html").read_text(encoding="utf-8")
+        page = (site / folder / "EI0006" / "index.html").read_text(encoding="utf-8")
+        assert f"<strong>{cause}</strong>" in page
 
 
 def test_pages_load_nothing_from_elsewhere(site) -> None:
