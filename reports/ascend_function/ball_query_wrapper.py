@@ -1,18 +1,11 @@
-"""The first points within a radius, put into a tensor, as extensions of pointnet2 have it."""
+"""The points in a ball, in a tensor that is filled."""
 
 # npumigrate: skip-file
 
-import torch
-
-from .ball_query import ball_query
+from ._near import fill, first_places, squared
 
 
 def ball_query_wrapper(b, n, m, radius, nsample, new_xyz, xyz, idx):
     """``idx`` gets the places; where no point is near, it stays as it is."""
-    centres, points = new_xyz.reshape(b, m, 3), xyz.reshape(b, n, 3)
-    found = ball_query(centres, points, radius, nsample)
-    first = found[..., 0].long()[..., None].expand(b, m, 3)
-    near = points.gather(1, first)
-    reached = (near - centres).square().sum(-1, keepdim=True) < radius * radius
-    idx.copy_(torch.where(reached.view(b, m, 1), found, idx.view(found.shape)).view(idx.shape))
-    return 1
+    distance = squared(new_xyz.reshape(b, m, 3), xyz.reshape(b, n, 3))
+    return fill(idx, first_places(distance < radius * radius, nsample))

@@ -237,6 +237,44 @@ def resampled_backward(image, flow, gradient):
     return derived(resampled, (image, flow), gradient)
 
 
+def pooled(points, places, lengths, starts, b, d, h, w):
+    found = torch.zeros(b, d, h, w, points.shape[1])
+    for point, (y, x, z, batch) in zip(points, places.tolist()):
+        here = torch.zeros(b, d, h, w, 1)
+        here[batch, z, y, x] = 1
+        found = found + here * point
+    return found
+
+
+def pooled_backward(gradient, places, lengths, starts, *sizes):
+    return derived(
+        lambda points: pooled(points, places, lengths, starts, *sizes),
+        (torch.zeros(len(places), gradient.shape[-1]),),
+        gradient,
+    )
+
+
+def in_between(centres, points, least, most, count):
+    every = ball(centres, points, most, points.shape[1], -1)
+    found = torch.full((*centres.shape[:2], count), -1, dtype=torch.int32)
+    for n, own in enumerate(every):
+        for c, places in enumerate(own):
+            squares = [float((points[n, i] - centres[n, c]).square().sum()) for i in places]
+            near = [int(i) for i, each in zip(places, squares) if i >= 0 and (each >= least**2 or each == 0)]
+            near = list(dict.fromkeys(near))
+            if near:
+                found[n, c] = torch.tensor((near + [near[0]] * count)[:count])
+    return found
+
+
+def known_distances(distances, count):
+    chosen = [[0] for _ in distances]
+    for own, places in zip(distances, chosen):
+        while len(places) < count:
+            places.append(int(own[places].min(0)[0].argmax()))
+    return torch.tensor(chosen, dtype=torch.int32)
+
+
 def focal(logits, targets, classes, gamma, alpha):
     found = torch.zeros_like(logits)
     chance = torch.sigmoid(logits)
@@ -353,6 +391,10 @@ INT = torch.int32
 
 # Of each function: what makes it one that gives its results, a reference, and calls with their arguments.
 as_it_is = lambda function: function  # noqa: E731
+CELLS = torch.tensor(
+    [[0, 1, 0, 0], [0, 1, 0, 0], [2, 3, 0, 1], [1, 1, 0, 0], [2, 3, 0, 1], [0, 0, 0, 1], [2, 3, 0, 0]],
+    dtype=INT,
+)
 CASES = {
     "ms_deform_attn_forward": (as_it_is, attend, [(*ATTENTION, WEIGHTS, 64)]),
     "ms_deform_attn_backward": (
@@ -439,6 +481,71 @@ CASES = {
         lambda function: placed(lambda g, i, w, out: function(2, 5, 4, 9, g, i, w, out), (2, 5, 9)),
         lambda gradient, places, weights: interpolated_backward(gradient.detach(), places, weights, 9),
         [(real(2, 5, 4), GROUPS, real(2, 4, 3))],
+    ),
+    "ball_query_between": (
+        lambda function: (
+            lambda c, p, least, most: placed(
+                lambda c, p, idx: function(2, 9, 4, least, most, 3, c, p, idx.fill_(-1)),
+                (2, 4, 3),
+                kinds=[INT],
+            )(c, p)
+        ),
+        lambda c, p, least, most: in_between(c, p, least, most, 3),
+        [(CENTRES, POINTS, 1.0, 2.5), (CENTRES, POINTS, 0.0, 0.9)],
+    ),
+    "knn_wrapper": (
+        lambda function: placed(
+            lambda c, p, i, d: function(2, 9, 4, 3, p, c, i, d),
+            (2, 4, 3),
+            (2, 4, 3),
+            kinds=[INT, torch.float32],
+        ),
+        lambda c, p: nearest(c.detach(), p.detach())[::-1],
+        [(CENTRES, POINTS)],
+    ),
+    "furthest_point_sampling_with_dist_wrapper": (
+        lambda function: placed(
+            lambda d, idx: function(2, 9, 5, d, torch.full((2, 9), 1e10, device=d.device), idx),
+            (2, 5),
+            kinds=[INT],
+        ),
+        lambda distances: known_distances(distances, 5),
+        [(torch.cdist(POINTS, POINTS).square(),)],
+    ),
+    "bev_pool_forward": (as_it_is, pooled, [(real(7, 3), CELLS, None, None, 2, 1, 3, 4)]),
+    "bev_pool_backward": (as_it_is, pooled_backward, [(real(2, 1, 3, 4, 3), CELLS, None, None, 2, 1, 3, 4)]),
+    "modulated_deform_conv_forward": (
+        lambda function: (
+            lambda x, weight, bias, offset, mask, *sizes: placed(
+                lambda *given: function(
+                    *given[:3], x.new(), *given[3:], x.new(), *sizes[:-1], 1, sizes[-1], True
+                ),
+                (2, 3, 3, 7),
+            )(x, weight, bias, offset, mask)
+        ),
+        lambda *given: convolve(*given).detach(),
+        [(IMAGE, KERNEL, BIAS, OFFSETS, MASK, *SIZES)],
+    ),
+    "modulated_deform_conv_backward": (
+        lambda function: (
+            lambda x, weight, bias, offset, mask, gradient, *sizes: placed(
+                lambda *given: function(
+                    *given[:3],
+                    x.new(),
+                    *given[3:5],
+                    x.new(),
+                    *given[5:],
+                    gradient,
+                    *sizes[:-1],
+                    1,
+                    sizes[-1],
+                    True,
+                ),
+                *(each.shape for each in (x, weight, bias, offset, mask)),
+            )(x, weight, bias, offset, mask)
+        ),
+        lambda *given: tuple(convolve_backward(*given)[each] for each in (0, 3, 4, 1, 2)),
+        [(IMAGE, KERNEL, BIAS, OFFSETS, MASK, real(2, 3, 3, 7), *SIZES)],
     ),
     "chamfer_forward": (
         lambda function: placed(
@@ -611,7 +718,15 @@ CALLS = [
 ]
 # They fill the tensors that they are given, or are backward operators: nothing is derived from them.
 PLAIN = {name for name in CASES if name.endswith(("_wrapper", "_backward", "_grad"))}
-PLAIN |= {"chamfer_forward", "correlation_forward", "resample2d_forward", "channelnorm_forward", "three_nn"}
+PLAIN |= {
+    "modulated_deform_conv_forward",
+    "ball_query_between",
+    "chamfer_forward",
+    "correlation_forward",
+    "resample2d_forward",
+    "channelnorm_forward",
+    "three_nn",
+}
 
 
 @pytest.mark.parametrize(("name", "number"), CALLS)
