@@ -53,7 +53,7 @@ class Launcher:
             return f"{said}; {start}" if "mindspore" in self.frameworks else said
         if not self.entry:
             return _("no training script was found: give it with -m FILE")
-        others = _(" ({others} other candidates: -m FILE)", others=len(self.others)) if self.others else ""
+        others = _(" (other candidates: {others}; -m FILE)", others=len(self.others)) if self.others else ""
         ranks = _(_RANKS.get(self.way.ranks, "")) if self.way else ""
         starts = N_("bash {name} starts {entry}{ranks}{others}")
         return _(starts, name=NAME, entry=shown(self.entry), ranks=ranks, others=others)

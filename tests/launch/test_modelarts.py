@@ -86,7 +86,7 @@ def test_what_the_user_should_know(launch, project):
     (project / "main.py").write_text(TRAIN.replace(".distributed", ".cuda"))
     _, _, err = launch("-o", project)
     lines = err.splitlines()
-    assert lines[0].endswith("1 other candidates (-m FILE)")
+    assert lines[0].endswith("other candidates: 1 (-m FILE)")
     assert "the training does not look distributed" in lines[1]
     _, _, err = launch("-o", project, "-m", project / "tools" / "train net.py", "--overwrite")
     assert "tools/train net.py does not need --init_method" in err
