@@ -19,7 +19,7 @@ class LibraryDefault(NamedTuple):
     ``harmless`` helps, ``missing`` there stands for none given; one of ``default`` is as good as none given.
     ``value`` is what to give, as source. ``unless`` is another argument, as it is written, with which nothing
     happens; one by its name alone chooses the device in another way. ``statement`` mends the library when it
-    stands behind the import. ``outcome``: a CUDA device ``raises``, the ``cpu`` is taken where there is no
+    stands after the import. ``outcome``: a CUDA device ``raises``, the ``cpu`` is taken where there is no
     CUDA, or the function is ``disabled`` then.
     """
 

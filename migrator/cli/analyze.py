@@ -71,7 +71,7 @@ def analyze(given: Given) -> None:
         said = N_("interrupted: tables without {lost}; skipped_files.csv lists the files not reached")
         say(_(said, lost=", ".join(lost)))
     elif outcome.exit_code == INTERRUPTED:
-        said = N_("interrupted after {done} of {total} files: the reports say of which")
+        said = N_("interrupted after {done} of {total} files; skipped_files.csv lists the others")
         say(_(said, done=bar.done, total=bar.total))
     files = write_reports(outcome.reports, built, given.rules) if built else []
     if not given.quiet:
