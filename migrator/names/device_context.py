@@ -239,10 +239,7 @@ class _Climb:
         return DeviceContext(verdict, _(reason))
 
     def _for_option(self, text: str, fields: str = "", place: int = 0) -> DeviceContext | None:
-        """What is said of a value behind an option that says a device, in a longer string; None for others.
-
-        What is started by that may get the device, which no parser here is known to take.
-        """
+        """What is said of a value in a longer string behind an option that says a device; None for others."""
         before = [*re.split(fields, text), *[""] * place][place] if fields else text
         option = re.search(_OPTION, before)
         if option is None or not self.vocabulary.says(option[1]):

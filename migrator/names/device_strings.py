@@ -289,10 +289,8 @@ def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, nod
     if context.verdict in (CERTAIN, LIKELY) or is_docstring(index, node):
         return context
     place = _("the name of a tensor type, in {reason}", reason=context.reason)
-    takers = (taken_by(index, use) for use in together(index, node).uses) if is_part else ()
-    begins = any(
-        each.kind in ("text", "operand") and "Tensor" in index.segment(each.holder) for each in takers
-    )
+    by = (taken_by(index, use) for use in together(index, node).uses) if is_part else ()
+    begins = any(each.kind in ("text", "operand") and "Tensor" in index.segment(each.holder) for each in by)
     return DeviceContext(NO if is_part and not begins else LIKELY, place)
 
 

@@ -143,7 +143,7 @@ def _for_cluster(context: TextContext) -> str:
 
 
 class ImageOptions(Options):
-    """``images``: beginnings of names, each with what it holds: ``torch`` or ``cuda``.
+    """``images``: beginnings of names, ``*`` for anything, each with what it holds: ``torch`` or ``cuda``.
 
     ``image`` is what is taken instead: ``{cann}`` is CANN's version in lower case, ``{product}`` the chip as
     the tags name it, ``{python}`` a Python of the release. ``products``: the tags' names of the product lines
@@ -174,7 +174,8 @@ def find_images(context: TextContext, rules: list[Rule[ImageOptions]]) -> Iterat
 def _holds(image: str, options: ImageOptions) -> Optional[str]:
     """What is in an image, None where it is none of those in question."""
     for name, holds in options.images.items():
-        if re.match(rf"(?:docker\.io/)?{re.escape(name)}(?![\w-])", image):
+        begins = re.escape(name).replace(r"\*", ".*")
+        if re.match(rf"(?:docker\.io/)?{begins}(?![\w-])", image):
             return holds if name != "pytorch/pytorch" or "cu" in image else None
     return None
 

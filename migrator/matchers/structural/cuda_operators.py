@@ -411,11 +411,7 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced: set[ast.AST] = set()
     for form in forms(context):
         edits = [_apply(index, form)]
-        # Whether the program goes on without the module: ``except ImportError`` that raises nothing.
-        tried = index.parent(form.node)
-        handlers = tried.handlers if isinstance(tried, ast.Try) and form.node in tried.body else ()
-        raises = any(isinstance(each, ast.Raise) for handler in handlers for each in ast.walk(handler))
-        if form.node not in replaced and (raises or not handlers):
+        if form.node not in replaced and _is_needed(index, form.node):
             replaced.add(form.node)
             edits.append(instead_of(index, form.node, f"{form.bound} = None"))
             edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, form.node))
@@ -423,6 +419,14 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
         start = index.start(form.owner)
         span = (start, start + len(f"class {form.owner.name}"))
         yield found(context, rule, form.owner, api=form.owner.name, edits=edits, message=message, span=span)
+
+
+def _is_needed(index: ModuleIndex, node: Import) -> bool:
+    """Whether a program stops without a module: ``except ImportError`` that raises nothing lets it go on."""
+    tried = index.parent(node)
+    handlers = tried.handlers if isinstance(tried, ast.Try) and node in tried.body else ()
+    inside = (each for handler in handlers for each in ast.walk(handler))
+    return not handlers or any(isinstance(each, ast.Raise) for each in inside)
 
 
 def _asked_versions(index: ModuleIndex, node: Import) -> Iterator[ast.expr]:
@@ -452,7 +456,7 @@ def _forms(context: FileContext) -> Iterator[Form]:
             made = [_form(index, node, bound, owner, functions) for owner in index.classes]
             complete = [form for form in made if form is not None]
             inside = {each for form in complete for each in ast.walk(form.owner)}
-            if all(use in inside for use in _uses_in(index.tree, bound)):
+            if not _is_needed(index, node) or all(use in inside for use in _uses_in(index.tree, bound)):
                 yield from complete
 
 
@@ -468,7 +472,11 @@ def _form(
     given = {each.arg for each in parameters(forward.args)[1:]}
     if forward.args.vararg or forward.args.kwarg or not any(_uses_in(forward, bound)):
         return None
-    fitting = [each for each in functions if {p.arg for p in parameters(each.args)} <= given]
+    # A switch, or what may be None, asks for more: a function without it does something else.
+    usual = ((each.arg, value) for each, value in defaults(forward.args) if isinstance(value, ast.Constant))
+    optional = {name for name, value in usual if isinstance(value.value, (bool, type(None)))}
+    named = ((each, {p.arg for p in parameters(each.args)}) for each in functions)
+    fitting = [each for each, names in named if optional <= names <= given]
     return Form(node, bound, owner, forward, fitting[0]) if len(fitting) == 1 else None
 
 

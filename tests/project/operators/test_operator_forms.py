@@ -46,9 +46,17 @@ def test_an_import_that_stops_nothing_stays() -> None:
     assert "try:\n    ops = None\nexcept" in migrated(raising)
 
 
+def test_what_goes_on_without_the_module_may_use_it_elsewhere() -> None:
+    guarded = TEXT.replace(IMPORT, f"try:\n    {IMPORT}except ImportError:\n    ops = None\n")
+    text = migrated(f"{guarded}\n\ndef check():\n    if ops is None:\n        raise RuntimeError\n")
+    assert "return scale_core_pytorch(x=x, factor=factor)" in text
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("step=64", "step=64, mask=None"),
+        ("step=64", "step=64, inverse=False"),
         ("scale_core_pytorch(x, factor)", "scale_core_pytorch(x, factor, mask)"),
         ("scale_core_pytorch", "scale_fast"),
         (FORM, f"{FORM}\n\ndef other(x):\n    return ops.scale(x, 1, 2)\n"),
