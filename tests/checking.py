@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from migrator.core.check import check, no_fix, safe_fixes
 from migrator.core.rules import Rules
+from migrator.data_folders import data_folder
 from migrator.files.document import Document, file_type, tells_type, type_of_start
 from migrator.files.source import Source
 from migrator.findings.finding import Result
-from migrator.matchers.packs import Rule, load_all
+from migrator.matchers.packs import Rule, load, load_all
 from migrator.project.project import Project
 
 
 @cache
 def every_rule() -> tuple[Rule[Any], ...]:
     """All rules of ours, read once a process."""
-    return tuple(load_all())
+    return tuple(load_all(load=load_pack))
+
+
+_load_once = cache(load)
+
+
+def load_pack(path: Path) -> list[Rule[Any]]:
+    """The rules of a pack; those of the project are read once in a process."""
+    return _load_once(path) if data_folder("rules") in path.parents else load(path)
 
 
 def document(name: str, text: str) -> Document:

@@ -16,8 +16,9 @@ from migrator.core.settings import Settings
 from migrator.files.document import document
 from migrator.findings.finding import Result
 from migrator.project.project import Project
+from tests.checking import load_pack
 
-_RULES = Rules(Settings(version="2.6"))
+_RULES = Rules(Settings(version="2.6"), load_pack)
 _USE = "import torch\nx = torch.zeros(1).cuda()\n"
 _REFUSED = {
     "a misplaced __future__": f"{_USE}from __future__ import annotations\n",

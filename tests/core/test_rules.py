@@ -14,7 +14,7 @@ from migrator.names.written_names import read_names
 from migrator.project.offers import CUDA_DEFAULT, DEVICE_KEY, LIBRARY, Offer, Offers
 from migrator.project.operators import Catalog, Module, Operator
 from migrator.project.project import Project
-from tests.checking import every_rule
+from tests.checking import every_rule, load_pack
 from tests.matchers.migrating import engine
 
 
@@ -32,7 +32,7 @@ def test_the_rules_of_a_file_are_those_of_the_framework_that_it_shows() -> None:
 
 
 def test_what_is_known_of_the_chosen_rules() -> None:
-    rules = Rules(Settings(version="2.6", select=("NPU101", "NPU401", "NPU450")))
+    rules = Rules(Settings(version="2.6", select=("NPU101", "NPU401", "NPU450")), load_pack)
     assert rules.version.text == "2.6.0"
     assert rules.enabled == {"NPU101", "NPU401", "NPU450"}
     assert not rules.opt_in
@@ -49,12 +49,12 @@ def test_what_is_known_of_the_chosen_rules() -> None:
 
 def test_a_rule_that_is_asked_for_is_said_to_be_so() -> None:
     chosen = next(rule.code for rule in every_rule() if rule.opt_in)
-    assert Rules(Settings(version="2.6", select=(chosen,))).opt_in
+    assert Rules(Settings(version="2.6", select=(chosen,)), load_pack).opt_in
 
 
 @pytest.mark.parametrize("mode", ["transfer", "specify_device"])
 def test_a_mode_starts_wherever_torch_is_named(mode: str) -> None:
-    rules = Rules(Settings(version="2.6", **{mode: True}))
+    rules = Rules(Settings(version="2.6", **{mode: True}), load_pack)
     assert rules.is_relevant("import torch")
     assert not rules.is_relevant("import numpy")
     found, words = rules.starting("import torch\n", Project())
@@ -64,7 +64,7 @@ def test_a_mode_starts_wherever_torch_is_named(mode: str) -> None:
 
 
 def _starting(text: str, project: Project | None = None, **settings: Any) -> tuple[list[str], frozenset[str]]:
-    found, words = Rules(Settings(version="2.6", **settings)).starting(text, project or Project())
+    found, words = Rules(Settings(version="2.6", **settings), load_pack).starting(text, project or Project())
     return [rule.code for rule in found], words
 
 
@@ -92,7 +92,7 @@ def test_the_vocabularies_have_what_the_project_adds() -> None:
 def test_the_rules_of_other_files_are_those_of_the_frameworks_of_the_project(
     frameworks: tuple[str, ...], codes: list[str]
 ) -> None:
-    rules = Rules(Settings(version="2.6", select=("NPU450", "NPU413")))
+    rules = Rules(Settings(version="2.6", select=("NPU450", "NPU413")), load_pack)
     project = Project(frameworks=dict.fromkeys(frameworks, 1))
     assert [rule.code for rule in rules.of_other_files("pip install torch", project)] == codes
 
@@ -130,7 +130,7 @@ def test_rules_start_from_what_only_the_project_knows() -> None:
     operators = Project(operators=Catalog(modules={"fused": module}))
     keys = Project(offers=Offers(frozenset({Offer(DEVICE_KEY, "gpu_place")})))
     libraries = Project(packages=frozenset({"timm"}))
-    rules = Rules(Settings(version="2.6", select=("NPU144", "NPU172", "NPU634", "NPU638")))
+    rules = Rules(Settings(version="2.6", select=("NPU144", "NPU172", "NPU634", "NPU638")), load_pack)
     for text, project, code in (
         ("fused.leaky(x)\n", operators, "NPU634"),
         ("x = Tensor(2)\n", Project(offers=Offers(frozenset({Offer(CUDA_DEFAULT)}))), "NPU144"),
@@ -175,7 +175,7 @@ def test_whether_rules_start_from_what_fixes_write(text: str, codes: list[str], 
 
 
 def test_rules_about_all_of_torch_do_not_ask_for_its_name() -> None:
-    rules = Rules(Settings(version="2.6", select=("NPU501", "NPU530")))
+    rules = Rules(Settings(version="2.6", select=("NPU501", "NPU530")), load_pack)
     assert not rules.asks_for("torch")
 
 
@@ -206,5 +206,5 @@ def test_the_frameworks_of_a_file_of_another_ones_project(
 
 
 def test_the_rule_of_a_mode_starts_nowhere_else_when_it_is_not_selected() -> None:
-    rules = Rules(Settings(version="2.6", select=("NPU101",), transfer=True))
+    rules = Rules(Settings(version="2.6", select=("NPU101",), transfer=True), load_pack)
     assert not rules.start_in("import torch", [rules.every[TRANSFER]])

@@ -22,7 +22,7 @@ from migrator.lint.fixing import with_fixes
 from migrator.lint.options import KEYS
 from migrator.report.formats import FORMATS
 from migrator.report.formats.text import wrapped
-from tests.checking import check_text, document, every_rule, migrate_text
+from tests.checking import check_text, document, every_rule, load_pack, migrate_text
 from tests.reading import write
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ OPT_IN = tuple(rule.code for rule in every_rule() if rule.opt_in)
 
 @cache
 def engine(version: str, opt_in: bool = False) -> Rules:
-    return Rules(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)))
+    return Rules(Settings(version=version, select=OPT_IN if opt_in else ("ALL",)), load_pack)
 
 
 @pytest.mark.parametrize(("before", "after", "version", "opt_in", "name", "beside"), BEFORE)

@@ -10,12 +10,12 @@ from migrator.core.settings import Settings
 from migrator.findings.finding import Result
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
-from tests.checking import migrate_text
+from tests.checking import load_pack, migrate_text
 
 
 @cache
 def engine(version: str, **settings: Any) -> Rules:
-    return Rules(Settings(version=version, **settings))
+    return Rules(Settings(version=version, **settings), load_pack)
 
 
 def migrate(

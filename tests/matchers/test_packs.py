@@ -18,7 +18,7 @@ from migrator.matchers.packs import Options, RuleError, load
 from migrator.matchers.starting_words import line_words, starting_words
 from migrator.project.facts import LIBRARIES, scan_file
 from migrator.project.project import merge_facts
-from tests.checking import every_rule, migrate_text
+from tests.checking import every_rule, load_pack, migrate_text
 from tests.timing import grows_evenly
 
 EVERY = every_rule()
@@ -212,7 +212,7 @@ def test_regular_expressions_of_people_are_taken_and_are_fast(tmp_path, hint):
     pack = tmp_path / "rules.yaml"
     pack.write_text(HEAD + HINT.format(hint))
     load(pack)
-    engine = Rules(Settings(version="2.6", rule_files=(str(pack),)))
+    engine = Rules(Settings(version="2.6", rule_files=(str(pack),)), load_pack)
 
     def migrate_one(text):
         migrate_text(engine, "a.py", text, merge_facts([scan_file("a.py", text)]))

@@ -11,7 +11,7 @@ from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
-from tests.checking import migrate_text
+from tests.checking import load_pack, migrate_text
 
 Migrated = Callable[..., tuple[str, set[str]]]
 
@@ -24,7 +24,7 @@ def migrated(tmp_path: Path) -> Migrated:
         for number, pack in enumerate(packs):
             files.append(tmp_path / f"{number}.yaml")
             files[-1].write_text(pack)
-        engine = Rules(Settings(version="2.6", rule_files=tuple(map(str, files))))
+        engine = Rules(Settings(version="2.6", rule_files=tuple(map(str, files))), load_pack)
         result = migrate_text(engine, "a.py", text, merge_facts([scan_file("a.py", text)]))
         return result.text or text, {finding.code for finding in result.findings} - {"NPU901"}
 

@@ -16,7 +16,7 @@ from migrator.matchers.query import actions, conditions
 from migrator.matchers.query.parsing import functions
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
-from tests.checking import every_rule, inspect_text
+from tests.checking import every_rule, inspect_text, load_pack
 
 HEAD = "- code: ACME101\n  name: acme\n  summary: acme is another way\n"
 
@@ -30,7 +30,8 @@ def pack_of(tmp_path: Path, body: str) -> Path:
 
 def findings(tmp_path: Path, body: str, text: str) -> list[Finding]:
     """What the rule finds in a text."""
-    rules = Rules(Settings(version="2.6", select=("ACME",), rule_files=(str(pack_of(tmp_path, body)),)))
+    settings = Settings(version="2.6", select=("ACME",), rule_files=(str(pack_of(tmp_path, body)),))
+    rules = Rules(settings, load_pack)
     project = merge_facts([scan_file("a.py", text)])
     return [*inspect_text(rules, "a.py", text, project).findings]
 

@@ -12,6 +12,7 @@ from migrator.core.settings import Settings
 from migrator.files.document import document
 from migrator.matchers.vendor_rules import not_converted
 from migrator.project.project import Project
+from tests.checking import load_pack
 
 RULES = {
     "ArgsModifyRule": [
@@ -29,7 +30,7 @@ def migrate(tmp_path):
     def run(text: str) -> str | None:
         file = tmp_path / "rules.json"
         file.write_text(json.dumps({"rules": RULES}))
-        rules = Rules(Settings("2.6.0", rule_files=(str(file),)))
+        rules = Rules(Settings("2.6.0", rule_files=(str(file),)), load_pack)
         return check(document(text.encode(), "train.py"), rules, Project()).text
 
     return run
@@ -73,4 +74,4 @@ def test_what_has_no_equivalent_is_named(tmp_path, rules, said):
     lines = not_converted(file)
     assert len(lines) == 1
     assert said in lines[0]
-    assert Rules(Settings("2.6.0", rule_files=(str(file),))).every  # the others are used
+    assert Rules(Settings("2.6.0", rule_files=(str(file),)), load_pack).every  # the others are used

@@ -8,7 +8,7 @@ from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.project.module_names import npu_twins, packages_of
 from migrator.project.project import Project, merge_facts
-from tests.checking import migrate_text
+from tests.checking import load_pack, migrate_text
 
 FILES = (
     "apex/__init__.py",
@@ -69,7 +69,7 @@ def test_twins(files: list[str], twins: set[str]) -> None:
 
 
 def test_only_the_file_with_a_twin_is_left() -> None:
-    rules = Rules(Settings(version="2.6"))
+    rules = Rules(Settings(version="2.6"), load_pack)
     project = merge_facts((), files=["cuda_device.py", "npu_device.py", "train.py"])
     left = migrate_text(rules, "cuda_device.py", TEXT, project)
     assert left.text is None

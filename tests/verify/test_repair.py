@@ -20,6 +20,7 @@ from migrator.verify.repair.fixes import guards, load, load_all, proposals
 from migrator.verify.repair.loop import MOST_ROUNDS, lines, record, repair
 from migrator.verify.repair.site import Seen
 from migrator.verify.verdict import FAILED, INTERRUPTED, NOT_ON_NPU, PASSED, Course, Shares, Verdict
+from tests.checking import load_pack
 
 RULES = load_all()
 EXAMPLES = {f"{rule.code}-{i}": (rule, each) for rule in RULES for i, each in enumerate(rule.examples)}
@@ -66,7 +67,7 @@ def test_each_rule_that_mends_has_an_example() -> None:
 
 
 def test_codes_are_those_of_runtime_rules_and_no_others() -> None:
-    static = Rules(Settings("2.6", ("ALL",))).every
+    static = Rules(Settings("2.6", ("ALL",)), load_pack).every
     assert all(re.fullmatch(r"NPU11[0-4]\d", rule.code) for rule in RULES)
     assert len({rule.code for rule in RULES}) == len(RULES)
     assert not static.keys() & {rule.code for rule in RULES}

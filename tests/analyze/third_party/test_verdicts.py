@@ -14,7 +14,7 @@ from migrator.core.settings import Settings
 from migrator.names.index import ModuleIndex
 from migrator.project.call_graph import CallGraph
 from migrator.project.modules import scan_module
-from tests.checking import inspect_text
+from tests.checking import inspect_text, load_pack
 from tests.project.operators.projects import NATIVE, project
 
 
@@ -22,7 +22,7 @@ def verdicts(files: Mapping[str, str]) -> dict[str, Verdict]:
     """The verdicts by full name."""
     texts = {name: textwrap.dedent(text) for name, text in files.items()}
     everything = {**NATIVE, **texts}
-    engine, whole = Rules(Settings(version="2.6.0")), project(everything)
+    engine, whole = Rules(Settings(version="2.6.0"), load_pack), project(everything)
     facts, steps, found = [], {}, {}
     for name, text in texts.items():
         findings = list(inspect_text(engine, name, text, whole).findings)

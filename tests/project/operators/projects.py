@@ -14,7 +14,7 @@ from migrator.project.extensions import Extension, scan_extensions
 from migrator.project.facts import scan_file
 from migrator.project.operators import Catalog, catalog
 from migrator.project.project import Project, merge_facts
-from tests.checking import inspect_text
+from tests.checking import inspect_text, load_pack
 
 KERNEL = "__global__ void scale_kernel(float* x) { x[0] = 2; }\n"
 LAUNCHER = (
@@ -55,7 +55,7 @@ def project(files: Mapping[str, str]) -> Project:
 
 def findings(files: Mapping[str, str], name: str, code: str = "NPU65") -> list[Finding]:
     """What the rules whose codes begin so find in one Python file of a project."""
-    engine = Rules(Settings(version="2.6.0"))
+    engine = Rules(Settings(version="2.6.0"), load_pack)
     result = inspect_text(engine, name, files[name], project(files))
     assert result.skipped == ""
     return [finding for finding in result.findings if finding.code.startswith(code)]

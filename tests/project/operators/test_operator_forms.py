@@ -6,7 +6,7 @@ import pytest
 
 from migrator.core.rules import Rules
 from migrator.core.settings import Settings
-from tests.checking import migrate_text
+from tests.checking import load_pack, migrate_text
 from tests.project.operators.projects import LAUNCHER, project
 
 BINDING = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }\n'
@@ -27,7 +27,11 @@ TEXT = f"from torch.autograd import Function\n{IMPORT}\n\n{OPERATOR}{FORM}"
 
 def migrated(text: str) -> str:
     result = migrate_text(
-        Rules(Settings(version="2.6.0")), "ops.py", text, project({**BUILDS, "ops.py": text}), False
+        Rules(Settings(version="2.6.0"), load_pack),
+        "ops.py",
+        text,
+        project({**BUILDS, "ops.py": text}),
+        False,
     )
     assert result.skipped == ""
     return text if result.text is None else result.text

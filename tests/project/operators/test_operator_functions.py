@@ -11,7 +11,7 @@ from migrator.core.settings import Settings
 from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Result
 from migrator.project.added_package import Place
-from tests.checking import migrate_text
+from tests.checking import load_pack, migrate_text
 from tests.project.operators.projects import project
 
 KERNEL = "__global__ void query_kernel(const float* x, int* idx) {}\n"
@@ -37,7 +37,7 @@ def migrated(text: str, source: str = BOUND, name: str = "points/ops.py", added:
     known = project(files)
     if added:
         known = replace(known, added={EQUIVALENTS: EQUIVALENTS}, places={name: Place("points", "points")})
-    result = migrate_text(Rules(Settings(version="2.6.0")), name, text, known)
+    result = migrate_text(Rules(Settings(version="2.6.0"), load_pack), name, text, known)
     assert result.skipped == ""
     return result
 
