@@ -17,6 +17,8 @@ REFUSED = {
     'torch.ones(2, device="npu").numpy()': "numpy-of-npu",
     'torch.ones(2, device="cuda")': "not-compiled-with-cuda",
     'torch_npu.npu_ffn(*[torch.ones(2, 2, device="npu").half()] * 3, "nothing")': "emulator-lacks-operator",
+    'torch_npu.npu_prefetch(torch.ones(2, device="npu"), None, 0)': "operator-argument-refused",
+    'torch_npu.npu_convert_weight_to_int4pack(torch.ones(8, device="npu"))': "operator-argument-refused",
 }
 PROGRAM = """
 import sys, traceback
