@@ -11,6 +11,7 @@
 #include "aliases.h"
 #include "errors.h"
 #include "export.h"
+#include "tensors.h"
 
 namespace emulator {
 namespace {
@@ -71,6 +72,36 @@ void check_same_dtype(const std::string& name, Arguments& arguments) {
               cann_name(one), "] are not equal.");
 }
 
+// What CANN's calls check before all else: its documents say it of these, and NPUs of copies and `cat`.
+const std::unordered_map<std::string, const char*> kEightDimensions = {
+    {"aten::copy_", "aclnnInplaceCopy"}, {"aten::clone", "aclnnInplaceCopy"}, {"aten::cat", "aclnnCat"},
+    {"aten::add", "aclnnAdd"},           {"aten::add_", "aclnnInplaceAdd"},   {"aten::log", "aclnnLog"},
+    {"aten::log_", "aclnnInplaceLog"},   {"aten::log1p", "aclnnLog1p"},       {"aten::log1p_", "aclnnInplaceLog1p"},
+    {"aten::sin", "aclnnSin"},           {"aten::sin_", "aclnnInplaceSin"},   {"aten::ceil", "aclnnCeil"},
+    {"aten::ceil_", "aclnnInplaceCeil"},
+};
+
+// What lies in one piece goes between the host and an NPU as it is.
+bool is_moved(const std::string& name, Arguments& arguments) {
+  if (name != "aten::copy_") return false;
+  const at::Tensor &to = arguments[0].toTensor(), &from = arguments[1].toTensor();
+  return to.device() != from.device() && to.is_contiguous() && from.is_contiguous();
+}
+
+void check_dimensions(const std::string& name, Arguments& arguments) {
+  constexpr int64_t kMost = 8;
+  const auto call = kEightDimensions.find(name);
+  if (call == kEightDimensions.end()) return;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (tensor.dim() <= kMost || !on_npu(tensor) || tensor.numel() == 0 || is_moved(name, arguments)) return;
+      TORCH_CHECK(false, name.substr(name.find("::") + 2), ": NPU function error: call ", call->second,
+                  " failed, error code is 161002", npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ",
+                  getpid(), "] AclNN_Parameter_Error(EZ1001): The ", arguments.name(i),
+                  " tensor cannot be larger than ", kMost, " dimensions.");
+    });
+}
+
 // aclnnInplaceLerp and aclnnInplaceLerps look at the shapes themselves, where op-plugin leaves it to them.
 void check_shapes(const std::string& name, Arguments& arguments) {
   if (name != "aten::lerp_") return;
@@ -112,6 +143,7 @@ bool is_half(const at::Tensor& tensor) {
 void check_arguments(const std::string& name, Arguments& arguments) {
   check_same_dtype(name, arguments);
   check_shapes(name, arguments);
+  check_dimensions(name, arguments);
   if (listed().empty()) return;
   const auto found = listed().find(name);
   if (found == listed().end()) return;
