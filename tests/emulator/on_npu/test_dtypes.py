@@ -156,7 +156,7 @@ BEYOND_EIGHT = {
 
 @pytest.mark.parametrize("name", BEYOND_EIGHT)
 def test_eight_dimensions_are_the_most(name):
-    """As NPUs say of a copy, and CANN's documents of the others; views, and what lies in one piece, are free."""
+    """As NPUs say of a copy, and CANN's documents of others; views, and what lies in one piece, are free."""
     at_limit, beyond = torch.ones(NINE[:8]).npu(), torch.ones(NINE).npu()
     BEYOND_EIGHT[name](at_limit)
     with pytest.raises(RuntimeError, match=r"call aclnn\w+ failed[\s\S]*cannot be larger than 8 dimensions"):
