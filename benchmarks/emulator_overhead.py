@@ -1,9 +1,13 @@
 """What the emulated NPU costs: a training step and the start, against plain torch on the CPU.
 
 python -m benchmarks.emulator_overhead [--model resnet50] [--batch 8] [--size 128] [--steps 9] [--threads N]
+    [--ranks 2]
 
 Two processes take turns, step by step, so that a busy machine slows both; they have the same number of
-threads. Where the machine is not quiet, look at the processor's time of one thread.
+threads. `--model gpt` is a small transformer with thousands of small operators in a step; `--size` is its
+number of tokens.
+With `--ranks` the step is that of DistributedDataParallel, over Gloo and over HCCL; whole runs take turns.
+Where the machine is not quiet, look at the processor's time of one thread.
 """
 
 from __future__ import annotations
@@ -13,28 +17,72 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
-# One step for each line on standard input; on standard output its seconds, by the clock and of the processor.
+# One step for each line on standard input; ranks take a number of steps. On standard output the seconds of
+# each, by the clock and of the processor.
 PROGRAM = """
-import sys, time, torch, torchvision
-device, model, batch, size, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+import os, sys, time, torch
+from torch.nn import functional
+device, model, batch, size, threads, count = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+rank = int(os.environ.get("RANK", "0"))
+if device == "npu":
+    torch.npu.set_device(rank)
 torch.set_num_threads(threads)
 torch.manual_seed(0)
-net = getattr(torchvision.models, model)(weights=None).to(device)
-optimizer = torch.optim.SGD(net.parameters(), 0.001, momentum=0.9)
-images = torch.randn(batch, 3, size, size).to(device)
-labels = torch.randint(0, 1000, (batch,)).to(device)
-for _ in sys.stdin:
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(64) for _ in range(2))
+        self.of_all, self.out = torch.nn.Linear(64, 192), torch.nn.Linear(64, 64)
+        self.up, self.down = torch.nn.Linear(64, 256), torch.nn.Linear(256, 64)
+        self.register_buffer("hidden", torch.tril(torch.ones(size, size)) == 0)
+
+    def forward(self, x):
+        parts = self.of_all(self.norms[0](x)).split(64, 2)
+        query, key, value = (part.view(batch, size, 4, 16).transpose(1, 2) for part in parts)
+        scores = (query @ key.transpose(-2, -1) / 4).masked_fill(self.hidden, float("-inf")).softmax(-1)
+        x = x + self.out((scores @ value).transpose(1, 2).reshape(batch, size, 64))
+        return x + self.down(functional.gelu(self.up(self.norms[1](x))))
+
+
+class GPT(torch.nn.Sequential):
+    def __init__(self):
+        blocks = (Block() for _ in range(6))
+        last = torch.nn.LayerNorm(64), torch.nn.Linear(64, 100)
+        super().__init__(torch.nn.Embedding(100, 64), *blocks, *last)
+
+
+if model == "gpt":
+    net = GPT().to(device)
+    optimizer = torch.optim.Adam(net.parameters(), foreach=False)
+    inputs, labels = (torch.randint(0, 100, (batch, size)).to(device) for _ in range(2))
+else:
+    import torchvision
+    net = getattr(torchvision.models, model)(weights=None).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), 0.001, momentum=0.9)
+    inputs = torch.randn(batch, 3, size, size).to(device)
+    labels = torch.randint(0, 1000, (batch,)).to(device)
+if count:
+    torch.distributed.init_process_group("hccl" if device == "npu" else "gloo")
+    net = torch.nn.parallel.DistributedDataParallel(net)
+for _ in range(count) if count else sys.stdin:
     start = time.perf_counter(), time.process_time()
     optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(net(images), labels)
+    found = net(inputs)
+    loss = functional.cross_entropy(found.flatten(0, -2), labels.flatten())
     loss.backward()
     optimizer.step()
     loss.item()
-    print(time.perf_counter() - start[0], time.process_time() - start[1], flush=True)
+    if rank == 0:
+        print(time.perf_counter() - start[0], time.process_time() - start[1], flush=True)
+if count:
+    torch.distributed.destroy_process_group()
 """
 START = "import torch; torch.ones(1, device='{}')"
 EMULATE = [sys.executable, "-m", "migrator", "emulate", "--"]
@@ -76,6 +124,25 @@ def start(command: list[str], env: dict[str, str]) -> tuple[float, float]:
     return time.perf_counter() - begin[0], processor_time() - begin[1]
 
 
+def of_ranks(
+    ranks: int, program: str, prefix: list[str], env: dict[str, str], device: str, arguments: list[str]
+) -> list[tuple[float, float]]:
+    """The steps of rank 0, without the first two."""
+    launch = [
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc_per_node={ranks}",
+        program,
+        device,
+        *arguments,
+    ]
+    command = [*prefix, "python" if prefix else sys.executable, "-m", *launch]
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return [
+        (float(clock), float(processor)) for clock, processor in map(str.split, done.stdout.splitlines())
+    ][2:]
+
+
 def processor_time() -> float:
     """Seconds of the processor that all ended processes have had, with those that they started."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -85,7 +152,7 @@ def processor_time() -> float:
 def show(what: str, cpu: list[float], npu: list[float]) -> None:
     for name, choose in (("fastest", min), ("median", median)):
         one, other = choose(cpu), choose(npu)
-        print(f"{what:<26}{name:<8} cpu {one:7.3f} s   emulated npu {other:7.3f} s   ratio {other / one:.2f}")
+        print(f"{what:<36}{name:<8} cpu {one:7.3f} s   emulated npu {other:7.3f} s   ratio {other / one:.2f}")
 
 
 def show_both(what: str, runs: list[list[tuple[float, float]]]) -> None:
@@ -101,8 +168,26 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--ranks", type=int, default=0)
     args = parser.parse_args()
     arguments = [args.model, str(args.batch), str(args.size), str(args.threads)]
+    if args.ranks:
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+            program.write(PROGRAM)
+            program.flush()
+            rest = (args.ranks, program.name)
+            arguments.append(str(args.steps + 2))
+            runs = [
+                [
+                    *zip(
+                        of_ranks(*rest, [], PLAIN, "cpu", arguments),
+                        of_ranks(*rest, EMULATE, dict(os.environ), "npu", arguments),
+                    )
+                ]
+                for _ in range(3)
+            ]
+        show_both(f"{args.model} step of {args.ranks} ranks", [[*pair] for run in runs for pair in run])
+        return
 
     commands = (
         ([sys.executable, "-c", START.format("cpu")], PLAIN),
@@ -113,6 +198,7 @@ def main() -> None:
     starts = [[start(command, env) for command, env in commands] for _ in range(3)]
     show_both("start", starts)
 
+    arguments.append("0")
     sides = Side([], PLAIN, "cpu", arguments), Side(EMULATE, dict(os.environ), "npu", arguments)
     for side in sides:
         for _ in range(2):

@@ -151,6 +151,8 @@ class LowerTriangularFromBottomRightMask(AttentionBias):
 class BlockDiagonalMask(AttentionBias):
     """Sequences one behind the other, each of which sees itself alone."""
 
+    _batch_sizes = None  # how many sequences each tensor had; programs set it, as xformers' own functions do
+
     def __init__(self, lengths_q, lengths_k, mode=0):
         self.lengths_q, self.lengths_k, self.mode = list(lengths_q), list(lengths_k), mode
         self.ends_q, self.ends_k = (
@@ -165,11 +167,11 @@ class BlockDiagonalMask(AttentionBias):
     def from_tensor_list(cls, tensors):
         lengths = [each.shape[1] for each in tensors for _ in range(each.shape[0])]
         made = cls(lengths, lengths)
-        made.batches = [each.shape[0] for each in tensors]
+        made._batch_sizes = [each.shape[0] for each in tensors]
         return made, torch.cat([each.reshape(1, -1, *each.shape[2:]) for each in tensors], dim=1)
 
     def split(self, tensor):
-        parts, kept = iter(tensor.split(self.lengths_q, dim=1)), getattr(self, "batches", None)
+        parts, kept = iter(tensor.split(self.lengths_q, dim=1)), self._batch_sizes
         return [torch.cat([next(parts) for _ in range(n)]) for n in kept] if kept else list(parts)
 
     def make_causal(self):
@@ -209,6 +211,14 @@ def memory_efficient_attention(
     ):
         raise NotImplementedError(f"on NPUs attention takes no {type(attn_bias).__name__}")
     return _attend(query, key, value, p, scale, attn_bias.mode if attn_bias else 0)
+
+
+def index_select_cat(sources, indices):
+    return torch.cat([each[place.long()].flatten() for each, place in zip(sources, indices)])
+
+
+def scaled_index_add(x, index, source, scaling=None, alpha=1.0):
+    return x.index_add(0, index, source if scaling is None else scaling * source, alpha=alpha)
 
 
 def unbind(x, dim):

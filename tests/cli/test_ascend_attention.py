@@ -46,6 +46,7 @@ def test_each_way_to_import_it(result_of, before: str, after: str) -> None:
         "try:\n    from flash_attn import flash_attn_func\nexcept ImportError:\n    flash_attn_func = None\n",
         "from xformers.ops import SwiGLU, memory_efficient_attention\n",
         "import xformers\nimport xformers.ops\nprint(xformers.__version__)\n",
+        "try:\n    from xformers.ops import unbind\nexcept ImportError:\n    unbind = None\n",
         "def f():\n    from xformers.ops import memory_efficient_attention as attend\n    return attend\n",
     ],
 )
@@ -54,3 +55,11 @@ def test_a_file_that_uses_more_or_can_do_without_keeps_the_library(result_of, te
     assert (result / "model.py").read_text() == text
     assert not (result / "ascend_attention.py").exists()
     assert {row["Rule"] for row in rows(result, "manual_review")} <= {"NPU603", "NPU604"}
+
+
+def test_where_one_file_needs_xformers_those_that_can_do_without_use_the_module_as_well(result_of) -> None:
+    start = "try:\n    from xformers.ops import fmha\nexcept ImportError:\n    "
+    files = {"train.py": start + "raise AssertionError('needed')\n", "block.py": start + "fmha = None\n"}
+    result = result_of(files)
+    for name, text in files.items():
+        assert (result / name).read_text() == text.replace("xformers.ops", "ascend_attention")

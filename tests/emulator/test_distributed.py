@@ -165,8 +165,11 @@ def test_what_would_hang_is_told(emulate, tmp_path, program, words, text, code):
     said = explain_text(done.stderr)
     assert said is not None
     assert said.entry is not None
-    entry = "rank-not-come" if program == NOT_COME else code
-    assert (said.entry.code, said.place and said.place.file) == (entry, str(tmp_path / "train.py"))
+    # Of two that call different collectives torchrun may see either fail first; the other's notify waits.
+    first = {"EI0006", "EI0002"} if text.endswith("HcclBroadcast of 4 bytes") else {code}
+    assert said.entry.code in ({"rank-not-come"} if program == NOT_COME else first)
+    assert said.place
+    assert said.place.file == str(tmp_path / "train.py")
 
 
 def torchrun(ranks: int) -> tuple[str, ...]:

@@ -2,9 +2,12 @@
 // All others are computed in ../compute.
 #include <acl/acl.h>
 #include <acl/acl_op_compiler.h>
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -93,6 +96,33 @@ bool pad(const Operands& in, Operands& out) {
   return true;
 }
 
+template <class Number>
+Number at(const Operand& operand, size_t index) {
+  return reinterpret_cast<const Number*>(operand.data)[index];
+}
+
+// Inputs: the sizes of what is to be dropped, how probable it is that an element is kept, two seeds, two offsets.
+// A bit for each element, 1 where it is kept; the last byte is filled with 1, those behind it are 0.
+bool dropout_mask(const Operands& in, Operands& out) {
+  if (in.size() != 5 || in[0].shape == nullptr || in[1].shape == nullptr) return false;
+  size_t elements = 1;
+  for (size_t i = 0; i < count(in[0].shape->sizes); ++i)
+    elements *= in[0].shape->type == ACL_INT64 ? static_cast<size_t>(at<int64_t>(in[0], i))
+                                               : static_cast<size_t>(at<int32_t>(in[0], i));
+  const aclDataType type = in[1].shape->type;
+  const double kept = type == ACL_FLOAT     ? at<float>(in[1], 0)
+                      : type == ACL_DOUBLE  ? at<double>(in[1], 0)
+                      : type == ACL_FLOAT16 ? static_cast<float>(at<c10::Half>(in[1], 0))
+                                            : static_cast<float>(at<c10::BFloat16>(in[1], 0));
+  std::mt19937_64 random(static_cast<uint64_t>(at<int32_t>(in[2], 0)) * 1000003 + at<uint64_t>(in[4], 1));
+  std::uniform_real_distribution<double> number;
+  const size_t bits = std::min((elements + 7) / 8 * 8, out[0].size * 8);
+  std::memset(out[0].data, 0, out[0].size);
+  for (size_t i = 0; i < bits; ++i)
+    if (i >= elements || number(random) < kept) out[0].data[i / 8] |= static_cast<char>(1 << (i % 8));
+  return true;
+}
+
 aclError run(const std::string& name, const Operands& in, Operands& out) {
   bool done = false;
   if (!out.empty()) {
@@ -100,6 +130,7 @@ aclError run(const std::string& name, const Operands& in, Operands& out) {
     if (name == "ZerosLike") done = zeros(in, out);
     if (name == "Fill") done = fill(in, out);
     if (name == "PadV3") done = pad(in, out);
+    if (name == "StatelessDropOutGenMask") done = dropout_mask(in, out);
   }
   if (done) return ACL_SUCCESS;
   emulator::say("CANN's single operator %s is not emulated for %zu inputs", name.c_str(), in.size());

@@ -33,23 +33,20 @@ at::Tensor with_parts(const at::Tensor& sparse, const Part& part) {
 }  // namespace
 
 c10::Storage Aliases::share(const c10::Storage& storage) {
-  const auto known = cpu_storage_.find(storage.unsafeGetStorageImpl());
-  if (known != cpu_storage_.end()) return known->second;
+  if (const c10::Storage* known = storages_.cpu_of(storage.unsafeGetStorageImpl())) return *known;
   // The alias may outlive the call (a saved tensor), so it keeps the NPU storage.
   auto* keep = new c10::Storage(storage);
   c10::DataPtr data(const_cast<void*>(storage.data()), keep,
                     [](void* kept) { delete static_cast<c10::Storage*>(kept); }, c10::Device(at::kCPU));
   c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
                                                            std::move(data), c10::GetAllocator(at::kCPU), true));
-  cpu_storage_.emplace(storage.unsafeGetStorageImpl(), alias);
-  npu_storage_.emplace(alias.unsafeGetStorageImpl(), storage);
+  storages_.add(storage.unsafeGetStorageImpl(), storage, alias.unsafeGetStorageImpl(), alias);
   return alias;
 }
 
 at::Tensor Aliases::make(const at::Tensor& tensor) {
   if (!device_) device_ = tensor.device();
-  const auto known = cpu_tensor_.find(tensor.unsafeGetTensorImpl());
-  if (known != cpu_tensor_.end()) return known->second;
+  if (const at::Tensor* known = tensors_.cpu_of(tensor.unsafeGetTensorImpl())) return *known;
   at::Tensor alias;
   if (tensor.layout() == at::kStrided) {
     alias = at::detail::make_tensor<c10::TensorImpl>(share(tensor.storage()),
@@ -59,8 +56,7 @@ at::Tensor Aliases::make(const at::Tensor& tensor) {
   } else {
     alias = with_parts(tensor, [&](const at::Tensor& part) { return make(part); });
   }
-  npu_tensor_.emplace(alias.unsafeGetTensorImpl(), tensor);
-  cpu_tensor_.emplace(tensor.unsafeGetTensorImpl(), alias);
+  tensors_.add(tensor.unsafeGetTensorImpl(), tensor, alias.unsafeGetTensorImpl(), alias);
   return alias;
 }
 
@@ -77,16 +73,14 @@ at::Tensor Aliases::to_cpu_for_writing(const at::Tensor& tensor) {
 
 at::Tensor Aliases::to_npu(const at::Tensor& result, c10::Device device) {
   if (!result.defined() || !result.device().is_cpu()) return result;
-  if (const auto known = npu_tensor_.find(result.unsafeGetTensorImpl()); known != npu_tensor_.end())
-    return known->second;
+  if (const at::Tensor* known = tensors_.npu_of(result.unsafeGetTensorImpl())) return *known;
   if (result.layout() != at::kStrided)
     return with_parts(result, [&](const at::Tensor& part) { return to_npu(part, device); });
   if (result._is_zerotensor()) return at::zeros(result.sizes(), result.options().device(device));
   at::Tensor moved;
-  const auto view = npu_storage_.find(result.storage().unsafeGetStorageImpl());
-  if (view != npu_storage_.end()) {
+  if (const c10::Storage* shared = storages_.npu_of(result.storage().unsafeGetStorageImpl())) {
     moved = at::empty({0}, result.options().device(device));
-    moved.set_(view->second, result.storage_offset(), result.sizes(), result.strides());
+    moved.set_(*shared, result.storage_offset(), result.sizes(), result.strides());
   } else {
     moved = at::empty(result.sizes(), result.options().device(device).pinned_memory(false));
     if (result.numel() > 0) {

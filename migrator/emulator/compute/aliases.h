@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <c10/util/SmallVector.h>
 
 #include <optional>
 #include <unordered_map>
@@ -12,6 +13,50 @@ namespace emulator {
 constexpr auto kNPU = c10::DeviceType::PrivateUse1;
 
 inline bool on_npu(const at::Tensor& tensor) { return tensor.defined() && tensor.device().type() == kNPU; }
+
+// Pairs of an NPU's object and the CPU's, either found by the other; most calls have a few.
+template <class Object>
+class Pairs {
+ public:
+  void add(const void* npu, const Object& of_npu, const void* cpu, const Object& of_cpu) {
+    pairs_.push_back({npu, cpu, of_npu, of_cpu});
+    if (pairs_.size() <= kFew) return;
+    for (size_t i = places_.empty() ? 0 : pairs_.size() - 1; i < pairs_.size(); ++i) index(i);
+  }
+  const Object* cpu_of(const void* npu) const {
+    const Pair* found = find(npu, &Pair::npu);
+    return found == nullptr ? nullptr : &found->of_cpu;
+  }
+  const Object* npu_of(const void* cpu) const {
+    const Pair* found = find(cpu, &Pair::cpu);
+    return found == nullptr ? nullptr : &found->of_npu;
+  }
+
+ private:
+  struct Pair {
+    const void* npu;
+    const void* cpu;
+    Object of_npu, of_cpu;
+  };
+  static constexpr size_t kFew = 16;
+
+  void index(size_t place) {
+    places_.emplace(pairs_[place].npu, place);
+    places_.emplace(pairs_[place].cpu, place);
+  }
+  const Pair* find(const void* wanted, const void* Pair::*side) const {
+    if (!places_.empty()) {
+      const auto found = places_.find(wanted);
+      return found == places_.end() ? nullptr : &pairs_[found->second];
+    }
+    for (const Pair& pair : pairs_)
+      if (pair.*side == wanted) return &pair;
+    return nullptr;
+  }
+
+  c10::SmallVector<Pair, 4> pairs_;
+  std::unordered_map<const void*, size_t> places_;  // by both sides, where there are many
+};
 
 // The aliases made for one operator call.
 class Aliases {
@@ -38,10 +83,8 @@ class Aliases {
     at::Tensor cpu;
   };
   std::vector<Written> written_;
-  std::unordered_map<const c10::StorageImpl*, c10::Storage> cpu_storage_;  // by NPU storage
-  std::unordered_map<const c10::StorageImpl*, c10::Storage> npu_storage_;  // by CPU storage
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> cpu_tensor_;      // by NPU tensor
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> npu_tensor_;      // by CPU tensor
+  Pairs<c10::Storage> storages_;
+  Pairs<at::Tensor> tensors_;
   std::optional<c10::Device> device_;
 };
 

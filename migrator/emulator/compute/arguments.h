@@ -4,6 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <string>
+#include <unordered_map>
 
 namespace emulator {
 
@@ -25,5 +26,13 @@ class Arguments {
   torch::jit::Stack& stack_;
   size_t first_;
 };
+
+// What `look` says of an operator by its name, which is looked up once: the name stays where it is.
+template <auto look>
+const auto& known(const std::string& name) {
+  thread_local std::unordered_map<const std::string*, decltype(look(name))> all;
+  const auto found = all.find(&name);
+  return found != all.end() ? found->second : all.emplace(&name, look(name)).first->second;
+}
 
 }  // namespace emulator

@@ -11,6 +11,7 @@
 #include "aliases.h"
 #include "errors.h"
 #include "export.h"
+#include "tensors.h"
 
 namespace emulator {
 namespace {
@@ -62,8 +63,7 @@ std::unordered_set<std::string> split(const std::string& text) {
 }
 
 // aclnnBatchMatMul, unlike aclnnMm, wants both of one dtype.
-void check_same_dtype(const std::string& name, Arguments& arguments) {
-  if (name != "aten::bmm") return;
+void check_same_dtype(Arguments& arguments) {
   const auto one = arguments[0].toTensor().scalar_type(), other = arguments[1].toTensor().scalar_type();
   TORCH_CHECK(one == other, "bmm: NPU function error: call aclnnBatchMatMul failed, error code is 161002",
               npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ", getpid(),
@@ -71,9 +71,37 @@ void check_same_dtype(const std::string& name, Arguments& arguments) {
               cann_name(one), "] are not equal.");
 }
 
+// What CANN's calls check before all else: its documents say it of these, and NPUs of copies and `cat`.
+const std::unordered_map<std::string, const char*> kEightDimensions = {
+    {"aten::copy_", "aclnnInplaceCopy"}, {"aten::clone", "aclnnInplaceCopy"}, {"aten::cat", "aclnnCat"},
+    {"aten::add", "aclnnAdd"},           {"aten::add_", "aclnnInplaceAdd"},   {"aten::log", "aclnnLog"},
+    {"aten::log_", "aclnnInplaceLog"},   {"aten::log1p", "aclnnLog1p"},       {"aten::log1p_", "aclnnInplaceLog1p"},
+    {"aten::sin", "aclnnSin"},           {"aten::sin_", "aclnnInplaceSin"},   {"aten::ceil", "aclnnCeil"},
+    {"aten::ceil_", "aclnnInplaceCeil"},
+};
+
+// What lies in one piece goes between the host and an NPU as it is.
+bool is_moved(const std::string& name, Arguments& arguments) {
+  if (name != "aten::copy_") return false;
+  const at::Tensor &to = arguments[0].toTensor(), &from = arguments[1].toTensor();
+  return to.device() != from.device() && to.is_contiguous() && from.is_contiguous();
+}
+
+void check_dimensions(const std::string& name, Arguments& arguments) {
+  constexpr int64_t kMost = 8;
+  const char* call = kEightDimensions.at(name);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (tensor.dim() <= kMost || !on_npu(tensor) || tensor.numel() == 0 || is_moved(name, arguments)) return;
+      TORCH_CHECK(false, name.substr(name.find("::") + 2), ": NPU function error: call ", call,
+                  " failed, error code is 161002", npu_error("ERR00100 PTA call acl api failed."), "\n[PID: ",
+                  getpid(), "] AclNN_Parameter_Error(EZ1001): The ", arguments.name(i),
+                  " tensor cannot be larger than ", kMost, " dimensions.");
+    });
+}
+
 // aclnnInplaceLerp and aclnnInplaceLerps look at the shapes themselves, where op-plugin leaves it to them.
-void check_shapes(const std::string& name, Arguments& arguments) {
-  if (name != "aten::lerp_") return;
+void check_shapes(Arguments& arguments) {
   const at::Tensor& self = arguments[0].toTensor();
   auto shape = at::infer_size(self.sizes(), arguments[1].toTensor().sizes());
   const bool scalar = !arguments[2].isTensor();
@@ -109,13 +137,39 @@ bool is_half(const at::Tensor& tensor) {
   return tensor.defined() && (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
 }
 
-void check_arguments(const std::string& name, Arguments& arguments) {
-  check_same_dtype(name, arguments);
-  check_shapes(name, arguments);
-  if (listed().empty()) return;
+namespace {
+
+struct Checks {
+  bool of_dtypes, of_shapes, of_dimensions;
+  const Listed* listed;
+};
+
+Checks checks(const std::string& name) {
   const auto found = listed().find(name);
-  if (found == listed().end()) return;
-  const Listed& can = found->second;
+  return {name == "aten::bmm", name == "aten::lerp_", kEightDimensions.count(name) > 0,
+          found == listed().end() ? nullptr : &found->second};
+}
+
+struct Floats {
+  const std::vector<size_t>* product;  // whose dtypes the results of one take
+  bool once, integers;
+};
+
+Floats floats(const std::string& name) {
+  const auto found = kResultsAs.find(name);
+  return {found == kResultsAs.end() ? nullptr : &found->second, kRoundedOnce.count(name) > 0,
+          kIntegersInFloat.count(name) > 0};
+}
+
+}  // namespace
+
+void check_arguments(const std::string& name, Arguments& arguments) {
+  const Checks& wanted = known<checks>(name);
+  if (wanted.of_dtypes) check_same_dtype(arguments);
+  if (wanted.of_shapes) check_shapes(arguments);
+  if (wanted.of_dimensions) check_dimensions(name, arguments);
+  if (wanted.listed == nullptr) return;
+  const Listed& can = *wanted.listed;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::IValue& value = arguments[i];
     if (!value.isTensor() || !on_npu(value.toTensor())) continue;
@@ -132,10 +186,8 @@ void check_arguments(const std::string& name, Arguments& arguments) {
 }
 
 InFloat::InFloat(const std::string& name, Arguments& arguments) {
-  const auto product = kResultsAs.find(name);
-  const bool once = kRoundedOnce.count(name) > 0;
-  const bool integers = kIntegersInFloat.count(name) > 0;
-  if (product == kResultsAs.end() && !once && !integers) return;
+  const auto& [product, once, integers] = known<floats>(name);
+  if (product == nullptr && !once && !integers) return;
   bool half = false;
   bool seen[3] = {false, false, false};
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -154,7 +206,7 @@ InFloat::InFloat(const std::string& name, Arguments& arguments) {
     const c10::IValue& value = arguments[index];
     return value.isTensor() && value.toTensor().defined() ? value.toTensor().scalar_type() : at::kFloat;
   };
-  for (const size_t index : product == kResultsAs.end() ? first : product->second)
+  for (const size_t index : product == nullptr ? first : *product)
     results_.push_back(dtype_of(index));
   to_float(arguments, integers);
 }

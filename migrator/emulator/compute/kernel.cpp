@@ -37,9 +37,12 @@ const Names kClassNumbers = {
     "aten::nll_loss2d_backward", "aten::nll_loss", "aten::nll_loss2d", "aten::cross_entropy_loss",
 };
 
+bool any_device(const std::string& name) { return kAnyDevice.count(name) > 0; }
+bool has_class_numbers(const std::string& name) { return kClassNumbers.count(name) > 0; }
+
 // As on the NPU: one device for all tensors; only a number (a CPU tensor without dimensions) may come from the host.
 void check_devices(const std::string& name, Arguments& arguments) {
-  if (kAnyDevice.count(name) > 0) return;
+  if (known<any_device>(name)) return;
   std::optional<c10::Device> npu;
   bool host = false;
   const auto look = [&](const at::Tensor& tensor) {
@@ -109,7 +112,7 @@ c10::IValue on_cpu(Aliases& aliases, const c10::IValue& value, bool written, Req
 }
 
 void widen_class_numbers(const std::string& name, Arguments& arguments) {
-  if (kClassNumbers.count(name) == 0) return;
+  if (!known<has_class_numbers>(name)) return;
   for (size_t i = 0; i < arguments.size(); ++i) {
     c10::IValue& value = arguments[i];
     if (arguments.name(i) == "target" && value.isTensor() && value.toTensor().scalar_type() == at::kInt)
@@ -164,7 +167,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const c10::impl::ExcludeDispatchKeyGuard no_inplace(c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView));
   const std::string& name = op.schema().name();
   Arguments arguments(op, stack);
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) && takes_each(name, arguments))
+  if (takes_each(name, arguments) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd))
     return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd, *stack);
   check_devices(name, arguments);
   check_arguments(name, arguments);

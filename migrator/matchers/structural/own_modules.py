@@ -50,6 +50,7 @@ class ModuleOptions(Options):
     """``stands_for``: library modules in whose place ``module`` is imported; else it is imported beside.
 
     ``beside``: what a file has that keeps the library, as do the ``names`` that the module lacks.
+    ``spared``: what shows that a file can do without it: it brings no module, but uses that of others.
     ``reports``: then its imports and calls are reported, but for calls with a value in ``unless``;
     ``started`` are those that raise, if not all do, of which ``raises`` is said. ``unhelped`` is the advice
     where requirements, or the call, show that the module is not for the project.
@@ -58,6 +59,7 @@ class ModuleOptions(Options):
     module: str = ""
     stands_for: tuple[str, ...] = ()
     beside: str = field(default=NEVER, metadata=EXPRESSION)
+    spared: str = field(default=NEVER, metadata=EXPRESSION)
     names: str = field(default=NEVER, metadata=EXPRESSION)
     reports: bool = False
     unless: dict[str, str] = field(default_factory=dict)
@@ -86,7 +88,8 @@ def is_added(
     every = ("\n" + (read(name) or "").replace("\r", "\n") for name in own_files)
     imports = re.compile(import_pattern(known))
     texts = [text for text in every if any(map(text.__contains__, known)) and imports.search(text)]
-    shown = (re.search(added.some, each) and not _keeps(rule, each) for each in texts)
+    needing = (each for each in texts if not re.search(rule.options.spared, each))
+    shown = (re.search(added.some, each) and not _keeps(rule, each) for each in needing)
     by_notebooks = not (texts or added.some)  # whose texts are not read here
     others = not helps and any(re.search(added.none, text) for text in texts)
     return (any(shown) or by_notebooks) and not others

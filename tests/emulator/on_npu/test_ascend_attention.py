@@ -169,3 +169,18 @@ def test_what_npus_do_not_have_raises(own, more):
     q = drawn(3).npu()
     with pytest.raises(NotImplementedError):
         own.flash_attn_func(q, q, q, **more)
+
+
+def test_index_select_cat_and_scaled_index_add(own) -> None:
+    def selected(a, b):
+        return torch.cat([a[[2, 0]].flatten(), b[[1]].flatten()])
+
+    places = torch.tensor([2, 0]), torch.tensor([1])
+    x, y = torch.randn(3, 4), torch.randn(2, 5)
+    same(lambda a, b: own.index_select_cat([a, b], [each.npu() for each in places]), selected, x, y)
+
+    def added(a, b, scaling):
+        return a.index_add(0, places[0], scaling * b, alpha=0.5)
+
+    parts = torch.randn(3, 2, 4), torch.randn(2, 2, 4), torch.randn(4)
+    same(lambda a, b, c: own.scaled_index_add(a, places[0].npu(), b, c, alpha=0.5), added, *parts)

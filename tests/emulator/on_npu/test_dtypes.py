@@ -139,3 +139,27 @@ def test_lerp_in_place_does_not_widen_its_tensor(weight):
     assert torch.equal(wide.lerp_(narrow, weight).cpu(), torch.zeros(2, 6))
     with pytest.raises(RuntimeError, match=r"(?s)call aclnnInplaceLerps? failed.*CheckShape failed"):
         narrow.lerp_(wide, weight)
+
+
+NINE = [2] * 9
+BEYOND_EIGHT = {
+    "contiguous": lambda data: data.transpose(0, -1).contiguous(),
+    "reshape": lambda data: data.transpose(0, -1).reshape(-1),
+    "clone": lambda data: data.clone(),
+    "to": lambda data: data.half(),
+    "from strides": lambda data: data.transpose(0, -1).cpu(),
+    "add": lambda data: data + 1,
+    "cat": lambda data: torch.cat([data, data]),
+    "sin": lambda data: data.sin(),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND_EIGHT)
+def test_eight_dimensions_are_the_most(name):
+    """As NPUs say of a copy, and CANN's documents of others; views, and what lies in one piece, are free."""
+    at_limit, beyond = torch.ones(NINE[:8]).npu(), torch.ones(NINE).npu()
+    BEYOND_EIGHT[name](at_limit)
+    with pytest.raises(RuntimeError, match=r"call aclnn\w+ failed[\s\S]*cannot be larger than 8 dimensions"):
+        BEYOND_EIGHT[name](beyond)
+    assert beyond.view(-1).cpu().shape == (512,)
+    assert beyond.cpu().shape == torch.Size(NINE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from io import TextIOWrapper
 from types import ModuleType
@@ -28,7 +30,8 @@ class Hook:
 
         def with_steps(module: ModuleType) -> None:
             before(spec)
-            execute(module)
+            with _no_collections():
+                execute(module)
             after()
 
         setattr(spec.loader, "exec_module", with_steps)  # noqa: B010 (a method of one object)
@@ -44,6 +47,23 @@ class _WithoutNpu(PathFinder):
     ) -> Optional[ModuleSpec]:
         """Find the module as Python would without torch_npu."""
         return None if name == "torch_npu" else super().find_spec(name, path, target)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Let nobody look for garbage among what an import makes: it stays, and is many objects.
+
+    Looking through it again and again is a third of what the start takes, and as much at the end of Python.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def install() -> None:

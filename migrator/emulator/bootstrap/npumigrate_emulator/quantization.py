@@ -27,13 +27,12 @@ def _dynamic_quant(
     dst_type_max: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Quantize by the largest of each token, or of each channel."""
-    refuse("npu_dynamic_quant", {"dst_type": None if dst_type in (None, 1, torch.int8) else dst_type})
+    bits = _bits_of("npu_dynamic_quant", dst_type)
     whole = _smoothed(data, smooth_scales, group_index)
-    dims = {"pertoken": -1, "perchannel": -2}
-    largest = whole.abs() if quant_mode == "pertensor" else whole.abs().amax(dims[quant_mode], keepdim=True)
-    scale = (largest.amax() if quant_mode == "pertensor" else largest) / 127
-    quantized = (whole / scale).round().clamp(-128, 127).to(torch.int8)
-    return quantized, scale.reshape(1) if quant_mode == "pertensor" else scale.squeeze(dims[quant_mode])
+    size = whole.abs()
+    largest = size.amax() if quant_mode == "pertensor" else size.amax(_DIMS[quant_mode], keepdim=True)
+    scale = largest / ((1 << bits - 1) - 1)
+    return _rounded(whole / scale, bits), _of_mode(scale, quant_mode)
 
 
 def _dynamic_quant_asymmetric(
@@ -45,16 +44,37 @@ def _dynamic_quant_asymmetric(
     quant_mode: str = "pertoken",
     dst_type_max: float = 0.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    options = {"dst_type": None if dst_type in (None, 1, torch.int8) else dst_type}
-    refuse(
-        "npu_dynamic_quant_asymmetric", options, quant_mode=None if quant_mode == "pertoken" else quant_mode
-    )
+    """By the largest and the least, which become the largest and the least number."""
+    bits = _bits_of("npu_dynamic_quant_asymmetric", dst_type)
     whole = _smoothed(data, smooth_scales, group_index)
-    most, least = whole.amax(-1, keepdim=True), whole.amin(-1, keepdim=True)
-    scale = (most - least) / 255
-    offset = 127 - most / scale
-    quantized = (whole / scale + offset).round().clamp(-128, 127).to(torch.int8)
-    return quantized, scale.squeeze(-1), offset.squeeze(-1)
+    if quant_mode == "pertensor":
+        most, least = whole.amax(), whole.amin()
+    else:
+        dim = _DIMS[quant_mode]
+        most, least = whole.amax(dim, keepdim=True), whole.amin(dim, keepdim=True)
+    scale = (most - least) / ((1 << bits) - 1)
+    offset = (1 << bits - 1) - 1 - most / scale
+    quantized = _rounded(whole / scale + offset, bits)
+    return quantized, _of_mode(scale, quant_mode), _of_mode(offset, quant_mode)
+
+
+_DIMS = {"pertoken": -1, "perchannel": -2}
+
+
+def _bits_of(name: str, dst_type: Any) -> int:
+    """Return 4 for numbers of four bits, eight of which are one of 32, else 8."""
+    four = dst_type in (16, torch.quint4x2)
+    refuse(name, {"dst_type": None if four or dst_type in (None, 1, torch.int8) else dst_type})
+    return 4 if four else 8
+
+
+def _rounded(numbers: Tensor, bits: int) -> Tensor:
+    whole = numbers.round().clamp(-(1 << bits - 1), (1 << bits - 1) - 1)
+    return whole.to(torch.int8) if bits == 8 else _in_words(whole)
+
+
+def _of_mode(scale: Tensor, quant_mode: str) -> Tensor:
+    return scale.reshape(1) if quant_mode == "pertensor" else scale.squeeze(_DIMS[quant_mode])
 
 
 def _smoothed(data: Tensor, scales: Optional[Tensor], ends: Optional[Tensor]) -> Tensor:
@@ -201,8 +221,12 @@ def _packed(weight: Tensor, inner_k_tiles: int = 0) -> Tensor:
         raise RuntimeError(f"weight last dim should be the multiple of 8, but it is {weight.shape[-1]}")
     floats = weight.dtype if weight.dtype != torch.int32 else None  # of four bits, which an Ascend950 has
     refuse("npu_convert_weight_to_int4pack", {"weight": floats})
-    parts = (weight.long() & 0xF).unflatten(-1, (-1, 8))
-    return (parts << torch.arange(0, 32, 4, device=weight.device)).sum(-1).int()
+    return _in_words(weight)
+
+
+def _in_words(numbers: Tensor) -> Tensor:
+    parts = (numbers.long() & 0xF).unflatten(-1, (-1, 8))
+    return (parts << torch.arange(0, 32, 4, device=numbers.device)).sum(-1).int()
 
 
 def _unpacked(weight: Tensor) -> Tensor:
