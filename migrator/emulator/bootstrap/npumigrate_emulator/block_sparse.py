@@ -59,12 +59,10 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The weights are those that the forward pass's sums give."""
     lengths = actual_seq_lengths, actual_seq_lengths_kv
-    inputs = query, key, value
-    found = tuple(torch.zeros(data.shape, device=data.device) for data in inputs)
+    found = tuple(torch.zeros(data.shape, device=data.device) for data in (query, key, value))
     by_tokens = query.dim() == 3
     for index, rows, columns in _sequences((q_input_layout, kv_input_layout), query, key, *lengths):
-        places = rows, columns, columns
-        queries, keys, values = _of_heads(*(data[at] for data, at in zip(inputs, places)), by_tokens)
+        queries, keys, values = _of_heads(query[rows], key[columns], value[columns], by_tokens)
         gradient, out, sums = (
             _heads_first(data[rows], by_tokens).float() for data in (d_out, attention_out, softmax_lse)
         )
@@ -78,7 +76,7 @@ def _backward(
             (of_scores.transpose(1, 2) @ queries).unflatten(0, (-1, each)).sum(1),
             (weights.transpose(1, 2) @ gradient).unflatten(0, (-1, each)).sum(1),
         )
-        for total, at, part in zip(found, places, parts):
+        for total, at, part in zip(found, (rows, columns, columns), parts):
             total[at] = _heads_first(part, by_tokens)
     return found[0].to(query.dtype), found[1].to(key.dtype), found[2].to(value.dtype)
 
