@@ -15,6 +15,7 @@ from npumigrate_emulator import (
     block_sparse,
     boxes,
     compute,
+    derivatives,
     detection,
     dropout,
     inference,
@@ -31,8 +32,8 @@ from npumigrate_emulator import (
 
 _registered: list[torch.library.Library] = []
 _TOPICS = (
-    *(arrangement, block_sparse, boxes, detection, dropout, inference, losses, normalization, norms),
-    *(optimizers, products, quantization, recurrent, rotated, routing),
+    *(arrangement, block_sparse, boxes, derivatives, detection, dropout, inference, losses, normalization),
+    *(norms, optimizers, products, quantization, recurrent, rotated, routing),
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
 _OWN_DERIVATIVES = frozenset(
