@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
 from migrator.compare.matching import Both, Pair, apart, parameters, short_name, tensors
@@ -74,6 +74,7 @@ class Judge:
     errors: dict[str, tuple[float, float]] = field(default_factory=dict)  # of parameters, and norms: squares
     before: dict[str, tuple[int, int]] = field(default_factory=dict)  # parameters
     called: bool = False
+    used: set[int] = field(default_factory=set)  # what modules and the way to the loss are given in this step
     grown: float = 0.0  # the largest error of a gradient so far
 
     def first_parting(self) -> Optional[Parting]:
@@ -127,7 +128,8 @@ class Judge:
 
     def forward(self, step: Step, whole: Pair) -> Optional[Parting]:
         """The first call of the program whose results part, followed to what is inside of it."""
-        self.drift = 0.0
+        self.drift, calls = 0.0, [pair.first for _outer, pair in _inside(whole)]
+        self.used = {each for call in calls if not call.api or self.graded(call) for each in call.given}
         for pair in whole.inside:
             self.see_dtypes(pair.first)
             module = not pair.first.api
@@ -232,23 +234,22 @@ class Judge:
             distance = errors[tensor] = self.both.apart(ours, theirs, factor)
             if self.size(ours) <= _ZERO * largest or distance <= self.allowed_backward():
                 continue
-            place, api, signs = _("the loss"), "", frozenset({"backward"})
-            facts: tuple[str, ...] = ()
-            for outer, pair in _inside(whole):
-                if tensor in pair.first.given and not any(tensor in each.first.given for each in pair.inside):
-                    found = self.at(step, outer, pair, {"backward"})
-                    place, api, signs, facts = found.place, found.api, found.signs - {"small"}, found.facts
-                    break
-            else:
-                pair = Pair(Call(), Call())
+            around = (
+                each
+                for each in _inside(whole)
+                if tensor in each[1].first.given
+                and not any(tensor in inner.first.given for inner in each[1].inside)
+            )
+            outer, pair = next(around, (whole, Pair(Call(kind=_("the loss")), Call(kind=_("the loss")))))
             grown = _GROWTH * max((errors.get(each, 0.0) for each in pair.first.made), default=0.0)
             if pair.given and short_name(pair.first) in reports_yaml("compare.yaml")["choosing"]:
                 grown = max(grown, _CHOSEN)
             if distance <= grown:  # as where it divides by what is nearly zero
                 self.drift = max(self.drift, distance)
                 continue
-            tolerance = _BACKWARD * self.tolerance
-            return Parting(step.number, "backward", place, distance, tolerance, signs, facts, api)
+            found = self.at(step, outer, pair, {"backward"})
+            found = replace(found, direction="backward", signs=found.signs - {"small"})
+            return replace(found, distance=distance, tolerance=_BACKWARD * self.tolerance)
         return None
 
     def without_overflows(self, graded: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -359,7 +360,8 @@ class Judge:
 
     def is_changed(self, pair: Pair) -> bool:
         """Whether a small distance comes from another setting, other arguments or another dtype."""
-        if pair.made <= _STRICT * self.tolerance:
+        unused = self.used.isdisjoint(pair.first.made) and not self.graded(pair.first)  # as a time
+        if pair.made <= _STRICT * self.tolerance or (unused and pair.first.api):
             return False
         tensors = self.numbers([*pair.first.given, *pair.first.made], [*pair.second.given, *pair.second.made])
         if any(one.dtype != other.dtype for one, other in tensors):  # between halves it is usual
