@@ -121,8 +121,7 @@ class Judge:
         fact = _("{count} of {all} parameters and buffers", count=len(parted), all=len(first))
         facts = (fact, _("the first: {name}", name=_path(name)))
         signs = {"initial", *self.of_run()}
-        place = self.module_of(name).place
-        return Parting(step, "start", place, distance, allowed, frozenset(signs), facts)
+        return Parting(step, "start", self.module_of(name).place, distance, allowed, frozenset(signs), facts)
 
     # The forward pass.
 
@@ -183,6 +182,7 @@ class Judge:
             found.add("order")
         name = first.api.rpartition(".")[2].strip("_")
         found |= {f"api:{name}"} if name else set()
+        found |= {"convolution"} if name.startswith("conv") else set()
         if name in reports_yaml("compare.yaml")["random"] and not _other_arguments(pair):
             found.add("random")
         found |= _signs_of(self.numbers(first.made, second.made))
@@ -280,14 +280,11 @@ class Judge:
         largest = max((self.size(ours) for _name, ours, _theirs in given), default=0.0)
         given = [each for each in given if self.size(each[1]) > _ZERO * largest]
         self.grown = max([self.grown, *(self.both.apart(*each[1:]) for each in given)])
-        parted = []
+        parted, allowed = [], self.allowed_backward()
         for each in given:
             distance = self.both.apart(*each[1:])
             # Where large parts cancel, as before a normalisation, the rest is rounding of these.
-            if (
-                distance > self.allowed_backward()
-                and distance * self.size(each[1]) > self.tolerance * largest
-            ):
+            if distance > allowed and distance * self.size(each[1]) > self.tolerance * largest:
                 parted.append(each)
         if not parted:
             return None
@@ -446,8 +443,7 @@ class Judge:
 
 def run_settings(both: Both) -> list[Difference]:
     """The versions, settings and devices of two processes that differ."""
-    sides = both.first, both.second
-    ours, theirs = ({**each.settings, "device": _device(each)} for each in sides)
+    ours, theirs = map(_settings, (both.first, both.second))
     return [(name, ours[name], theirs.get(name)) for name in ours if ours[name] != theirs.get(name)]
 
 
@@ -458,9 +454,12 @@ def module_settings(both: Both) -> list[tuple[str, str, Any, Any]]:
     return [(call.place, *each) for call in calls for each in judge.settings_of(call)]
 
 
-def _device(process: Process) -> str:
+def _settings(process: Process) -> dict[str, Any]:
+    """The settings of a process with its device; those of TF32 only of a GPU."""
     kinds = (each.device.partition(":")[0] for each in process.tensors.values())
-    return next((each for each in kinds if each != "cpu"), "cpu")
+    device = next((each for each in kinds if each != "cpu"), "cpu")
+    kept = {key: each for key, each in process.settings.items() if device == "cuda" or "tf32" not in key}
+    return {**kept, "device": device}
 
 
 def _optimizer(step: Step) -> str:

@@ -1,4 +1,4 @@
-"""What rounding does to gradients is no difference: in processes that nobody recorded."""
+"""Rounding of gradients is no difference, and TF32 is told as one: in processes that nobody recorded."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from migrator.compare.matching import Both
 from migrator.compare.reading import Call, Process, Step, Tensor
 
 
-def tensor(error: float = 0.0, infinite: int = 0) -> Tensor:
+def tensor(error: float = 0.0, infinite: int = 0, device: str = "cpu") -> Tensor:
     """A tensor of norm 1, so far from another one."""
-    return Tensor("8", "float32", "cpu", True, -1, 1, 0, 1, 0, infinite, (1.0 + error, *[0.0] * 7))
+    return Tensor("8", "float32", device, True, -1, 1, 0, 1, 0, infinite, (1.0 + error, *[0.0] * 7))
 
 
 def process(api: str, given: float, gradients: tuple[Tensor, ...]) -> Process:
@@ -50,3 +50,30 @@ def test_gradients_may_overflow_in_both_runs() -> None:
     found = parting("mul", 0.0, (tensor(),) * 3, theirs)
     assert found
     assert (found.api, found.distance) == ("mul", math.inf)
+
+
+@pytest.mark.parametrize(
+    ("device", "api", "allowed", "cause"),
+    [
+        ("cuda:0", "functional.conv2d", "cudnn.allow_tf32", "TF32 on the GPU"),
+        ("cuda:0", "functional.linear", "cudnn.allow_tf32", "different kernel"),
+        ("cuda:0", "functional.linear", "matmul.allow_tf32", "TF32 on the GPU"),
+        (
+            "cpu",
+            "functional.conv2d",
+            "cudnn.allow_tf32",
+            "different kernel",
+        ),  # torch's default, on a CPU as well
+    ],
+)
+def test_tf32_is_of_gpus_and_of_what_it_computes(device, api, allowed, cause) -> None:
+    sides = []
+    for place, error in ((device, 0.0), ("npu:0", 5e-4)):
+        tensors = {1: tensor(device=place), 2: tensor(error, device=place)}
+        module = Call(
+            "Net", "layer", "Layer", given=[1], made=[2], inside=[Call(api=api, given=[1], made=[2])]
+        )
+        sides.append(Process(0, {allowed: True}, tensors, steps=[Step(0, [module])]))
+    found = Judge(Both(*sides)).first_parting()
+    assert found
+    assert found.causes[0].name == cause
