@@ -169,9 +169,12 @@ class Judge:
         differ = [*settings, (_("training mode"), around.first.training, around.second.training)]
         if around.first.training != around.second.training:
             found.add("training")
-        if _other_arguments(pair):
+        beside = outer.inside if outer.first.kind else []  # what its module has changed may show only here
+        other = next((each for each in (pair, *beside) if _other_arguments(each)), None)
+        if other:
             found.add("arguments")
-            differ.append((_("arguments"), f"({first.said})", f"({second.said})"))
+            name = "" if other is pair else other.first.api
+            differ.append((_("arguments"), f"{name}({other.first.said})", f"{name}({other.second.said})"))
         if not around.first.api and around.first.kind != around.second.kind:
             found.add("replaced")
             differ.append((_("class"), around.first.kind, around.second.kind))
