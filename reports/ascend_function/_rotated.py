@@ -7,8 +7,7 @@ import torch
 
 def overlaps(one, other):
     """The areas that pairs of boxes share, with iou3d_nms' margin of 0.01 around corners."""
-    if one.shape[-1] != 7 or other.shape[-1] != 7:
-        raise ValueError("overlaps of boxes on NPUs: boxes have to be x, y, z, dx, dy, dz, heading")
+    _check(one, other)
     one, other = torch.broadcast_tensors(one, other)
     own, others = _corners(one), _corners(other)
     crossed, crosses = _crossings(own, others)
@@ -36,6 +35,7 @@ def shares(one, other):
 
 def of_all(function, one, other):
     """A function of pairs for each box with each other, some rows at a time."""
+    _check(one, other)
     rows = max(1, (1 << 17) // max(1, other.shape[0]))
     found = [function(part[:, None], other[None]) for part in one.split(rows)]
     return torch.cat(found) if found else one.new_zeros(0, other.shape[0])
@@ -51,6 +51,11 @@ def keep_first(near, keep):
             removed |= near[each]
     keep[: len(kept)] = torch.tensor(kept, dtype=keep.dtype)
     return len(kept)
+
+
+def _check(one, other):
+    if one.shape[-1] != 7 or other.shape[-1] != 7:
+        raise ValueError("overlaps of boxes on NPUs: boxes have to be x, y, z, dx, dy, dz, heading")
 
 
 def _corners(boxes):
