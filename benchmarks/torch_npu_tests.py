@@ -1,12 +1,13 @@
 """torch_npu's own tests on emulated NPUs: how many pass, and why the others do not.
 
 python -m benchmarks.torch_npu_tests DIR [DIR…] [--draw 400] [--seed 0] [--only PATTERN] [--write FILE]
-    [--again FILE]
+    [--again FILE] [--limit 45]
 
 DIR is a checkout of torch_npu (Ascend/pytorch) or of op-plugin (Ascend/op-plugin), of the installed version.
 Tests are drawn by function, at most two of a file; of one that runs for several dtypes, one runs. Some files
 of a folder share a process, with limits of time and memory; what one that ends early did not come to runs in
-others. `--again` runs what did not pass in an earlier FILE, and counts the rest as it was. The tests want the
+others. `--again` runs what did not pass in an earlier FILE, and counts the rest as it was; with a larger
+`--limit` those, too, that a busy machine had no time for. The tests want the
 packages `expecttest`, `scipy`, `hypothesis` and `parameterized`. What torch_npu itself lists as failing on an
 NPU is not counted, whether it passes here or not; nor is a test that fails with the very same error where
 there is neither an NPU nor torch_npu, as torch alone fails it.
@@ -45,7 +46,8 @@ from typing import Any, NamedTuple, Optional
 _WANTED = "NPUMIGRATE_TESTS_WANTED"  # a file for the plugin: which tests of the file, and where outcomes go
 _ALONE = "NPUMIGRATE_TESTS_ALONE"  # torch without torch_npu
 _START = 60.0  # seconds to import and collect
-_LIMIT = 45  # seconds of one test
+_LIMITED = "NPUMIGRATE_TESTS_LIMIT"
+_LIMIT = int(os.environ.get(_LIMITED, "45"))  # seconds of one test
 _MEMORY = 6 << 30
 _NO_TESTS = 5  # what pytest returns then
 _FILES = 12  # files that share a process
@@ -219,7 +221,7 @@ def _run(tests: Sequence[Drawn], devices: int) -> list[Outcome]:
             stderr=output,
             start_new_session=True,
         )
-        ended = _wait(process, _START + 3 * len(files) + _LIMIT * len(tests))
+        ended = _wait(process, _START + 3 * len(files) + int(os.environ.get(_LIMITED, _LIMIT)) * len(tests))
         output.seek(0)
         said = output.read()
     found = {}
@@ -343,7 +345,9 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=8)
     parser.add_argument("--write", type=Path, metavar="FILE")
     parser.add_argument("--again", type=Path, metavar="FILE")
+    parser.add_argument("--limit", type=int, default=_LIMIT, help="seconds of one test")
     options = parser.parse_args()
+    os.environ[_LIMITED] = str(options.limit)
     tests = [
         test
         for test in find([root.resolve() for root in options.roots])

@@ -357,7 +357,9 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
                 "no training script was found in {folder}: give it with -m FILE", folder=shown(folder)
             )
         entry = likely[0].name
-        others = _("; other candidates: {likely} (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+        others = (
+            _("; other candidates: {likely} (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+        )
         notes.append(_("training script: {entry}{others}", entry=shown(entry), others=others))
     text = read(folder / entry, entry).text
     refuse_other_framework(entry, text, framework)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
 from migrator.compare.matching import Both, Pair, apart, parameters, short_name, tensors
@@ -74,6 +74,7 @@ class Judge:
     errors: dict[str, tuple[float, float]] = field(default_factory=dict)  # of parameters, and norms: squares
     before: dict[str, tuple[int, int]] = field(default_factory=dict)  # parameters
     called: bool = False
+    used: set[int] = field(default_factory=set)  # what modules and the way to the loss are given in this step
     grown: float = 0.0  # the largest error of a gradient so far
 
     def first_parting(self) -> Optional[Parting]:
@@ -120,14 +121,14 @@ class Judge:
         fact = _("{count} of {all} parameters and buffers", count=len(parted), all=len(first))
         facts = (fact, _("the first: {name}", name=_path(name)))
         signs = {"initial", *self.of_run()}
-        place = self.module_of(name).place
-        return Parting(step, "start", place, distance, allowed, frozenset(signs), facts)
+        return Parting(step, "start", self.module_of(name).place, distance, allowed, frozenset(signs), facts)
 
     # The forward pass.
 
     def forward(self, step: Step, whole: Pair) -> Optional[Parting]:
         """The first call of the program whose results part, followed to what is inside of it."""
-        self.drift = 0.0
+        self.drift, calls = 0.0, [pair.first for _outer, pair in _inside(whole)]
+        self.used = {each for call in calls if not call.api or self.graded(call) for each in call.given}
         for pair in whole.inside:
             self.see_dtypes(pair.first)
             module = not pair.first.api
@@ -168,9 +169,12 @@ class Judge:
         differ = [*settings, (_("training mode"), around.first.training, around.second.training)]
         if around.first.training != around.second.training:
             found.add("training")
-        if _other_arguments(pair):
+        beside = outer.inside if outer.first.kind else []  # what its module has changed may show only here
+        other = next((each for each in (pair, *beside) if _other_arguments(each)), None)
+        if other:
             found.add("arguments")
-            differ.append((_("arguments"), f"({first.said})", f"({second.said})"))
+            name = "" if other is pair else other.first.api
+            differ.append((_("arguments"), f"{name}({other.first.said})", f"{name}({other.second.said})"))
         if not around.first.api and around.first.kind != around.second.kind:
             found.add("replaced")
             differ.append((_("class"), around.first.kind, around.second.kind))
@@ -181,6 +185,7 @@ class Judge:
             found.add("order")
         name = first.api.rpartition(".")[2].strip("_")
         found |= {f"api:{name}"} if name else set()
+        found |= {"convolution"} if name.startswith("conv") else set()
         if name in reports_yaml("compare.yaml")["random"] and not _other_arguments(pair):
             found.add("random")
         found |= _signs_of(self.numbers(first.made, second.made))
@@ -232,23 +237,22 @@ class Judge:
             distance = errors[tensor] = self.both.apart(ours, theirs, factor)
             if self.size(ours) <= _ZERO * largest or distance <= self.allowed_backward():
                 continue
-            place, api, signs = _("the loss"), "", frozenset({"backward"})
-            facts: tuple[str, ...] = ()
-            for outer, pair in _inside(whole):
-                if tensor in pair.first.given and not any(tensor in each.first.given for each in pair.inside):
-                    found = self.at(step, outer, pair, {"backward"})
-                    place, api, signs, facts = found.place, found.api, found.signs - {"small"}, found.facts
-                    break
-            else:
-                pair = Pair(Call(), Call())
+            around = (
+                each
+                for each in _inside(whole)
+                if tensor in each[1].first.given
+                and not any(tensor in inner.first.given for inner in each[1].inside)
+            )
+            outer, pair = next(around, (whole, Pair(Call(kind=_("the loss")), Call(kind=_("the loss")))))
             grown = _GROWTH * max((errors.get(each, 0.0) for each in pair.first.made), default=0.0)
             if pair.given and short_name(pair.first) in reports_yaml("compare.yaml")["choosing"]:
                 grown = max(grown, _CHOSEN)
             if distance <= grown:  # as where it divides by what is nearly zero
                 self.drift = max(self.drift, distance)
                 continue
-            tolerance = _BACKWARD * self.tolerance
-            return Parting(step.number, "backward", place, distance, tolerance, signs, facts, api)
+            found = self.at(step, outer, pair, {"backward"})
+            found = replace(found, direction="backward", signs=found.signs - {"small"})
+            return replace(found, distance=distance, tolerance=_BACKWARD * self.tolerance)
         return None
 
     def without_overflows(self, graded: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -279,14 +283,11 @@ class Judge:
         largest = max((self.size(ours) for _name, ours, _theirs in given), default=0.0)
         given = [each for each in given if self.size(each[1]) > _ZERO * largest]
         self.grown = max([self.grown, *(self.both.apart(*each[1:]) for each in given)])
-        parted = []
+        parted, allowed = [], self.allowed_backward()
         for each in given:
             distance = self.both.apart(*each[1:])
             # Where large parts cancel, as before a normalisation, the rest is rounding of these.
-            if (
-                distance > self.allowed_backward()
-                and distance * self.size(each[1]) > self.tolerance * largest
-            ):
+            if distance > allowed and distance * self.size(each[1]) > self.tolerance * largest:
                 parted.append(each)
         if not parted:
             return None
@@ -359,7 +360,8 @@ class Judge:
 
     def is_changed(self, pair: Pair) -> bool:
         """Whether a small distance comes from another setting, other arguments or another dtype."""
-        if pair.made <= _STRICT * self.tolerance:
+        unused = self.used.isdisjoint(pair.first.made) and not self.graded(pair.first)  # as a time
+        if pair.made <= _STRICT * self.tolerance or (unused and pair.first.api):
             return False
         tensors = self.numbers([*pair.first.given, *pair.first.made], [*pair.second.given, *pair.second.made])
         if any(one.dtype != other.dtype for one, other in tensors):  # between halves it is usual
@@ -444,8 +446,7 @@ class Judge:
 
 def run_settings(both: Both) -> list[Difference]:
     """The versions, settings and devices of two processes that differ."""
-    sides = both.first, both.second
-    ours, theirs = ({**each.settings, "device": _device(each)} for each in sides)
+    ours, theirs = map(_settings, (both.first, both.second))
     return [(name, ours[name], theirs.get(name)) for name in ours if ours[name] != theirs.get(name)]
 
 
@@ -456,9 +457,12 @@ def module_settings(both: Both) -> list[tuple[str, str, Any, Any]]:
     return [(call.place, *each) for call in calls for each in judge.settings_of(call)]
 
 
-def _device(process: Process) -> str:
+def _settings(process: Process) -> dict[str, Any]:
+    """The settings of a process with its device; those of TF32 only of a GPU."""
     kinds = (each.device.partition(":")[0] for each in process.tensors.values())
-    return next((each for each in kinds if each != "cpu"), "cpu")
+    device = next((each for each in kinds if each != "cpu"), "cpu")
+    kept = {key: each for key, each in process.settings.items() if device == "cuda" or "tf32" not in key}
+    return {**kept, "device": device}
 
 
 def _optimizer(step: Step) -> str:

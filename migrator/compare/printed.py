@@ -171,15 +171,20 @@ def _pair(first: Line, second: Line, tolerance: float) -> Pair:
     """Two lines with the relative difference of their numbers, and whether it is allowed."""
     agrees = len(first.numbers) == len(second.numbers)
     largest = 0.0 if agrees else math.inf
-    for ours, theirs in zip(first.numbers, second.numbers):
-        a, b = float(ours), float(theirs)
-        if a == b or (math.isnan(a) and math.isnan(b)):
-            continue
-        relative = abs(a - b) / max(abs(a), abs(b)) if math.isfinite(a) and math.isfinite(b) else math.inf
-        rounded = max(_last_place(ours), _last_place(theirs)) * (1 + 1e-9)
+    for pair in zip(first.numbers, second.numbers):
+        relative, rounded = _apart(*pair)
         largest = max(largest, relative)
-        agrees &= relative <= tolerance or abs(a - b) <= rounded
+        agrees &= rounded or relative <= tolerance
     return Pair(first.text, second.text, largest, agrees)
+
+
+def _apart(ours: str, theirs: str, floor: float = 0.0) -> tuple[float, bool]:
+    """How far two numbers are apart, relative to the larger one or to ``floor``; whether that is rounding."""
+    a, b = float(ours), float(theirs)
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0, True
+    relative = abs(a - b) / max(abs(a), abs(b), floor) if math.isfinite(a) and math.isfinite(b) else math.inf
+    return relative, abs(a - b) <= max(_last_place(ours), _last_place(theirs)) * (1 + 1e-9)
 
 
 def _last_place(number: str) -> float:
@@ -227,14 +232,9 @@ def _curve(name: str, texts: list[tuple[str, str]], tolerance: float) -> Curve:
     values = tuple((float(a), float(b)) for a, b in texts)
     floor = max((abs(a) for a, _b in values if math.isfinite(a)), default=0.0) / 100
     largest, parts = 0.0, None
-    for place, ((a, b), (ours, theirs)) in enumerate(zip(values, texts)):
-        if a == b or (math.isnan(a) and math.isnan(b)):
-            continue
-        distance = (
-            abs(a - b) / max(abs(a), abs(b), floor) if math.isfinite(a) and math.isfinite(b) else math.inf
-        )
-        rounded = max(_last_place(ours), _last_place(theirs)) * (1 + 1e-9)
+    for place, pair in enumerate(texts):
+        distance, rounded = _apart(*pair, floor)
         largest = max(largest, distance)
-        if parts is None and distance > tolerance and not abs(a - b) <= rounded:
+        if parts is None and distance > tolerance and not rounded:
             parts = place
     return Curve(name, values, largest, parts)

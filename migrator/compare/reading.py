@@ -23,6 +23,18 @@ _WRAPPERS = re.compile(
 )
 
 
+# What a line holds, and a row of it by its kind: a list of one shape, or of these in their order.
+_LINE = {"step": int, "first": int, "strings": [str], "kinds": [int], "numbers": str, "rows": [list]}
+_ROWS: dict[Any, Any] = {
+    "module": (str, int, int, int, int, [int], [int]),
+    "api": (str, int, int, int, [int], [int]),
+    "optimizer": (str, int, int, str, int),
+    "root": (str, int, str, int, [(str, str, dict)], [(str, int)], [(str, str)]),
+    **dict.fromkeys(("grad", "given", "left", "line"), (str, int, int)),
+    **dict.fromkeys(("settings", "note"), (str, int)),
+}
+
+
 class NoTraceError(MessageError):
     """There is no trace of a run where one was expected."""
 
@@ -46,7 +58,7 @@ class Tensor:
     @property
     def count(self) -> int:
         """How many values it has."""
-        return math.prod(map(int, filter(None, self.shape.split("x"))))
+        return math.prod(map(int, filter(str.isdigit, self.shape.split("x"))))
 
     @property
     def norm(self) -> float:
@@ -162,8 +174,10 @@ def _process(path: Path) -> Optional[Process]:
     try:
         for line in _lines(path):
             if process is None:
-                process = Process(line["rank"])
+                process = Process(None if line["rank"] is None else int(line["rank"]))
                 continue
+            if not _fits(line, _LINE) or not all(_fits(row, _ROWS.get(row[0], list)) for row in line["rows"]):
+                raise ValueError(line)
             strings += line["strings"]
             numbers = array("f", base64.b64decode(line["numbers"]))
             if sys.byteorder == "big":
@@ -173,21 +187,24 @@ def _process(path: Path) -> Optional[Process]:
                     shape, dtype, device, graded = strings[kind].split(" ")
                     kinds[kind] = shape, dtype, device, graded == "1"
                 low, high, total, squares, nan, inf, *sums = numbers[place * _FIELDS : (place + 1) * _FIELDS]
-                lost = nan != nan  # what could not be read
-                process.tensors[line["first"] + place] = Tensor(
-                    *kinds[kind],
-                    low,
-                    high,
-                    total,
-                    squares,
-                    *((0, 0) if lost else (int(nan), int(inf))),
-                    tuple(sums),
-                )
+                lost = (0, 0) if nan != nan else (int(nan), int(inf))  # what could not be read
+                tensor = Tensor(*kinds[kind], low, high, total, squares, *lost, tuple(sums))
+                process.tensors[line["first"] + place] = tensor
             _step(process, line, strings, table)
     except (zlib.error, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         if process is not None:
             process.notes.append(f"{path.name} is damaged")
     return process
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether what a trace holds has the types that it should."""
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(_fits(value.get(key), each) for key, each in shape.items())
+    if isinstance(shape, (list, tuple)):
+        shapes = shape if isinstance(shape, tuple) else shape * len(value) if isinstance(value, list) else ()
+        return isinstance(value, list) and len(value) == len(shapes) and all(map(_fits, value, shapes))
+    return isinstance(value, shape)
 
 
 def _step(process: Process, line: dict[str, Any], strings: list[str], table: dict[int, Call]) -> None:
@@ -219,7 +236,7 @@ def _step(process: Process, line: dict[str, Any], strings: list[str], table: dic
         elif what == "root":
             _root(process, row, table, step.joined if step.number else process.first)
         elif what == "settings":
-            process.settings = json.loads(strings[row[0]])
+            process.settings = dict(json.loads(strings[row[0]]))
         elif what == "line":
             process.lines.append((step.number, strings[row[1]]))
         elif what == "note":

@@ -113,27 +113,18 @@ def as_text(outcome: Outcome) -> str:
 def _text(outcome: Outcome) -> Iterator[str]:
     for name, trace in (("A", outcome.first), ("B", outcome.second)):
         yield f"{name}  {trace.folder}  {' '.join(trace.about.get('command', ()))}"
-    for each in (
-        note for trace in (outcome.first, outcome.second) for p in trace.processes for note in p.notes
-    ):
-        yield _("note: {text}", text=_(each))
-    if len(outcome.first.processes) != len(outcome.second.processes):
-        counts = [len(each.processes) for each in (outcome.first, outcome.second)]
-        yield _(
-            "A has {ours} ranks and B has {theirs}: the first ones are compared",
-            ours=counts[0],
-            theirs=counts[1],
-        )
+    for process in (*outcome.first.processes, *outcome.second.processes):
+        yield from (_("note: {text}", text=_(each)) for each in process.notes)
+    counts = {"ours": len(outcome.first.processes), "theirs": len(outcome.second.processes)}
+    if counts["ours"] != counts["theirs"]:
+        yield _("A has {ours} ranks and B has {theirs}: the first ones are compared", **counts)
     yield ""
     ranked = outcome.parting
     if ranked is None or ranked.parting is None:
         steps = max((len(each.distances) for each in outcome.ranks), default=0)
         largest = max((far for each in outcome.ranks for _step, far in each.distances), default=0.0)
-        said = _(
-            "No call differs in {steps} steps; largest distance of an output: {far:.2g}.",
-            steps=steps,
-            far=largest,
-        )
+        values = {"steps": steps, "far": largest}
+        said = _("No call differs in {steps} steps; largest distance of an output: {far:.2g}.", **values)
         if steps and any(each.parts is not None for each in outcome.curves):
             grown = N_("Rounding errors grow from step to step: compare runs with several seeds.")
             other = N_("Printed numbers differ for another reason: they come from no recorded call.")
@@ -144,12 +135,8 @@ def _text(outcome: Outcome) -> Iterator[str]:
         rank = _(" (rank {rank})", rank=ranked.rank) if len(outcome.ranks) > 1 else ""
         yield _("First difference: {head}", head=head(parting)) + rank
         if math.isfinite(parting.distance):
-            said = _(
-                "{far:.2g} of the norm; allowed: {allowed:.2g}",
-                far=parting.distance,
-                allowed=parting.tolerance,
-            )
-            yield f"  {said}"
+            values = {"far": parting.distance, "allowed": parting.tolerance}
+            yield "  " + _("{far:.2g} of the norm; allowed: {allowed:.2g}", **values)
         yield from (f"  {fact}" for fact in parting.facts)
         for cause in parting.causes:
             yield _("Likely: {name}. {why}", name=cause.name, why=cause.why)
@@ -177,22 +164,15 @@ def _listed(title: str, lines: list[str] | tuple[str, ...]) -> Iterator[str]:
 
 
 def _curve_said(curve: Curve) -> str:
-    count, largest = len(curve.values), f"{100 * curve.largest:.3g}"
+    values = {"name": curve.name, "count": len(curve.values), "far": f"{100 * curve.largest:.3g}"}
     if curve.parts is None:
-        return _(
-            "{name}: {count} values agree, largest difference {far} %",
-            name=curve.name,
-            count=count,
-            far=largest,
-        )
+        return _("{name}: {count} values agree, largest difference {far} %", **values)
     ours, theirs = curve.values[curve.parts]
-    said = _(
+    said = N_(
         "{name}: differs from value {place} of {count} on ({ours:g} in A, {theirs:g} in B); largest "
         "difference {far} %"
     )
-    return said.format(
-        name=curve.name, place=curve.parts + 1, count=count, ours=ours, theirs=theirs, far=largest
-    )
+    return _(said, **values, place=curve.parts + 1, ours=ours, theirs=theirs)
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
@@ -242,16 +222,9 @@ def as_csv(outcome: Outcome) -> str:
             for name, their_name, ours, theirs in (*rows, *_gradients(step, other)):
                 one, another = ranked.both.first.tensors.get(ours), ranked.both.second.tensors.get(theirs)
                 if one and another:
-                    cells = _cells(one, another)
-                    table.writerow(
-                        {
-                            **cells,
-                            "NPU Name": their_name,
-                            "Bench Name": name,
-                            "Step": step.number,
-                            "Rank": ranked.rank,
-                        }
-                    )
+                    about = {"NPU Name": their_name, "Bench Name": name}
+                    about |= {"Step": str(step.number), "Rank": str(ranked.rank)}
+                    table.writerow({**_cells(one, another), **about})
     return text.getvalue()
 
 
@@ -262,13 +235,12 @@ def _rows(
         yield from _rows(both, pair, seen, grads)
         calls = pair.first, pair.second
         if pair.first.api:
-            names = [each.api[:1].upper() + each.api[1:] for each in calls]
-            number = seen[names[0]]
-            ways = [tuple(f"{name}.{number}.{way}" for name in names) for way in ("forward", "backward")]
+            names, form = [each.api[:1].upper() + each.api[1:] for each in calls], "{0}.{1}.{2}"
         else:
             names = [f"Module.{each.path}.{each.kind}".replace("..", ".") for each in calls]
-            number = seen[names[0]]
-            ways = [tuple(f"{name}.{way}.{number}" for name in names) for way in ("forward", "backward")]
+            form = "{0}.{2}.{1}"
+        number = seen[names[0]]
+        ways = [[form.format(name, number, way) for name in names] for way in ("forward", "backward")]
         seen[names[0]] += 1
         for what, back, ours, theirs in (
             ("input", "output", pair.first.given, pair.second.given),
@@ -277,12 +249,8 @@ def _rows(
             for place, (a, b) in enumerate(zip(ours, theirs)):
                 yield f"{ways[0][0]}.{what}.{place}", f"{ways[0][1]}.{what}.{place}", a, b
                 if a in grads[0] and b in grads[1]:
-                    yield (
-                        f"{ways[1][0]}.{back}.{place}",
-                        f"{ways[1][1]}.{back}.{place}",
-                        grads[0][a],
-                        grads[1][b],
-                    )
+                    backward = [f"{way}.{back}.{place}" for way in ways[1]]
+                    yield backward[0], backward[1], grads[0][a], grads[1][b]
 
 
 def _gradients(step: Step, other: Step) -> Iterator[tuple[str, str, int, int]]:
@@ -295,10 +263,8 @@ def _cells(ours: Tensor, theirs: Tensor) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for side, tensor in (("NPU", theirs), ("Bench", ours)):
         mean = tensor.sum / max(1, tensor.count)
-        cells |= {
-            f"{side} {key}": value
-            for key, value in zip(_STATISTICS, (tensor.high, tensor.low, mean, tensor.norm))
-        }
+        numbers = tensor.high, tensor.low, mean, tensor.norm
+        cells |= {f"{side} {key}": value for key, value in zip(_STATISTICS, numbers)}
         cells[f"{side} Dtype"], cells[f"{side} Requires_grad"] = f"torch.{tensor.dtype}", tensor.graded
         cells[f"{side} Tensor Shape"] = f"[{tensor.shape.replace('x', ', ')}]"
     names = (("Max", "Max"), ("Min", "Min"), ("Mean", "Mean"), ("L2norm", "Norm"))
@@ -308,13 +274,9 @@ def _cells(ours: Tensor, theirs: Tensor) -> dict[str, Any]:
         cells[f"{relative}RelativeErr"] = f"{abs(difference / base) * 100:.6g}%" if base else "N/A"
     far = apart(ours, theirs)
     consistent = ours.graded == theirs.graded
-    same = far <= 1e-7
-    cells |= {
-        "Requires_grad Consistent": consistent,
-        "Distance": far,
-        "Result": "pass" if same else "different",
-    }
-    return {**cells, "Err_message": "" if consistent else "Requires_grad inconsistent."}
+    cells |= {"Distance": far, "Result": "pass" if far <= 1e-7 else "different"}
+    error = "" if consistent else "Requires_grad inconsistent."
+    return {**cells, "Requires_grad Consistent": consistent, "Err_message": error}
 
 
 def as_page(outcome: Outcome) -> str:

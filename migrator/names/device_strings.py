@@ -28,7 +28,7 @@ from migrator.names.together import IN, Together, together
 from migrator.names.tree import String, Text, bare_name, called_name, elements, string_value
 
 _DEVICE = re.compile(
-    r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?\Z|device(?:\(type)?='cuda\b[:\d]*'?(?:, index=\d+)?\)?\Z"
+    r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?|\{\})?\Z|device(?:\(type)?='cuda\b[:\d]*'?(?:, index=\d+)?\)?\Z"
 )
 # A regular expression for the name of a device.
 _DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
@@ -273,10 +273,10 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
 
 
 def _others_of_class(index: ModuleIndex, node: Text) -> bool:
-    """Whether a string that looks like a backend is compared with others that do."""
-    return any(
-        each is not node and names_backend(written(index, each)) for each in together(index, node).strings
-    )
+    """Whether a string that looks like a backend is compared with others that do, of any file."""
+    found = together(index, node)
+    here = (names_backend(written(index, each)) for each in found.strings if each is not node)
+    return any(here) or any(each[1:] for each in _elsewhere(index, found))
 
 
 def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from migrator.data_folders import reports_yaml
 from migrator.insight.rows import size
@@ -21,9 +20,11 @@ PARTS = {  # of a step, in the order in which a moment belongs to them
     "host": N_("waiting for the host"),
 }
 _FRAME = re.compile(r"(.+?\.py)\((\d+)\): (.+)")
-_INSTALLED = re.compile(r"site-packages|dist-packages|/lib/python3|^<|^torch(?:_npu)?/")
-# torch.profiler leaves the folder of Python's own modules out.
-_OF_PYTHON = {name for module in getattr(sys, "stdlib_module_names", ()) for name in (module, f"{module}.py")}
+# torch.profiler leaves out the folder of Python's own modules.
+_OF_PYTHON = "|".join(getattr(sys, "stdlib_module_names", ("threading", "contextlib")))
+_INSTALLED = re.compile(
+    rf"site-packages|dist-packages|/lib/python3|^<|^torch(?:_npu)?/|^(?:{_OF_PYTHON})(?:/|\.py$)"
+)
 
 
 @dataclass
@@ -126,6 +127,6 @@ def place_of(stack: str) -> str:
     """The innermost frame of the program in a call stack of a profiler, as ``file:line function``."""
     for frame in stack.split(";"):
         match = _FRAME.fullmatch(frame.strip())
-        if match and not _INSTALLED.search(match[1]) and Path(match[1]).parts[0] not in _OF_PYTHON:
+        if match and not _INSTALLED.search(match[1]):
             return f"{match[1]}:{match[2]} {match[3]}"
     return ""

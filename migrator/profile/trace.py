@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from heapq import merge
 from itertools import repeat
@@ -44,25 +44,23 @@ def read_trace(path: Path, profile: Profile, moments: Iterable[float] = ()) -> d
         profile.found("fallback", profile.parts.get("fallback", 0.0), trace.on_cpu.values())
         profile.found("compile", trace.compiling / profile.steps)
         profile.found("garbage", trace.garbage / profile.steps)
-    return {moment: line for moment, (_time, line) in trace.innermost.items()}
+    return dict(zip(trace.moments, trace.lines(trace.moments)))
 
 
 class _Trace:
     """What the events of a trace come to; times in microseconds."""
 
     def __init__(self, profile: Profile, moments: list[float]) -> None:
-        self._profile, self._moments = profile, moments
+        self._profile, self.moments = profile, moments
         self.kernels: Operators = {}
         self.on_cpu: Operators = {}
         self.compiling = self.garbage = 0.0
-        self.innermost: dict[float, tuple[float, str]] = {}
         self._spans: dict[str, array[float]] = {}  # by kind: where each begins and ends
         self._processes: dict[Any, str] = {}
         self._to_cpu: list[tuple[Any, float, float]] = []
-        self._calls = array("d"), array("d"), array("d")  # when each begins; times of host and device
-        self._names: list[str] = []
-        self._numbers: dict[int, int] = {}  # of calls, by External id
-        self._running: dict[Any, list[tuple[float, int]]] = {}  # calls by thread, and when they end
+        self._calls: list[list[Any]] = []  # when each begins, its name, the times of host and device
+        self._numbers: dict[int, list[Any]] = {}  # calls by External id
+        self._running: dict[Any, list[tuple[float, list[Any]]]] = {}  # calls by thread, and when they end
         self._frames: list[tuple[float, float, str]] = []
 
     def take(self, event: dict[str, Any]) -> None:
@@ -110,43 +108,41 @@ class _Trace:
                 self._to_cpu = [one for one in self._to_cpu if one not in inside]
                 self._add("fallback", start, end)
                 self.on_cpu.setdefault(name, Operator(name)).add(1, 0.0, end - start, line)
-        first = bisect_left(self._moments, start)
-        for moment in self._moments[first : bisect_left(self._moments, end, first)] if line else ():
-            self.innermost[moment] = min(self.innermost.get(moment, (inf, "")), (end - start, line))
+        if line and bisect_left(self.moments, start) < bisect_left(self.moments, end):
+            self._frames.append((start, end, intern(line)))
 
     def _call(self, name: str, start: float, end: float, thread: Any, number: int, nested: bool) -> None:
         """A call in a trace of torch.profiler: it comes before those that it makes, and its kernels."""
-        starts, host, device = self._calls
-        running, index = self._running.setdefault(thread, []), len(starts)
-        self._numbers[number] = index
+        call: list[Any] = [start, intern(name), end - start, 0.0]
+        self._numbers[number], running = call, self._running.setdefault(thread, [])
         while running and running[-1][0] <= start:
             running.pop()
         if nested and running:
-            host[running[-1][1]] -= end - start
+            running[-1][1][2] -= end - start
         if nested:  # a step of the optimizer counts with all that it calls
-            running.append((end, index))
-        self._names.append(intern(name))
-        for values, value in ((starts, start), (host, end - start), (device, 0.0)):
-            values.append(value)
+            running.append((end, call))
+        self._calls.append(call)
 
     def name_calls(self) -> None:
-        """Add the calls to the profile's operators, each with the innermost frame of the program around it.
+        """Add the calls of torch.profiler to the profile's operators.
 
-        A backward pass in a thread of its own has that of ``backward()``, which waits for it meanwhile.
+        A backward pass in a thread of its own has the line of ``backward()``, which waits for it meanwhile.
         """
-        starts, host, device = self._calls
-        coming, around = iter(sorted(self._frames)), list[tuple[float, float, str]]()
-        following = next(coming, None)
-        for index in sorted(range(len(starts)), key=starts.__getitem__):
-            while following and following[0] <= starts[index]:
-                around.append(following)
-                following = next(coming, None)
-            while around and around[-1][1] < starts[index]:
-                around.pop()
-            operator = self._profile.operators.setdefault(self._names[index], Operator(self._names[index]))
-            operator.add(1, device[index], host[index], around[-1][2] if around else "")
-        if starts and not self.kernels:
+        self._calls.sort()
+        for (_start, name, host, device), line in zip(self._calls, self.lines(c[0] for c in self._calls)):
+            self._profile.operators.setdefault(name, Operator(name)).add(1, device, host, line)
+        if self._calls and not self.kernels:
             self._profile.device = "CPU"
+
+    def lines(self, times: Iterable[float]) -> Iterator[str]:
+        """The innermost frame of the program at each of the times, which come in order; empty for none."""
+        coming, around = sorted(self._frames, reverse=True), list[tuple[float, float, str]]()
+        for time in times:
+            while coming and coming[-1][0] <= time:
+                around.append(coming.pop())
+            while around and around[-1][1] <= time:
+                around.pop()
+            yield around[-1][2] if around else ""
 
     def _on_gpu(self, name: str, start: float, end: float, category: object, arguments: Any) -> None:
         self._profile.device = "GPU"
@@ -155,9 +151,8 @@ class _Trace:
             return
         self._add("compute", start, end)
         self.kernels.setdefault(name, Operator(name)).add(1, end - start)
-        call = self._numbers.get(arguments.get("External id"))
-        if call is not None:
-            self._calls[2][call] += end - start
+        if call := self._numbers.get(arguments.get("External id")):
+            call[3] += end - start
 
     def _add(self, kind: str, start: float, end: float) -> None:
         """A stretch of a step or part; one that begins within the last of its kind makes that longer."""

@@ -108,6 +108,7 @@ _MEETING = re.compile(
     r"|(?<!type )(?<!backend )(?<!_backend\(\) )(?:[!=]=|\bin) *[(\[{]?[\"'](?:cuda|nccl)\b"
     r"|\b(?!device|to|init|autocast|Generator|GradScaler)\w+\([\"'](?:cuda|nccl)[\"']"
     r"|^[ \t]*\w+(?:: ?\w+)? *= *[\"'](?:cuda|nccl)\b|choices=.*[\"']cuda"
+    r"|[\"']--(?![\w-]*(?:backend|device))[\w-]+[\"'],.*\bdefault=[\"'](?:cuda|nccl)\b"
     r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(|\bdict\([^()\n]*\b(?:cuda|nccl)=",
     re.MULTILINE,
 )

@@ -42,6 +42,7 @@ _MAY_TELL = (
     *b"save_on_master( save_checkpoint( attr(torch attr(F, attr(nn torch.__version__ torch.version".split(),
     *(
         b"local_rank",
+        b"nccl",
         b"torch.jit import",
         b"import torch as ",
         b"= torch\n",

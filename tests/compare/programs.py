@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -241,6 +242,8 @@ def train(
                 out.flatten(0, 1) if name == "gpt" else out,
                 target.to(device).flatten() if name == "gpt" else target.to(device),
             )
+        if averaged:  # how long it took is no result
+            torch.as_tensor(time.perf_counter()).square().sum()
         if zero:
             step.zero_grad()
         value.backward()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -153,6 +154,31 @@ def test_a_damaged_trace_is_read_as_far_as_it_goes(traces, capsys, tmp_path) -> 
     code, out, _ = call(capsys, "compare", str(traces / "a"), str(tmp_path))
     assert code == 0
     assert "No call differs in" in out
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "wrong"),
+    [
+        ("api", 4, [None]),
+        ("api", 4, ["a"]),
+        ("module", 5, 10**30),
+        ("grad", 1, {"a": 1}),
+        ("root", 4, [["x", "y", 3]]),
+        ("optimizer", 3, None),
+        ("line", 2, "x"),
+        ("module", 0, ["module"]),
+    ],
+)
+def test_values_of_wrong_types_end_the_reading(traces, capsys, tmp_path, kind, place, wrong) -> None:
+    (tmp_path / "run.json").write_bytes((traces / "a" / "run.json").read_bytes())
+    (file,) = (traces / "a").glob("process-*")
+    lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    next(row for line in lines[1:] for row in line["rows"] if row[0] == kind)[place] = wrong
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / file.name).write_bytes(gzip.compress(text.encode()))
+    code, out, _ = call(capsys, "compare", str(traces / "a"), str(tmp_path))
+    assert code in (0, 1, 2)
+    assert ("is damaged" in out) == (code != 2)  # 2: nothing could be read
 
 
 def test_curves() -> None:

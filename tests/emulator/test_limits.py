@@ -96,3 +96,17 @@ def test_collectives_at_their_limits(emulate, soc: str, limits: Limits) -> None:
         whole = text if expected is None or expected[0] not in text else expected[0]
         found[statement] = (whole, said.entry.code if said and said.entry else "") if text else None
     assert found == limits, done.stderr[-3000:]
+
+
+def test_the_allocator_s_options_that_exclude_each_other(emulate) -> None:
+    """torch_npu's own check."""
+    program = "import torch; torch.ones(1, device='npu')"
+    for options in ("expandable_segments:True", "max_split_size_mb:64"):
+        done = emulate("python", "-c", program, env={"PYTORCH_NPU_ALLOC_CONF": options})
+        assert done.returncode == 0, done.stderr
+    both = "expandable_segments:True,max_split_size_mb:64"
+    done = emulate("python", "-c", program, env={"PYTORCH_NPU_ALLOC_CONF": both})
+    said = explain_text(done.stderr)
+    assert (done.returncode, said and said.entry and said.entry.code) == (1, "alloc-conf-excluded"), (
+        done.stderr
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import field
 from functools import partial
 from typing import NamedTuple, Optional
@@ -136,7 +136,7 @@ def _replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
     index, users, scope = context.index, Users(context), context.index.module_scope
     every: dict[str, dict[ast.expr, str]] = {}
     for ref in index.refs if home_of_ours(context)[1] else ():
-        if function := _function_of_ours(users.operator(ref)):
+        if function := _function_of_ours(users, ref):
             every.setdefault(bare_name(root(ref)), {})[ref] = function
     found = {}
     for name, functions in every.items():
@@ -146,14 +146,28 @@ def _replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
     return found
 
 
-def _function_of_ours(meant: _Meant) -> str:
-    """The function of ours with the parameters that the source of an operator has; empty for none."""
+def _function_of_ours(users: Users, ref: ast.expr) -> str:
+    """The function of ours with the parameters that the source of an operator has; empty for none.
+
+    What an extension binds for the CPU beside its operators has as many as a call gives.
+    """
+    meant, bound, call = users.operator(ref), users.bound(ref), users.context.index.call_of(ref)
+    if meant is None and bound is not None and bound[0].endswith("_cpu") and call and not call.keywords:
+        count = len(call.args)
+        return _bundled((bound[0], None, bound[1]), lambda names: len(names) == count)
     if meant is None or meant[1] is None or meant[1].npu:
         return ""
-    known, names = _known(meant), tuple(each.removesuffix("_tensor") for each in meant[1].parameters)
+    theirs = tuple(each.removesuffix("_tensor") for each in meant[1].parameters)
+    return _bundled(meant, theirs.__eq__)
+
+
+def _bundled(
+    meant: tuple[str, Operator | None, Module | None], fits: Callable[[tuple[str, ...]], bool]
+) -> str:
+    known, name = _known(meant), meant[0].rpartition(".")[2]
     for pair in known["bundled"].split() if known else ():
         theirs, _colon, own = pair.partition(":")
-        if theirs == meant[1].name and names in parameters_of(own or theirs)[1:]:
+        if theirs == name and any(map(fits, parameters_of(own or theirs)[1:])):
             return own or theirs
     return ""
 
@@ -303,6 +317,19 @@ class Users:
         if name.startswith("torch.ops."):
             known = self.operators.torch_ops.get(".".join(name.split(".")[2:4]))
             return (name, known, None) if known else None
+        bound = self.bound(ref)
+        if bound is None:
+            return None
+        name, module = bound
+        if module.operators is None:
+            return (name, None, module) if self.context.index.call_of(ref) else None
+        last = name.rpartition(".")[2]
+        operator = module.operators.get(last)
+        return (name, operator, module) if operator or "cuda" in last.lower() else None
+
+    def bound(self, ref: ast.expr) -> tuple[str, Module] | None:
+        """What a dotted name of an extension module is in full, and the module."""
+        name = self.context.index.qualified_name(ref)
         module: Optional[Module] = None
         if name:
             name = self._absolute(name)
@@ -310,13 +337,7 @@ class Users:
         elif isinstance(ref, ast.Attribute):
             module = self._held(ref.value)
             name = f"{module.name}.{ref.attr}" if module else ""
-        if module is None:
-            return None
-        if module.operators is None:
-            return (name, None, module) if self.context.index.call_of(ref) else None
-        last = name.rpartition(".")[2]
-        operator = module.operators.get(last)
-        return (name, operator, module) if operator or "cuda" in last.lower() else None
+        return (name, module) if module is not None else None
 
     def _held(self, node: ast.expr) -> Module | None:
         """The module that an expression holds: the result of a loader."""

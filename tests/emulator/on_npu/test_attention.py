@@ -148,3 +148,46 @@ def test_what_is_lacking_is_named(options):
     data = torch.ones(1, HEADS, 4, WIDTH).npu()
     with pytest.raises(NotImplementedError, match=f"lacks npu_fusion_attention with {next(iter(options))}"):
         torch_npu.npu_fusion_attention_v2(data, data, data, HEADS, "BNSD", **options)
+
+
+@pytest.mark.parametrize("layout", ["BNSD", "TND"])
+def test_block_sparse_attention(layout):
+    """Of a dense attention with the blocks hidden; sequences of TND have their lengths in the lists."""
+    lengths, heads = ([12, 12], (4, 2)) if layout == "BNSD" else ([5, 12], (4, 2))
+    mask = torch.tensor([[1, 0, 1], [0, 1, 1], [1, 1, 0]]).expand(2, 4, 3, 3)
+    hidden = ~mask.bool().repeat_interleave(4, 2).repeat_interleave(4, 3)
+    parts = [[torch.randn(1, count, size, 8) for count in (heads[0], heads[1], heads[1])] for size in lengths]
+
+    def joined(which):
+        each = [part[which] for part in parts]
+        whole = torch.cat(each) if layout == "BNSD" else torch.cat([one[0].transpose(0, 1) for one in each])
+        return whole.npu().requires_grad_()
+
+    query, key, value = (joined(which) for which in range(3))
+    options = {"actual_seq_lengths": lengths, "actual_seq_lengths_kv": lengths} if layout == "TND" else {}
+    out, sums = torch_npu.npu_block_sparse_attention(
+        *(query, key, value, mask.to(torch.int8).npu(), [4, 4]),
+        q_input_layout=layout,
+        kv_input_layout=layout,
+        num_key_value_heads=2,
+        scale_value=0.3,
+        softmax_lse_flag=1,
+        **options,
+    )
+    assert type(out.grad_fn).__name__ == "NpuBlockSparseAttentionBackward0"
+    out.sum().backward()
+    for index, size in enumerate(lengths):
+        one = [part.clone().requires_grad_() for part in parts[index]]
+        keys, values = (part.repeat_interleave(2, 1) for part in one[1:])
+        scores = (one[0] @ keys.transpose(2, 3) * 0.3).masked_fill(hidden[index, :, :size, :size], -1e10)
+        expected = scores.softmax(-1) @ values
+        expected.sum().backward()
+        start = sum(lengths[:index])
+
+        def of_sequence(data, index=index, start=start, size=size):
+            return data[index].cpu() if layout == "BNSD" else data[start : start + size].transpose(0, 1).cpu()
+
+        torch.testing.assert_close(of_sequence(out), expected[0])
+        torch.testing.assert_close(of_sequence(sums)[..., 0], scores.logsumexp(-1)[0])
+        for data, part in zip((query, key, value), one):
+            torch.testing.assert_close(of_sequence(data.grad), part.grad[0])

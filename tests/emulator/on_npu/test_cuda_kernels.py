@@ -14,7 +14,14 @@ import pytest
 import torch
 import torch_npu  # noqa: F401
 
-from tests.emulator.on_npu.test_equivalent_functions import functions, of_operators  # noqa: F401
+from migrator.api_support import support
+from migrator.api_support.versions import resolve
+from tests.emulator.on_npu.test_equivalent_functions import (
+    VERSIONS,
+    Operators,
+    functions,  # noqa: F401
+    of_operators,
+)
 
 STORED = torch.load(Path(__file__).with_name("cuda_kernels.pt"), weights_only=True)
 CALLS = json.loads(STORED["calls"])
@@ -34,7 +41,11 @@ def tensor(value):
 def test_gives_what_the_kernels_give(functions, name: str) -> None:  # noqa: F811
     for _name, given, wanted in (call for call in CALLS if call[0] == name):
         arguments = [each.npu() if torch.is_tensor(each) else each for each in map(tensor, given)]
-        result = getattr(functions, name)(*arguments)
+        with Operators() as seen:
+            result = getattr(functions, name)(*arguments)
+        for version in VERSIONS:
+            lacking = {each for each in seen.names if support.kernel(each, resolve(version)) == "none"}
+            assert not lacking - {"detach", "alias", "_to_copy"}, version
         results = iter(result if isinstance(result, (list, tuple)) else [result])
         for filled, value in wanted:
             found = next(results) if filled is None else arguments[filled]

@@ -63,6 +63,24 @@ def test_an_older_signature_may_end_before_parameters_with_defaults(last: str, c
     assert result.count("ascend_function.resample2d_forward(a, b, out, 1)") == called
 
 
+@pytest.mark.parametrize(("given", "called"), [("a, b, found", 2), ("a, b", 0), ("a, b, ans_iou=found", 0)])
+def test_what_is_bound_for_the_cpu_beside_operators_is_called_too(given: str, called: int) -> None:
+    signature = "(at::Tensor boxes_a, at::Tensor boxes_b, at::Tensor ans_iou)"
+    source = (
+        f"int boxes_iou_bev_cpu{signature} {{ return 1; }}\n"
+        f"int boxes_iou_bev_gpu{signature} {{ query_kernel<<<1, 32>>>(nullptr, nullptr); return 1; }}\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n  m.def("boxes_iou_bev_cpu", &boxes_iou_bev_cpu);\n'
+        '  m.def("boxes_iou_bev_gpu", &boxes_iou_bev_gpu); }\n'
+    )
+    text = (
+        "from points import _ext\n\n\ndef f(a, b, found):\n    _ext.boxes_iou_bev_gpu(a, b, found)\n"
+        f"    _ext.boxes_iou_bev_cpu({given})\n"
+    )
+    assert (migrated(text, source).text or "").count(
+        "ascend_function.boxes_iou_bev_gpu(a, b, found)"
+    ) == called
+
+
 def test_an_extension_that_is_built_at_import_is_built_with_cuda_only() -> None:
     build = 'load("_ext", sources=["points/query.cu"])'
     text = TEXT.replace(

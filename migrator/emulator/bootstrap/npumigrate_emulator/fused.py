@@ -12,8 +12,10 @@ from torch.nn import functional
 from npumigrate_emulator import (
     arrangement,
     attention,
+    block_sparse,
     boxes,
     compute,
+    derivatives,
     detection,
     dropout,
     inference,
@@ -30,11 +32,13 @@ from npumigrate_emulator import (
 
 _registered: list[torch.library.Library] = []
 _TOPICS = (
-    *(arrangement, boxes, detection, dropout, inference, losses, normalization, norms, optimizers),
-    *(products, quantization, recurrent, rotated, routing),
+    *(arrangement, block_sparse, boxes, derivatives, detection, dropout, inference, losses, normalization),
+    *(norms, optimizers, products, quantization, recurrent, rotated, routing),
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
-_OWN_DERIVATIVES = frozenset(("_npu_dtype_cast", "npu_dtype_cast", "npu_ps_roi_pooling"))
+_OWN_DERIVATIVES = frozenset(
+    ("_npu_dtype_cast", "npu_block_sparse_attention", "npu_dtype_cast", "npu_ps_roi_pooling")
+)
 # Made of other operators in op-plugin, whose derivatives they have.
 _MADE_OF_OTHERS = frozenset(
     ("_npu_dtype_cast_backward", "dropout_with_byte_mask", "npu_ciou", "npu_dtype_cast_backward")
