@@ -84,7 +84,10 @@ CAUSES: tuple[tuple[str, str], ...] = (
         r"module 'torch_npu' has no attribute|Signatures do not match|not an allowed global by default",
     ),
     ("no fault: looks into a profile of an NPU", r"Error operators called"),
-    ("no fault: wants compilers of an NPU", r"triton|torchair|TorchAir|libfmk_parser|ninja|aclgraph_dump|bisheng"),
+    (
+        "no fault: wants compilers of an NPU",
+        r"triton|torchair|TorchAir|libfmk_parser|ninja|aclgraph_dump|bisheng",
+    ),
     (
         "operator is missing",
         r"the emulator lacks|not in libopapi|Could not run '|No operator found|implemented for .*PrivateUse1",

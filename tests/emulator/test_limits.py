@@ -107,6 +107,6 @@ def test_the_allocator_s_options_that_exclude_each_other(emulate) -> None:
     both = "expandable_segments:True,max_split_size_mb:64"
     done = emulate("python", "-c", program, env={"PYTORCH_NPU_ALLOC_CONF": both})
     said = explain_text(done.stderr)
-    assert (done.returncode, said and said.entry and said.entry.code) == (1, "alloc-conf-excluded"), (
+    assert (done.returncode, said and said.entry and said.entry.code) == (1, "alloc-conf-conflict"), (
         done.stderr
     )
