@@ -21,10 +21,8 @@ PARTS = {  # of a step, in the order in which a moment belongs to them
 }
 _FRAME = re.compile(r"(.+?\.py)\((\d+)\): (.+)")
 # torch.profiler leaves out the folder of Python's own modules.
-_OF_PYTHON = "|".join(getattr(sys, "stdlib_module_names", ("threading", "contextlib")))
-_INSTALLED = re.compile(
-    rf"site-packages|dist-packages|/lib/python3|^<|^torch(?:_npu)?/|^(?:{_OF_PYTHON})(?:/|\.py$)"
-)
+_STDLIB = "|".join(getattr(sys, "stdlib_module_names", ("threading", "contextlib")))
+_INSTALLED = re.compile(rf"(?:site|dist)-packages|/lib/python3|^<|^torch(?:_npu)?/|^(?:{_STDLIB})(?:/|\.py$)")
 
 
 @dataclass
