@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import filterfalse
+from typing import Callable
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
@@ -128,13 +130,12 @@ class Rules:
         for word in self._starts.keys() & words:
             for place in self._starts[word]:
                 starts.setdefault(place, []).append(word)
+        owned = cache(lambda package: project.owns(package, file))
         named = ((self._of_python[place], starts[place]) for place in sorted(starts))
         rules = [
             rule
             for rule, own in named
-            if not frameworks.isdisjoint(rule.framework)
-            and self._may_start(rule, own, written)
-            and not (rule.finder.goes_by == "packages" and all(project.owns(each, file) for each in own))
+            if not frameworks.isdisjoint(rule.framework) and self._may_start(rule, own, written, owned)
         ]
         apis = self._api_words(rules, written)
         rules = [
@@ -152,12 +153,20 @@ class Rules:
             return [*rules, *self._of_entries], triggers | {"torch"}
         return rules, triggers
 
-    def _may_start(self, rule: Rule, words: Iterable[str], written: Written) -> bool:
-        """Whether a rule may start from these words of a text: from parts of names if it goes by names."""
+    def _may_start(
+        self, rule: Rule, words: Iterable[str], written: Written, owned: Callable[[str], bool]
+    ) -> bool:
+        """Whether a rule may start from these words of a text: from parts of names if it goes by names.
+
+        ``owned`` are the packages of the project itself, which no rule is about.
+        """
         packages = self._roots[rule.code]
-        if packages and "torch" not in packages and packages.isdisjoint(written.words):
-            if packages.isdisjoint(self._elsewhere):
-                return False
+        in_full = "torch" not in packages or rule.given.get("in_full")
+        if packages and in_full and packages.isdisjoint(self._elsewhere):
+            used = [*filterfalse(owned, packages & written.words)]
+            return bool(used) and written.may_use(used, rule.fits, ("",) if rule.words else words)
+        if rule.finder.goes_by == "packages":
+            words = filterfalse(owned, words)
         written_as = self._written_as.get(rule.code)
         return written_as is None or any(written_as(written, word) for word in words)
 

@@ -15,6 +15,7 @@ from migrator.files.source import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
 from migrator.language import _
 from migrator.matchers.packs import Rule
+from migrator.matchers.starting_words import last_part
 from migrator.names.index import ModuleIndex
 from migrator.names.what_is import Elsewhere, Value, what_is
 from migrator.project.project import Project
@@ -63,7 +64,11 @@ class FileContext:
 
     def uses_of(self, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
         """Where the names that a rule's ``match`` fits are read, in full or as what an import binds."""
-        for ref in self.index.refs:
+        refs, ends = self.index.refs, set(map(last_part, rule.match))
+        named = self.index.once(  # several rules ask that; more may have become known of the file
+            ("names", len(refs)), lambda: [(each, self.index.qualified_name(each)) for each in refs]
+        )
+        for ref in dict.fromkeys([each for each, name in named for end in ends if end in name]):
             node: ast.expr = ref
             while isinstance(node, ast.Attribute) and not rule.fits(self.index.qualified_name(node)):
                 node = node.value

@@ -18,8 +18,7 @@ class Finder(NamedTuple):
 
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
     without ``takes_match`` does not look at that. What ``goes_by`` names finds nothing but qualified
-    names and members, what goes by packages nothing without an import of one, what goes by modules
-    nothing but members of these under their usual names: ``np.float``. ``replaces`` says what it does
+    names and members, what goes by packages nothing without an import of one. ``replaces`` says what it does
     with ``replace``. ``other``: it looks at files that are no Python, and only at these.
     ``asks_project``: the options say by ``words_in`` what the project adds to the words; those of others
     need not be read for that. ``settled``: what fixes write has none of it, so it need not be looked for
@@ -31,7 +30,7 @@ class Finder(NamedTuple):
     function: str = "find"
     words_from: str = ""
     takes_match: bool = True
-    goes_by: Literal["", "names", "packages", "modules"] = ""
+    goes_by: Literal["", "names", "packages"] = ""
     replaces: Literal["no", "may", "must"] = "no"
     other: bool = False
     asks_project: bool = False
@@ -134,7 +133,7 @@ HANDLERS = {
     ),
     "replaced-names": _no_npu("structural.added_imports", "find_early_imports"),
     "map-location": _no_npu("structural.torch_load", "find_map_locations"),
-    "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="modules"),
+    "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="names"),
     "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
     "operator-function": _neither("structural.cuda_operators", "find_replaced", words_from="cuda_operators"),
     "operator-form": _neither("structural.cuda_operators", "find_forms", words_from="cuda_operators"),

@@ -8,7 +8,7 @@ from typing import Callable, Optional
 
 from migrator.api_support import env_vars
 from migrator.matchers.packs import Rule
-from migrator.names.written_names import OTHERS, Written, may_give
+from migrator.names.written_names import Written, may_give
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -27,8 +27,8 @@ _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "npu_names": lambda: {"npu", "torch_npu"},
     "training_loops": lambda: {"backward", "step", "training_step"},
 }
-# Conditions that hold only where an argument is written.
-_ASKED = re.compile(r"(?:^|\band )\s*(?:not off|given)\('(\w+)'\)")
+# Conditions that hold only where an argument is written; a capital stands for a part of it.
+_ASKED = re.compile(r"(?:^|\band )\s*(?:not off|given|value|written)\('(?![A-Z]')(\w+)'")
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\(")
 
 
@@ -58,22 +58,16 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
     goes_by = rule.finder.goes_by
     if goes_by == "packages":
         return Written.may_import
-    if goes_by == "modules":
-        return Written.may_be_of_module
+    if rule.on == ("string",):
+        marks = "\"'" if rule.where.startswith("whole() and ") else ("",)
+        phrases = [f"{mark}{phrase}{mark}" for phrase in rule.match for mark in marks]
+        return lambda written, _: any(phrase in written.text for phrase in phrases)
     if calls := rule.given.get("only_given"):
         return lambda written, word: word not in calls or written.is_given(word)
-    if rule.given.get("in_full"):
-        first = roots(rule)
-        return lambda written, word: any(
-            rule.fits(name) for name in written.full_names(first) if word in name
-        )
     # Words of other things than names are written elsewhere, too: an argument's.
     if goes_by != "names" or not starting_words(rule) <= set(".".join(rule.match).split(".")):
         return None
-    first = roots(rule)
-    if not first.isdisjoint(OTHERS):
-        return Written.may_end_everywhere
-    return Written.may_end_torch if first == {"torch"} else Written.may_end
+    return Written.may_end_torch if roots(rule) == {"torch"} else Written.may_end
 
 
 def may_be_given(rule: Rule, text: str) -> bool:
@@ -81,13 +75,14 @@ def may_be_given(rule: Rule, text: str) -> bool:
     open_ends = " or " in rule.where or any(name.endswith("*") for name in rule.match)
     asked = () if rule.on != ("call",) or open_ends else _ASKED.findall(rule.where)
     names = set(map(last_part, rule.match)) if asked else set()
-    places = [(argument, rule.positions.get(argument)) for argument in asked]
+    # A method is not given what it belongs to.
+    places = [(each, (at := rule.positions.get(each)) and at - ("self" in rule.positions)) for each in asked]
     return all(any(may_give(text, name, [argument], at) for name in names) for argument, at in places)
 
 
 def roots(rule: Rule) -> frozenset[str]:
     """The packages of all names that a rule goes by; empty where it may find others, too."""
-    if rule.finder.goes_by != "names" or not rule.finder.takes_match:
+    if rule.finder.goes_by not in ("names", "packages") or not rule.finder.takes_match:
         return frozenset()
     first = frozenset([pattern.partition(".")[0] for pattern in rule.match])
     return first if all(map(str.isidentifier, first)) else frozenset()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Optional
+from functools import cached_property
+from typing import Callable, Optional
 
 _CHAIN = re.compile(r"[\w.]+")
 # Everything but the bytes of dotted names, as blanks: split() then is twice as fast as a pattern.
@@ -25,7 +25,7 @@ _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
 _GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
 _LONG_STRING = re.compile(r"\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''")
-_BEHIND_DOT = re.compile(r"\.[\s\\]+([^\W\d]\w*)")
+_BEHIND_DOT = re.compile(r"\.(?:[\s\\]+|(?<=\s\.))([^\W\d]\w*)")
 _WORD = re.compile(r"\w+")
 # Modules under their usual names, whose members are never torch's: json.load, re.compile.
 OTHERS = frozenset({"json", "math", "np", "numpy", "os", "pickle", "re", "sys", "yaml"})
@@ -110,35 +110,52 @@ class Written:
             return True
         return f'"{word}"' in self.text or f"'{word}'" in self.text
 
-    def may_end_everywhere(self, word: str) -> bool:
-        """The same, also of a member of a module under its usual name: ``np.array``."""
-        return word in self._of_modules or self.may_end(word)
-
-    def full_names(self, packages: Iterable[str]) -> Iterator[str]:
-        """The full names of some packages that the text uses or imports, and the modules that it imports."""
-        for package in packages:
-            yield from names_in(self, package)
-        yield from self._modules
+    @cached_property
+    def full_names(self) -> dict[str, set[str]]:
+        """The full names of things that the text may mean, used or imported, by their packages."""
+        roots: dict[str, list[str]] = {}
+        for bound, full in _bound(self.imports):
+            roots.setdefault(bound, []).append(full)
+        text = f"\n{self.text}"
+        for match in _ALIASED.finditer(text):
+            root, dot, rest = match[1].partition(".")
+            if root in roots:
+                target = _TARGET.fullmatch(text, text.rindex("\n", 0, match.start()) + 1, match.start())
+                if target and target[1] not in roots:
+                    roots[target[1]] = [f"{full}{dot}{rest}" for full in roots[root]]
+        asked = _GETATTR.findall(text) if "getattr" in text else ()
+        names = {full for every in roots.values() for full in every}
+        for chain in (*self.dotted, *map(".".join, asked)):
+            root, _, rest = chain.partition(".")
+            if root in roots and rest.strip("."):  # a sentence may end behind a name
+                names.update(f"{full}.{rest.rstrip('.')}" for full in roots[root])
+        found: dict[str, set[str]] = {}
+        for name in names:
+            found.setdefault(name.partition(".")[0], set()).add(name)
+        return found
 
     @cached_property
     def _modules(self) -> list[str]:
-        return [name for module, name, _ in _parts(self.imports) if not module]
+        return [module or name for module, name, _ in _parts(self.imports) if not module or name == "*"]
+
+    def may_use(self, packages: Iterable[str], fits: Callable[[str], bool], words: Iterable[str]) -> bool:
+        """Whether names of some packages, of which a beginning fits, may be used, or a module be imported.
+
+        Any may be where a package is in quotes, or where one of the ``words`` stands apart from its dot.
+        """
+        used = [name for package in packages for name in self.full_names.get(package, ())]
+        parted = [name.split(".") for name in (*used, *self._modules) for word in words if word in name]
+        return (
+            any(fits(".".join(parts[:end])) for parts in parted for end in range(1, len(parts) + 1))
+            or any(f"{mark}{package}" in self.text for package in packages for mark in "\"'")
+            or not self.apart.isdisjoint(words)
+        )
 
     def is_given(self, word: str) -> bool:
         """Whether what is called by a word may be given anything: ``parse_args([…])``, not ``main()``."""
         ends = (each.end() for each in re.finditer(rf"\b{word}\b", self.text))
         calls = (_BEHIND_NAME.match(self.text, end) for end in ends)
         return any(call and (call[1] is None or call[1].strip()) for call in calls)
-
-    @cached_property
-    def _of_modules(self) -> set[str]:
-        """The parts of names that begin with a module under its usual name."""
-        parted = (chain.partition(".") for chain in self.dotted)
-        return set(".".join([behind for root, _, behind in parted if root in OTHERS]).split("."))
-
-    def may_be_of_module(self, word: str) -> bool:
-        """Whether a module under its usual name may have a member of that name: ``np.float``."""
-        return word in self._of_modules
 
     def may_import(self, package: str) -> bool:
         """Whether a package may be imported, by a statement or by its name in quotes."""
@@ -178,25 +195,9 @@ def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int]
     return False
 
 
-@lru_cache(maxsize=2)
 def names_in(written: Written, package: str) -> set[str]:
-    """The full names of things of ``package`` that a text may mean: used, or imported.
-
-    Several rules ask that about one text.
-    """
-    roots = _roots(written, package)
-    if not roots:
-        return set()
-    names = {name for name in roots.values() if "." in name}
-    dotted = written.dotted
-    if "getattr" in written.text:
-        dotted = [*dotted, *(".".join(match) for match in _GETATTR.findall(written.text))]
-    for chain in dotted:
-        root, _, rest = chain.partition(".")
-        full = roots.get(root)
-        if full and rest.strip("."):  # a sentence may end behind a name
-            names.add(f"{full}.{rest.rstrip('.')}")
-    return names
+    """The full names of things in ``package`` that a text may mean: used, or imported."""
+    return {name for name in written.full_names.get(package, ()) if "." in name}
 
 
 def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
@@ -247,19 +248,3 @@ def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, 
             yield alias or name, f"{module}{'' if module.endswith('.') else '.'}{name}"
         elif not module and (root := name.partition(".")[0]):  # a text may say "import ."
             yield (alias, name) if alias else (root, root)
-
-
-def _roots(written: Written, package: str) -> dict[str, str]:
-    """What the names of a text stand for, as far as it is in the package."""
-    if package not in written.words:
-        return {}
-    imported = _bound(written.imports)
-    roots = {bound: full for bound, full in imported if full == package or full.startswith(f"{package}.")}
-    text = f"\n{written.text}"
-    for match in _ALIASED.finditer(text):
-        root, dot, rest = match[1].partition(".")
-        if root in roots:
-            target = _TARGET.fullmatch(text, text.rindex("\n", 0, match.start()) + 1, match.start())
-            if target and target[1] not in roots:
-                roots[target[1]] = f"{roots[root]}{dot}{rest}"
-    return roots

@@ -59,7 +59,7 @@ _SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\
 _REDUCING = frozenset(
     {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"}
 )
-_COLLECTIVE = ("all_reduce(", "all_reduce_coalesced(", "reduce_scatter(", "reduce_scatter_tensor(")
+_COLLECTIVE = (*(f"{word}(" for word in _REDUCING - {"reduce"}), *("dist.reduce(", "distributed.reduce("))
 # Functions at the top of a file, with their lines, and a collective in them.
 _FUNCTION = re.compile(r"\ndef[ \t]+(\w+)\([^\n]*(?:\n[ \t)][^\n]*|\n(?=\n))*")
 _WAITS = re.compile(
@@ -270,8 +270,8 @@ def _takers(file: _File) -> Iterator[Offer]:
     """The functions, methods and classes of which an argument is a device by its name, and its place."""
     owner = ""
     for made in _DEFINED.finditer(file.lined):
-        if made[1]:
-            owner = made[1]
+        owner = made[1] or owner
+        if made[1] or not ("dev" in made[4] or "backend" in made[4]):
             continue
         written = _INSIDE_BRACKETS.sub("", made[4])
         names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in written.split(",")]
@@ -285,10 +285,10 @@ def _takers(file: _File) -> Iterator[Offer]:
 
 
 def _reducers(file: _File) -> Iterator[Offer]:
-    reduces = _has(file.text, _COLLECTIVE) or (
-        ".reduce(" in file.text and re.search(r"\bdist\w*\.reduce\(", file.text)
-    )
-    if not reduces or not _names_distributed(file.text) or file.index is None:
+    if not _has(file.text, _COLLECTIVE) or not _names_distributed(file.text):
+        return
+    outside = [part for part in re.split(r"\n(?=\S)", file.lined) if part[:6] != "class "]
+    if not _has("\n".join(outside), _COLLECTIVE) or file.index is None:
         return
     for each in reduced(file.index, is_reducing)[1]:
         if isinstance(file.index.parent(each.function), ast.Module):

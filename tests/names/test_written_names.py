@@ -128,3 +128,22 @@ def test_calls_that_may_give_a_keyword(gives: bool, text: str) -> None:
 def test_a_text_that_speaks_of_importing_binds_nothing_without_letters() -> None:
     """Such a name stands everywhere: who looks for its places never ends."""
     assert list(imported_names('"""Files to\nimport .\nimport .x, a.b\n"""\n')) == [("a", "a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import acme\nacme.b.load(x)", True),
+        ("from acme.b import load", True),
+        ("from acme import b as c\nd = c\nd.load(x)", True),
+        ("import acme\ngetattr(acme.b, 'load')(x)", True),
+        ("b = import_module('acme.b')\nb.load(x)", True),
+        ("import acme\n(acme.b\n .load(x))", True),
+        ("import acme\nmodel.load(x)", False),
+        ("import acme\nacme.c.load(x)", False),
+        ("from acme import b\nb.dump(x)", False),
+        ("acme.b.load(x)", False),
+    ],
+)
+def test_names_of_a_package_that_may_be_used(text: str, expected: bool) -> None:
+    assert read_names(text).may_use(["acme"], "acme.b.load".__eq__, ["load"]) is expected

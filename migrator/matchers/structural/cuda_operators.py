@@ -376,13 +376,14 @@ class KernelOptions(Options):
 
 def _verdict(context: FileContext, options: KernelOptions, function: ast.AST, message: str) -> str:
     """What is said of a kernel, with what its body shows of the compiler for NPUs."""
-    parts = [each for each in walk(function) if isinstance(each, (ast.Attribute, ast.Name))]
-    named = {context.index.qualified_name(each): ast.unparse(each) for each in parts}
+    parts = (each for each in walk(function) if isinstance(each, (ast.Attribute, ast.Name)))
+    named = {context.index.qualified_name(each): each for each in parts}
     for patterns, said in (
         (options.cannot, N_("{message}, which triton-ascend does not compile: it uses {names}")),
         (options.changes, N_("{message}, which needs changes for triton-ascend: it uses {names}")),
     ):
-        found_in = {text for name, text in named.items() for each in patterns if pattern_fits(each, name)}
+        fitting = (node for name, node in named.items() if any(pattern_fits(each, name) for each in patterns))
+        found_in = set(map(ast.unparse, fitting))
         names = (each for each in sorted(found_in) if not any(one.startswith(f"{each}.") for one in found_in))
         if found_in:
             return _(said, message=message, names=", ".join(names))
