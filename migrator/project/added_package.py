@@ -87,16 +87,17 @@ class _Files:
         self.names = names
         self.libraries = libraries
         self.folders = {folder for name in names for folder in folders_around(name)}
+        self.firsts = {posixpath.basename(each.removesuffix(".py")) for each in (*self.folders, *names)}
 
     def is_package(self, folder: str) -> bool:
         return posixpath.join(folder, "__init__.py") in self.names
 
     def find(self, importer: str, module: str) -> tuple[str, str] | None:
         """The file that a module is to a file, and the folder from which Python looks for it."""
-        folders = folders_around(importer)
-        if self.is_package(folders[0]):
-            folders = [*folders[1:], folders[0]]  # in a package, siblings come last
         first, _, rest = module.partition(".")
+        folders = folders_around(importer) if first in self.firsts else []  # most are of other projects
+        if folders and self.is_package(folders[0]):
+            folders = [*folders[1:], folders[0]]  # in a package, siblings come last
         for folder in folders:
             start = posixpath.join(folder, first)
             if start not in self.folders and f"{start}.py" not in self.names:
