@@ -35,7 +35,7 @@ def word(text: str) -> tuple[ModuleIndex, ast.expr]:
         ("x = 'word' if y else z", "choice", ""),
         ("x = y if 'word' else z", "test", ""),
         ("x = ['word']", "element", ""),
-        ("x = f'{y}' + 'word'", "operand", ""),
+        ("x = f'{y}' + 'word'", "operand", "Add"),
         ("def f():\n    return 'word'", "returned", "f"),
         ("def f(a, *, b='word'): pass", "default", "b"),
         ("for x in 'word': pass", "iterated", "x"),
