@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, Optional, TypedDict, cast
@@ -65,16 +65,23 @@ class FileContext:
     def uses_of(self, rule: Rule) -> Iterator[tuple[ast.expr, str]]:
         """Where the names that a rule's ``match`` fits are read, in full or as what an import binds."""
         refs, ends = self.index.refs, set(map(last_part, rule.match))
-        named = self.index.once(  # several rules ask that; more may have become known of the file
-            ("names", len(refs)), lambda: [(each, self.index.qualified_name(each)) for each in refs]
-        )
-        for ref in dict.fromkeys([each for each, name in named for end in ends if end in name]):
+        named = self.index.once(("names", len(refs)), lambda: self._by_names(refs))  # several rules ask that
+        wanted = {each for name, some in named.items() for end in ends if end in name for each in some}
+        for ref in refs if wanted else ():
+            if ref not in wanted:
+                continue
             node: ast.expr = ref
             while isinstance(node, ast.Attribute) and not rule.fits(self.index.qualified_name(node)):
                 node = node.value
             name = self.index.qualified_name(node)
             if name and self.fits(rule, name) and isinstance(getattr(node, "ctx", None), ast.Load):
                 yield node, name
+
+    def _by_names(self, refs: Iterable[ast.expr]) -> dict[str, list[ast.expr]]:
+        found: dict[str, list[ast.expr]] = {}
+        for ref in refs:
+            found.setdefault(self.index.qualified_name(ref), []).append(ref)
+        return found
 
     def is_entry(self) -> bool:
         """Whether the file is one that is started, as every notebook is.
