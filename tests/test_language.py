@@ -38,6 +38,22 @@ AVOIDED = {
 }
 
 
+# What stands in no page, either.
+AVOIDED_IN_PAGES = re.compile(
+    r"\b(?:(?:is|are) told|is said|of ours|what becomes of|hardly|lack(?:s|ing)?|mends?|every some)\b"
+)
+
+
+def test_pages_have_the_words_of_the_glossary() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    left_out = ("CHANGELOG.md", "rules.md", "glossary.md")
+    wrong = []
+    for page in (each for each in pages if each.name not in left_out and each.parent.name != "zh"):
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.S)
+        wrong += [f"{page.name}: {word}" for word in AVOIDED_IN_PAGES.findall(text)]
+    assert wrong == []
+
+
 def _tool():
     spec = importlib.util.spec_from_file_location("catalogue", ROOT / "tools" / "catalogue.py")
     module = importlib.util.module_from_spec(spec)
