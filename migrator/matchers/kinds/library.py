@@ -73,10 +73,8 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         advice = " ".join(filter(None, [advice, *about]))
         severity = _LESS[finding.severity] if options.alone and are_few else finding.severity
         if project.installs(name):
-            severity, advice = (
-                "info",
-                _("Install it from the migrated project, whose CUDA operators are listed."),
-            )
+            severity = "info"
+            advice = _("Install it from the migrated project, whose CUDA operators are listed.")
         yield item._replace(finding=finding._replace(advice=advice, severity=severity))
 
 
