@@ -516,9 +516,9 @@ def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
     while fresh:
         owners: set[Function | ast.ClassDef] = set()
         for use in fresh:  # the outermost one, where no choice inside it has another way
-            outer = [up for up in index.above(use) if isinstance(up, _DEFINITIONS)]
-            if outer and not any(_has_other_way(index, up, use) for up in index.above(use)):
-                owners.add(outer[-1])
+            owner = _outermost(index, use)
+            if owner and not any(_has_other_way(index, up, use) for up in index.above(use)):
+                owners.add(owner)
         owners -= named
         named |= owners
         fresh = [use for owner in owners for use in index.uses_of(owner) if use not in found]
@@ -537,13 +537,19 @@ def only_from(index: ModuleIndex, node: ast.AST, ways: Sequence[ast.AST]) -> boo
     while waiting:
         if is_inside(index, at := waiting.pop(), ways):
             continue
-        owner = [up for up in index.above(at) if isinstance(up, _DEFINITIONS)][-1:]
-        if not owner or not owner[0].name.startswith("_") or not (uses := index.uses_of(owner[0])):
+        owner = _outermost(index, at)
+        if not owner or not owner.name.startswith("_") or not (uses := index.uses_of(owner)):
             return False
-        if owner[0] not in seen:
+        if owner not in seen:
             waiting += uses
-        seen.add(owner[0])
+        seen.add(owner)
     return True
+
+
+def _outermost(index: ModuleIndex, node: ast.AST) -> Function | ast.ClassDef | None:
+    """The outermost function or class that a node is inside."""
+    owners = [up for up in index.above(node) if isinstance(up, _DEFINITIONS)]
+    return owners[-1] if owners else None
 
 
 def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
