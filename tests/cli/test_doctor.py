@@ -147,7 +147,7 @@ def test_a_self_test_that_fails(
         (["--python", "nowhere"], "--python: nowhere is not a Python environment"),
         (["--json", "--brief"], "--json and --brief cannot be used together"),
         (["--fix"], "no such option: --fix"),
-        (["--plan", "torch 2.8 vllm"], "--plan: 'torch 2.8 vllm' is no requirement"),
+        (["--plan", "torch 2.8 vllm"], "--plan: 'torch 2.8 vllm' is not a requirement"),
         (["--plan", ""], "--plan: give 1 to 8 requirements"),
         (["--plan", "torch", "--brief"], "--plan and --brief cannot be used together"),
         (["--plan", "torch", "--self-test"], "--plan and --self-test cannot be used together"),
