@@ -28,7 +28,7 @@ def emulate(given: Given) -> None:
     The installed torch_npu runs over an emulated CANN; numbers and speed are those of the CPU. Without
     a program: show what is installed and what to install.
 
-    The program runs with your rights: this is no sandbox.
+    The program runs with your permissions: this is not a sandbox.
 
     Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
@@ -120,7 +120,7 @@ def write_insight(
     try:
         run = recorded_run(notes, *versions, soc, old)
     except (ValueError, LookupError, TypeError) as error:  # the program has ended; its status stays
-        say(_("insight: cannot read what was recorded in {notes}: {error}", notes=notes, error=error))
+        say(_("insight: cannot read the records in {notes}: {error}", notes=notes, error=error))
         return
     if not run.processes:
         if shown:

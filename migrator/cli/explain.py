@@ -23,7 +23,7 @@ _WIDTH = 80
 
 
 def explain(given: Given) -> None:
-    """Explain what failed first in the logs of a run: why, at which line, and what to do.
+    """Explain the first failure in the logs of a run: cause, line, and what to do.
 
     Reads any mixture of tracebacks and logs of torch_npu, CANN (plog), HCCL and torchrun. LOG is a file, a
     folder, - for the standard input, or a code such as EI0006.

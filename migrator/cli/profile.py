@@ -11,8 +11,8 @@ from migrator.cli.options import Given
 def profile(given: Given) -> None:
     """Show where a step's time and memory go in a profile, and what to change.
 
-    PATH is what torch_npu.profiler wrote (a folder …_ascend_pt, or one with the folders of ranks), a
-    trace of torch.profiler (.json, .json.gz), or a memory snapshot (.pickle). Nothing of it is run.
+    PATH is a folder of torch_npu.profiler (…_ascend_pt, or one with the folders of ranks), a trace of
+    torch.profiler (.json, .json.gz), or a memory snapshot (.pickle). Its contents are never executed.
 
     Exit status: 0 done; 2 usage error, or a profile that cannot be read.
     """

@@ -25,7 +25,7 @@ def verify(given: Given) -> None:
 
     The program's output is passed through; the verdict follows on standard error.
 
-    The program runs with your rights: this is no sandbox.
+    The program runs with your permissions: this is not a sandbox.
 
     Exit status: 0 ran to its end on the NPUs (and its numbers match the original's); 1 the program
     failed or timed out; 2 usage error; 3 ended, but not all of it ran on NPUs; 4 the numbers differ; 5

@@ -247,7 +247,7 @@ def _choice_problem(value: str, npus: list[int]) -> str:
         return _("{twice} is given twice", twice=twice[0])
     # In a container with /dev/davinci4 alone, that may be NPU 4 or NPU 0.
     beyond = [number for number in numbers if npus and number >= len(npus) and number not in npus]
-    return _("there is no NPU {beyond}", beyond=beyond[0]) if beyond else ""
+    return _("NPU {beyond} does not exist", beyond=beyond[0]) if beyond else ""
 
 
 @cache
@@ -294,7 +294,7 @@ def _card_problem(cards: list[str], value: str) -> str:
     exact = without.startswith("=")
     wanted = [word for word in without.removeprefix("=").split(",") if word]
     if not wanted:
-        return _("it names no network interface")
+        return _("it does not name a network interface")
     fit = {card for card in cards for word in wanted if (card == word if exact else card.startswith(word))}
     if not cards or (set(cards) - fit if value.startswith("^") else fit):
         return ""
@@ -357,7 +357,7 @@ def _rank_table(machine: Machine) -> Iterator[Fault]:
         yield fault("rank-table-missing", file=file)
         return
     if path.is_symlink() or not path.is_file():
-        advice = _("name the file itself: torch_npu accepts no links and no folders")
+        advice = _("name the file itself: torch_npu accepts neither links nor folders")
         problem = _("a link") if path.is_symlink() else _("not a file")
         yield fault("rank-table-file", file=file, problem=problem, advice=advice)
         return
@@ -388,7 +388,7 @@ def _elsewhere(machine: Machine, servers: tuple[Server, ...]) -> Iterator[str]:
     here = named[0] if named else servers[0] if len(servers) == 1 else None
     missing = sorted({device.device_id for device in here.devices} - set(npus)) if here and npus else ()
     if here and missing:
-        said = N_("its server {name} has the NPUs {numbers}, which this machine does not have")
+        said = N_("its server {name} lists the NPUs {numbers}, which this machine does not have")
         yield _(said, name=here.name, numbers=", ".join(map(str, missing)))
     ranks = sum(len(server.devices) for server in servers)
     for name in ("WORLD_SIZE", "RANK_SIZE"):

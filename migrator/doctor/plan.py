@@ -84,7 +84,8 @@ def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
             arch = _ARCHITECTURES[word.lower()]
             continue
         if match is None:
-            raise MessageError("{word!r} is not a requirement such as 'torch 2.8' or 'vllm-ascend'", word=word)
+            said = "{word!r} is not a requirement such as 'torch 2.8' or 'vllm-ascend'"
+            raise MessageError(said, word=word)
         called = match[1].lower()
         name = names.get(called.replace("_", "-"), "")
         if not name:
@@ -217,7 +218,7 @@ def _unmet(choice: _Choice, wishes: Sequence[_Wish]) -> Iterator[str]:
         if wish.how == _NEAREST:
             yield _("{wish} is not available; the nearest is {nearest}", **values)
         elif wish.how == _LEFT_OUT and any(row.package == wish.name for row in known.companions()):
-            yield _("{wish} fits none of the other packages, and is left out", **values)
+            yield _("{wish} does not fit the other packages and is left out", **values)
         elif wish.how == _LEFT_OUT:
             where = reports_yaml("doctor_plan.yaml")["packages"][wish.name]["where"]
             yield _(

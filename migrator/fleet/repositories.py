@@ -67,7 +67,7 @@ def read_list(file: Path) -> list[Repository]:
         more = [f"(+{len(wrong) - _SHOWN})"] if len(wrong) > _SHOWN else []
         raise SourceError("\n".join([*wrong[:_SHOWN], *more]))
     if not found:
-        raise SourceError(_("{file} names no repository", file=file))
+        raise SourceError(_("{file} lists no repositories", file=file))
     return found
 
 
@@ -90,14 +90,14 @@ def _repository(entry: str, file: Path, number: int) -> Repository:
     if local.is_dir() and (revision or _is_bare(local)):
         return _git(str(local.resolve()), revision, file, number)
     why = N_(
-        "{file}, line {line}: no folder, archive or Git URL: {entry} (a package of the index is pypi:NAME)"
+        "{file}, line {line}: not a folder, archive or Git URL: {entry} (a package of the index is pypi:NAME)"
     )
     raise SourceError(_(why, file=file, line=number, entry=entry))
 
 
 def _git(source: str, revision: str, file: Path, number: int) -> Repository:
     if revision.startswith("-") or source.startswith("-"):  # git would take it for an option
-        said = N_("{file}, line {line}: no revision: {revision}")
+        said = N_("{file}, line {line}: not a revision: {revision}")
         raise SourceError(_(said, file=file, line=number, revision=revision))
     name = re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
     return Repository(f"{name}-{revision[:12]}" if revision else name, "git", source, revision)

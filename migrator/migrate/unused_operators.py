@@ -41,7 +41,7 @@ def settled(
         names = {each.short for each in extensions}
         if not (none_left or (names and names <= gone)):
             return finding
-        message = _("{message}; on NPUs the project does not call it", message=finding.message)
+        message = _("{message}; the project does not call it on NPUs", message=finding.message)
         return finding._replace(severity="info", message=message)
 
     for result, changed in every:

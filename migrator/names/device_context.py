@@ -320,7 +320,7 @@ class _Climb:
         if isinstance(target, ast.Name) and self.depth < 2:
             verdicts, api = self._used_as(target)
             if verdicts == {CERTAIN}:
-                goes = self._likely(N_("{id} goes only where a {noun} is expected"), id=target.id)
+                goes = self._likely(N_("{id} is used only where a {noun} is expected"), id=target.id)
                 return goes._replace(verdict=CERTAIN, api=api)
             if CERTAIN in verdicts:
                 return self._likely(N_("{id} is used as a {noun}"), id=target.id)
@@ -481,7 +481,7 @@ class _Climb:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]
         if any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in others):
             return DeviceContext(
-                NO, _("compared with a slice, whose length would have to change too"), by=SETTLED
+                NO, _("compared with a slice whose length would have to change, too"), by=SETTLED
             )
         if any(self.vocabulary.says_device(other) for other in others):
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))

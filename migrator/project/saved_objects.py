@@ -80,7 +80,7 @@ def _saved(shared: Outline) -> Iterator[Saved]:
                     yield Saved(what)
             keys = tuple(sorted({key for key, _ in parts}))
             for key, value in parts:
-                by_key = N_("objects, by their key") if key.endswith(("_object", "_objects")) else None
+                by_key = N_("objects, judging by the key") if key.endswith(("_object", "_objects")) else None
                 if what := assigned.what(value) or by_key:
                     yield Saved(what, key, keys)
 
@@ -157,22 +157,22 @@ class _Assigned:
         if any(_is_plain(each) for each in sources):
             return None
         if _OPTIONS.fullmatch(name):
-            return N_("options of argparse, by its name")
+            return N_("options of argparse, judging by the name")
         if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
             return None  # args.model is a name
         if self._numpy and re.fullmatch(_MEASURES, name):
             known = any(called_name(each) in _NUMBERS for each in sources) or all(
                 isinstance(each, ast.Constant) for each in sources
             )
-            return None if sources and known else N_("a measure, by its name, which may be a NumPy value")
+            return None if sources and known else N_("a metric, judging by the name, and maybe a NumPy value")
         if _SETTINGS.fullmatch(name):
             loaded = any(called_name(each) in _LOADERS for each in sources)
-            return None if loaded else N_("settings, by their name, which may be an object")
+            return None if loaded else N_("settings, judging by the name, and maybe an object")
         if is_module_name(name):
             names = [called_name(each) for each in sources]  # of a class, or of what moves it
             made = not sources or any(each[:1].isupper() or each in _MOVES for each in names)
-            return N_("a module, by its name") if made else None
-        return N_("an optimizer, by its name") if name in _OPTIMIZERS else None
+            return N_("a module, judging by the name") if made else None
+        return N_("an optimizer, judging by the name") if name in _OPTIMIZERS else None
 
 
 def is_module_name(name: str) -> bool:

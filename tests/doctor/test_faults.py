@@ -71,7 +71,7 @@ def test_a_machine_that_is_right_has_no_fault(make, python) -> None:
         ({"/proc/self/limits": LIMITS.format(FEW_FILES)}, "", "open-files", "1024 files"),
         ({}, "ASCEND_RT_VISIBLE_DEVICES=0-1", "visible-devices", "'0-1' is not a number"),
         ({}, "ASCEND_RT_VISIBLE_DEVICES=0,0", "visible-devices", "0 is given twice"),
-        ({}, "ASCEND_RT_VISIBLE_DEVICES=0,2", "visible-devices", "there is no NPU 2"),
+        ({}, "ASCEND_RT_VISIBLE_DEVICES=0,2", "visible-devices", "NPU 2 does not exist"),
         ({"/dev/davinci0": None, "/dev/davinci4": ""}, "ASCEND_RT_VISIBLE_DEVICES=4", "hccn-incomplete", "4"),
         ({}, "ASCEND_VISIBLE_DEVICES=all-of-them", "container-devices", "all-of-them"),
         ({}, "CUDA_VISIBLE_DEVICES=1", "cuda-devices", "export ASCEND_RT_VISIBLE_DEVICES=1"),

@@ -179,6 +179,6 @@ def test_a_missing_folder_is_not_looked_for_in_the_index(tmp_path: Path, capsys)
         )
         == 2
     )
-    said = "line 1: no folder, archive or Git URL: training-code (a package of the index is pypi:NAME)\n"
+    said = "line 1: not a folder, archive or Git URL: training-code (a package of the index is pypi:NAME)\n"
     assert capsys.readouterr().err == f"npumigrate: {tmp_path / 'repos.txt'}, {said}"
     assert not (tmp_path / "out").exists()

@@ -6,9 +6,10 @@ import pytest
 
 from migrator.project.saved_objects import Saved, saved_objects
 
-OPTIONS = "options of argparse, by its name"
+OPTIONS = "options of argparse, judging by the name"
 NUMPY = "a value of NumPy"
-MODULE = "a module, by its name"
+OPTIMIZER = "an optimizer, judging by the name"
+MODULE = "a module, judging by the name"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ MODULE = "a module, by its name"
         ("torch.save([model, criterion, optimizer], p)", MODULE, "", ""),
         ("torch.save([x, y], p)", "", "", ""),
         ("torch.save(self.net, p)", MODULE, "", ""),
-        ("torch.save({'optimizer': optimizer}, p)", "an optimizer, by its name", "optimizer", "optimizer"),
+        ("torch.save({'optimizer': optimizer}, p)", OPTIMIZER, "optimizer", "optimizer"),
         ("net = Net().cuda()\ntorch.save(net, p)", MODULE, "", ""),
         ("torch.save({'opt': self.model_opt}, p)", OPTIONS, "opt", "opt"),
         ("torch.save({'args': model_args}, p)", "", "", ""),

@@ -32,7 +32,7 @@ def place_of(context: FileContext) -> Place:
 def module_imports(context: FileContext, rule: Rule, needing: Sequence[ast.AST]) -> list[Match]:
     """The imports of the module where nodes need it."""
     items = [insertion(context, rule, node, edit, api=NAME) for node, edit in _places(context, needing)]
-    message = _("the module {name} holds what differs between devices", name=NAME)
+    message = _("the module {name} holds the differences between devices", name=NAME)
     return [item._replace(finding=item.finding._replace(message=message)) for item in items]
 
 

@@ -35,7 +35,7 @@ _MOST_LINES = 4  # what is longer is not written twice
 # Where a conditional expression needs no parentheses.
 _OPEN = (ast.keyword, ast.Assign, ast.AnnAssign, ast.Return, ast.List, ast.Set, ast.Dict)
 _DEFINITIONS = "cuda-definition"  # callers keep the name, so definitions do
-_CANNOT = N_("cannot be written for all devices there")
+_CANNOT = N_("cannot be written for all devices here")
 _NPU_WORD = re.compile(r"npu|hccl|ascend|cann|privateuse1|hf32", re.IGNORECASE)
 _NPU_MODULE = re.compile(r"\b(?:torch_npu|torch|th)\.npu\.(?=\w)")
 # What the module has for a name decides by what stands before it.
@@ -77,7 +77,7 @@ def shared(
 
 def left_in_text(matches: list[Match]) -> list[Match]:
     """The matches of a file that is no Python: it stays, and what an NPU needs there is told."""
-    reason = _("--keep-cuda changes Python only; on NPUs this has to change")
+    reason = _("--keep-cuda changes Python only; this line must change on NPUs")
     return [_left(item, reason) for item in matches]
 
 

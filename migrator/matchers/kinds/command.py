@@ -28,7 +28,7 @@ _CODE = re.compile(rb"\bpython[\d.]*[ \t]+(?:-[a-zA-Z]+[ \t]+)*-c[ \t]*\Z")
 _DOCUMENT = re.compile(rb"\bpython[\d.]*(?:[ \t]+-)?[ \t]*<<-?[ \t]*([\"'\\])?\w[^\n]*\n\Z")
 _FAR = 200  # so many bytes before it
 _OF_PYTHON = N_("Python code in this script uses {api}")
-_READ = N_("Read the migrated code: the script may depend on what it prints.")
+_READ = N_("Review the migrated code: the script may depend on its output.")
 
 
 class CommandOptions(Options):

@@ -101,7 +101,7 @@ def _by_name(context: FileContext, rule: PatternRule, holders: set[ast.AST | Non
         keyword = "class" if form == "class" else "def"
         keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else keyword
         span, said = (start, start + len(f"{keyword} {name}")), rule.message or rule.summary
-        message = _("judging by its name, {name} may be this:  {message}", name=name, message=said)
+        message = _("{name} may be this, judging by its name:  {message}", name=name, message=said)
         certainty = ONLY_BY_NAME
         yield found(context, rule, node, api=name, form=form, certainty=certainty, span=span, message=message)
 

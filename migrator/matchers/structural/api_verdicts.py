@@ -332,7 +332,7 @@ def _member(context: FileContext, node: ast.Attribute) -> Use | None:
         return Use(node, verdict)
     if verdict.by_hardware or not called:
         return None
-    likely = N_("likely: not all that is assigned to it is known to be a tensor")
+    likely = N_("likely: some values assigned to it may not be tensors")
     if value.kind != MAYBE:
         likely = N_("likely: its type is not known, and few others have the method")
     return Use(node, verdict, certainty=likely) if value.kind == MAYBE or node.attr not in _SHARED else None

@@ -228,7 +228,7 @@ def _of_keeper(context: FileContext, rule: Rule, source: ast.Attribute, api: str
     owner = next((owner for each in kept if each.name == source.attr for owner in each.detail), "")
     if owner and bare_name(source.value) != "self":
         named = owner in identifiers(context.index.text)
-        where = "" if named else _(", if the object is one of these")
+        where = "" if named else _(", if the object is of such a type")
         about = {"owner": owner, "where": where, "api": api}
         message = _("{owner} stores float64 in it{where}, which HCCL cannot reduce in {api}()", **about)
         yield found(context, rule, source, api=api, message=message, severity="" if named else "warning")
@@ -281,7 +281,7 @@ def _of_numbers(
             "if {name} is a NumPy value, the tensor is float64, which HCCL cannot reduce in {api}()", **about
         )
         advice = _(
-            "Give the dtype (dtype=torch.float32), or pass float({name}) if it is a single number.", **about
+            "Pass the dtype (dtype=torch.float32), or pass float({name}) if it is a single number.", **about
         )
         # What has a NumPy value's method for it is given as numbers, of which torch makes float32.
         edits = [Edit(end, end, f'.tolist() if hasattr({held.id}, "tolist") else {held.id}')]

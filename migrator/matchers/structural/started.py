@@ -58,7 +58,7 @@ def find(context: FileContext, rule: Rule[StartedOptions]) -> Iterator[Match]:
     for node, edits in changed.items():  # of one string all at once
         given = ", ".join(f"{each.name} {edit.text}" for edit, each in edits.items())
         message = _(
-            "{given}: the program started here uses the value as an NPU device or backend", given=given
+            "{given}: the program started here uses this value as an NPU device or backend", given=given
         )
         api = ", ".join(f"{each.name} {each.value or each.begins}" for each in edits.values())
         yield found(context, rule, node, api=api, edits=sorted(edits), message=message)

@@ -62,7 +62,8 @@ def test_each_rank_takes_its_own(loop: str, after: str, head: str) -> None:
     assert after in new_lines(result)
     seeded = "seed_alike(torch.manual_seed)" in new_lines(result)
     assert seeded is (head == "get_batch")
-    assert "every rank draws the batches of all ranks, in turn, and trains on its own" in reported(result)
+    said = "every rank draws the batches of all ranks in turn, and trains on its own batches"
+    assert said in reported(result)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_parts_of_a_step_are_not_shared() -> None:
 def test_a_state_that_goes_from_batch_to_batch() -> None:
     loop = "state = None\nfor x in {}:\n    out, state = model(x.cuda(), state)\n    out.sum().backward()\n"
     loop += "    optimizer.step()\n"
-    reason = "what the model gives for one batch goes into the next one"
+    reason = "the model passes state from one batch to the next"
     assert converted(DATA + HEADS["batches"] + loop.format("batches(data, 4)")).reason.startswith(reason)
     assert converted(HEAD + loop.format("loader")).reason.startswith(reason)
     fresh = loop.replace("    out, state", "    state = begin()\n    out, state")
@@ -147,7 +148,7 @@ def test_what_ends_training_by_one_batch_is_reported() -> None:
     text = BASE.replace("    for x", "    total, all_ = 0.0, []\n    for x")
     text += "        total += loss.item()\n        all_.append(loss.item())\n"
     last = "    last = all_[-1]\n    if last < 0.1:\n        break\n"
-    assert "last is of each rank's own share of the data" in reported(converted(text + last))
+    assert "last covers only the rank's own share of the data" in reported(converted(text + last))
     mean = "    mean = total / len(loader)\n    if mean < 0.1:\n        break\n"
     assert not [one for one in reported(converted(text + mean)) if "own share" in one]
 
@@ -172,4 +173,4 @@ def test_ranks_skip_a_batch_together(skip: str, after: str) -> None:
 def test_numbers_in_a_table_are_reported() -> None:
     text = BASE.replace("    for x", "    sums = {'a': 0.0}\n    for x")
     text += "        sums['a'] += loss.item()\n    print(sums)\n"
-    assert "sums is of each rank's own share of the data" in reported(converted(text))
+    assert "sums covers only the rank's own share of the data" in reported(converted(text))

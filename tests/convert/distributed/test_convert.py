@@ -132,7 +132,7 @@ def test_loaders(loader: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("loader", "reason"),
     [
-        ("DataLoader(data, batch_sampler=Mine(data))", "a batch_sampler chooses"),
+        ("DataLoader(data, batch_sampler=Mine(data))", "a batch_sampler selects"),
         (
             "DataLoader(data, sampler=torch.utils.data.WeightedRandomSampler(w, 9))",
             "the sampler WeightedRandomSampler",
@@ -141,9 +141,9 @@ def test_loaders(loader: str, after: str) -> None:
             "DataLoader(data, sampler=torch.utils.data.SubsetRandomSampler(i))",
             "the sampler SubsetRandomSampler",
         ),
-        ("DataLoader(Stream())", "an IterableDataset cannot be shared"),
+        ("DataLoader(Stream())", "a sampler cannot divide an IterableDataset"),
         ("DataLoader(*given)", "the arguments of this DataLoader"),
-        ("elsewhere.make()", "no loop that calls backward() runs over a DataLoader"),
+        ("elsewhere.make()", "no loop with backward() iterates over a recognized DataLoader"),
     ],
 )
 def test_loaders_that_a_person_has_to_share(loader: str, reason: str) -> None:
@@ -165,7 +165,7 @@ def test_what_training_calls_beside_the_model_goes_past_the_wrapper() -> None:
 def test_each_of_several_models_is_wrapped_where_training_calls_it() -> None:
     second = "other = nn.Linear(2, 2).cuda()\nsecond = torch.optim.SGD(other.parameters(), lr=0.1)\n"
     text = BASE.replace("for epoch", second + "for epoch", 1)
-    assert converted(text).reason == "training does not call other where it can be seen"
+    assert converted(text).reason == "training does not visibly call other"
     assert not converted(text, "model").reason
     lines = new_lines(converted(text.replace("model(x.cuda())", "other(model(x.cuda())) + other(0)")))
     assert "model = DistributedDataParallel(model)" in lines
@@ -221,7 +221,7 @@ def test_a_function_that_makes_both_loaders() -> None:
     assert "loader = get(data, 'train', over_ranks=True)" in lines
     doubtful = made + "def get(d, /):\n    return make(d, True)\n\n\nval_loader = get(val)\n"
     result = with_loader("get(data)", doubtful)
-    assert "is called for other loaders than the training one" in result.reason
+    assert "also creates loaders for other purposes than training" in result.reason
 
 
 def test_files_that_every_rank_would_write() -> None:
@@ -233,7 +233,7 @@ def test_files_that_every_rank_would_write() -> None:
 
 def test_several_cards() -> None:
     text = BASE.replace("model.cuda()", 'model.to("cuda:0")').replace("x.cuda()", 'x.to("cuda:1")')
-    assert converted(text).reason == "the program uses several devices by their numbers"
+    assert converted(text).reason == "the program uses several devices by number"
 
 
 def test_checkpoints() -> None:
@@ -258,8 +258,8 @@ def test_what_may_differ_between_ranks_is_reported() -> None:
     more += "os.mkdir('runs', 0o755)\n"
     text = BASE.replace("for epoch", more + "for epoch", 1)
     messages = " ".join(reported(converted("import os\n" + text)))
-    assert "steps this scheduler" in messages
-    assert "the first rank makes this folder" in messages
+    assert "metric to this scheduler" in messages
+    assert "the first rank creates this folder" in messages
 
 
 @pytest.mark.parametrize("version", ["1.11", "2.13"])

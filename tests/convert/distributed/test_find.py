@@ -14,8 +14,7 @@ STEP = LOOP.replace("        ", "")
 LOADER = "loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))"
 WRAPPED = "model = DistributedDataParallel(model)"
 NO_LOADER = (
-    "no loop that calls backward() runs over a DataLoader that could be found, "
-    "or draws batches that could be shared"
+    "no loop with backward() iterates over a recognized DataLoader, or draws batches that ranks could share"
 )
 
 
@@ -45,7 +44,7 @@ def test_batches_that_are_drawn(loop: str) -> None:
     lines = new_lines(result)
     assert LOADER in lines
     assert WRAPPED in lines
-    assert "without set_epoch every epoch has the same order of samples" in reported(result)
+    assert "without set_epoch every epoch has the same sample order" in reported(result)
 
 
 def test_what_is_drawn_beside_the_batches_is_not_shared() -> None:
@@ -120,7 +119,7 @@ def test_a_loop_of_which_it_is_not_plain_whether_it_trains() -> None:
     calls = "for epoch in range(3):\n    run(loader, True)\n    run(val_loader, {})\n"
     assert val in converted(HEAD + val + run + calls.format("False")).files["train.py"].text
     doubtful = converted(HEAD + val + run + calls.format("option"))
-    assert doubtful.reason == "the same loop trains and validates, and it is not plain over which loaders"
+    assert doubtful.reason == "the same loop trains and validates, and its loaders cannot be told apart"
 
 
 def test_a_closure() -> None:
@@ -188,7 +187,7 @@ def test_bars_are_shown_by_one_rank() -> None:
 
 def test_batch_norm_is_reported() -> None:
     result = converted(BASE.replace("nn.Linear(2, 2)", "nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))"))
-    assert "BatchNorm takes the mean and the variance of each rank's own batch" in reported(result)
+    assert "BatchNorm computes mean and variance of each rank's own batch" in reported(result)
     assert not [one for one in reported(converted(BASE)) if "BatchNorm" in one]
 
 
@@ -342,8 +341,8 @@ def test_each_fold_has_a_model_of_its_own() -> None:
 
 
 def test_losses_of_the_whole_batch_are_reported() -> None:
-    summed = "a loss that is summed over the batch: of its gradients the ranks take the mean"
-    compared = "samples are compared within the batch: each rank does it for its own ones"
+    summed = "the loss is summed over the batch, but the ranks average its gradients"
+    compared = "samples are compared within the batch: each rank compares only its own"
     text = BASE.replace("model(x.cuda()).sum()", "F.mse_loss(model(x.cuda()), x, reduction='sum')")
     assert summed in reported(converted(text))
     assert summed not in reported(converted(BASE + "val = F.mse_loss(a, b, reduction='sum')\n"))

@@ -9,7 +9,7 @@ from tests.convert.distributed.test_convert import BASE, converted, new_lines, r
 
 SUMMED = "sum_over_ranks(total)"
 MEAN = "sum_over_ranks(total) / dist.get_world_size()"
-SHARE = "total is of each rank's own share of the data"
+SHARE = "total covers only the rank's own share of the data"
 
 
 def trained(inside: str, behind: str, before: str = "total = 0.0", head: str = "") -> Conversion:
@@ -121,12 +121,12 @@ def test_a_meter() -> None:
     assert "    meter.avg = meter.sum / meter.count" in new_lines(result)
     once = trained("meter.update(loss.item())", "print(meter.avg)", "pass", METER + "meter = Meter()\n")
     assert reductions(once) == []
-    assert "meter.avg is of each rank's own share of the data" in reported(once)
+    assert "meter.avg covers only the rank's own share of the data" in reported(once)
 
 
 def test_a_list_is_reported() -> None:
     result = trained("losses.append(loss.item())", "print(sum(losses) / len(losses))", "losses = []")
-    assert "losses is of each rank's own share of the data" in reported(result)
+    assert "losses covers only the rank's own share of the data" in reported(result)
 
 
 BOTH = """\
