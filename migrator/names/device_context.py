@@ -28,7 +28,15 @@ from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.qualified import OF_ANY
-from migrator.names.tree import argument_of, called_name, elements, holder_of, last_name, string_value
+from migrator.names.tree import (
+    argument_of,
+    called_name,
+    elements,
+    holder_of,
+    is_enum,
+    last_name,
+    string_value,
+)
 
 _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
@@ -328,10 +336,9 @@ class _Climb:
                 return self._likely(N_("{id} seems to be used as a {noun}"), id=target.id)
         name = last_name(target)
         where = _("the value of {name}", name=name or _("a variable"))
-        if (
-            name.strip("_").lower() in REPEATED
-        ):  # CUDA = "cuda" names no device by that; class Device(Enum) does
-            owner = self.index.class_of(target)
+        owner = self.index.class_of(target)
+        # CUDA = "cuda" names no device by that, nor does a member of an Enum; class Device(Enum) does.
+        if name.strip("_").lower() in REPEATED or (is_enum(owner) and not self.index.function_of(target)):
             if owner is None:
                 return self._hinted("", where)
             self.siblings |= self._among(

@@ -25,7 +25,7 @@ from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.together import IN, Together, together
-from migrator.names.tree import String, Text, bare_name, called_name, elements, string_value
+from migrator.names.tree import String, Text, bare_name, called_name, elements, is_enum, is_read, string_value
 
 _DEVICE = re.compile(
     r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?|\{\})?\Z|device(?:\(type)?='cuda\b[:\d]*'?(?:, index=\d+)?\)?\Z"
@@ -40,6 +40,7 @@ _INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
 _SHOWN = 4  # places of other strings that a reason lists
+_OF_MEMBERS = ("type", "name", "value")
 _TORCH = re.compile("torch(?!_npu)")  # a migration's own import says nothing of the code
 _TENSOR_TYPE = re.compile(r"torch\.cuda(?:\.\w*Tensor|\.\w*Storage)\Z")
 _PART_OF_TYPE = re.compile(r"(?:torch)?\.cuda\.?\Z|\.?cuda\.(?:\w+Tensor)?\Z")  # what is looked for in one
@@ -213,11 +214,24 @@ def _deciding(
 def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> str:
     """How sure an expression is a device by what it is called: a name alone says less than a call."""
     is_backend = called_name(node) == "get_backend"  # which may be cpu:gloo,cuda:nccl
+    enum = _enum_of(index, node)
+    if enum is not None:
+        return LIKELY if vocabulary.says(enum.name) else UNCLEAR
     if bare_name(node).strip("_").lower() in REPEATED or not (
         is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)
     ):
         return UNCLEAR
     return CERTAIN if is_backend or "type" in (called_name(node), bare_name(node)) else LIKELY
+
+
+def _enum_of(index: ModuleIndex, node: ast.expr) -> ast.ClassDef | None:
+    """The class of constants that a member is of, where it is set or read: ``Topic.GPU.value``."""
+    member = node.value if isinstance(node, ast.Attribute) and node.attr in _OF_MEMBERS else node
+    if isinstance(member, ast.Attribute):
+        owner = index.definition(member.value)
+    else:
+        owner = None if is_read(member) or index.function_of(member) else index.class_of(member)
+    return owner if isinstance(owner, ast.ClassDef) and is_enum(owner) else None
 
 
 def _taken(index: ModuleIndex, vocabulary: DeviceVocabulary, use: ast.expr) -> DeviceContext:
@@ -240,7 +254,7 @@ def _elsewhere(index: ModuleIndex, found: Together) -> list[tuple[str, ...]]:
 
 def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> bool:
     """Whether an expression is the type of a device under another name: ``d.type``, ``d.value``."""
-    if not isinstance(node, ast.Attribute) or node.attr not in ("type", "name", "value"):
+    if not isinstance(node, ast.Attribute) or node.attr not in _OF_MEMBERS:
         return False
     made = [*made_from(index, node.value, inside=True)]
     handed = (

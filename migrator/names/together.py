@@ -25,6 +25,7 @@ from migrator.names.tree import (
     called_name,
     elements,
     holder_of,
+    is_enum,
     is_read,
     parameters,
     root,
@@ -283,7 +284,7 @@ class _Search:
                 value = self.index.parent(each)
                 if isinstance(value, ast.Attribute) and value.attr == "value":
                     self.go(value, path)
-        if _is_enum(owner):
+        if is_enum(owner):
             for call in self._calls(owner):
                 self.meet(argument_of(call, "value", 0), path)
 
@@ -322,7 +323,7 @@ class _Search:
             self.go(call, path[2:])
         elif called in ("enumerate", "zip", "product") and path and sink.place >= 0:
             self.go(call, (IN, f"{AT} {sink.place + (called == 'enumerate')}", *path[1:]))
-        elif isinstance(definition, ast.ClassDef) and _is_enum(definition):
+        elif isinstance(definition, ast.ClassDef) and is_enum(definition):
             for member in definition.body:
                 if isinstance(member, ast.Assign):
                     self.meet(member.value, path)
@@ -735,10 +736,6 @@ def _fields(owner: ast.AST | None) -> list[str]:
     if any(getattr(each, "name", "") == "__init__" for each in body):
         return []
     return [bare_name(each.target) for each in body if isinstance(each, ast.AnnAssign)]
-
-
-def _is_enum(owner: ast.ClassDef) -> bool:
-    return any("Enum" in bare_name(base) for base in owner.bases)
 
 
 def _tables(function: Function) -> list[ast.Call]:

@@ -99,6 +99,11 @@ def string_value(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
+def is_enum(node: ast.AST | None) -> bool:
+    """Whether a node is a class of constants: ``class Device(str, Enum)``."""
+    return isinstance(node, ast.ClassDef) and any("Enum" in bare_name(base) for base in node.bases)
+
+
 def is_read(node: ast.AST) -> bool:
     """Whether an expression is read, neither bound nor deleted."""
     return isinstance(getattr(node, "ctx", None), (ast.Load, type(None)))  # a call has none
