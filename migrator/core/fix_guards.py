@@ -30,6 +30,7 @@ from migrator.names.conditions import (
     is_flag_for_nvidia,
     is_for_cuda_builds,
     is_inside,
+    knows_npus,
     only_from,
     operator_uses,
     patches_cuda,
@@ -45,6 +46,7 @@ _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu"
 _BRANCH = N_("the code already has a branch for NPUs")
 _TWIN = N_("the project has a separate file for NPUs")
+_NAMED = N_("the name of the file refers to NPUs")
 _QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
 _OPERATOR_USE, _OPERATOR_BUILD = "NPU653", "NPU651"
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -52,34 +54,37 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _RAISED = ("AttributeError", "RuntimeError", "NotImplementedError", "OSError", "FileNotFoundError")
 
 
-def guarded(context: FileContext, matches: list[Match], knows_npus: bool) -> list[Match]:
+def guarded(context: FileContext, matches: list[Match], aware: bool) -> list[Match]:
     """The matches, with the fixes taken away where they would do harm.
 
-    ``knows_npus``: the input speaks of NPUs, so it may have cases of its own.
+    ``aware``: the input speaks of NPUs, so it may have cases of its own.
     """
     index, has_twin = context.index, context.name in context.project.twins
     result = []
     for item in matches:
         reason = _(_TWIN) if has_twin else ""
         if not has_twin and (item.finding.fix or isinstance(item.node, _IMPORTS)):
-            reason = _reason(index, item, knows_npus) or _taker(context, item.node)
+            reason = _reason(index, item, aware) or _taker(context, item.node)
             reason = reason or (_(_TWIN) if _asks_project(context, item.node) else "")
-        elif not reason and item.finding.severity != "info" and knows_npus:
+        elif not reason and item.finding.severity != "info" and aware:
             reason = _(_BRANCH) if has_npu_branch(index, item.node) else ""
         result.append(without_fix(item, reason) if reason else _with_fitting_quotes(index, item))
     return result
 
 
 def guarded_text(context: TextContext, matches: list[Match]) -> list[Match]:
-    """The matches in a file that is no Python, without fixes where there is such a file for NPUs.
+    """The matches in a file that is not Python, without fixes where the project has such a file for NPUs.
 
-    What a CI system runs is no part of the program: what is found there is only told.
+    A CI system runs code outside the program, and the author of a file named after NPUs chose its values:
+    what no fix changes there is an info.
     """
-    if context.index.name in context.project.twins:
+    name = context.index.name
+    if name in context.project.twins:
         return [without_fix(item, _(_TWIN)) for item in matches]
-    if not is_of_ci(context.index.name):
-        return matches
-    return [item._replace(finding=item.finding._replace(severity="info")) for item in matches]
+    if is_of_ci(name):
+        return [item._replace(finding=item.finding._replace(severity="info")) for item in matches]
+    for_npus = knows_npus(name)
+    return [item if item.finding.fix or not for_npus else without_fix(item, _(_NAMED)) for item in matches]
 
 
 def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:

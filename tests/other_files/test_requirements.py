@@ -228,3 +228,29 @@ def test_what_is_said_of_torch_is_what_is_wrong(written: str, said: str) -> None
     rules = rules_for(Settings("2.6.0", select=("NPU450",)))
     result = migrate_text(rules, "requirements.txt", f"{written}\n", Project())
     assert [finding.message for finding in result.findings] == [said]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # Another release of torch_npu for the same torch.
+        ("requirements.txt", "torch==2.6.0\ntorch-npu==2.6.0.post3\n"),
+        # A package that requires its own extras.
+        (
+            "pyproject.toml",
+            '[project]\nname = "unsloth"\n[project.optional-dependencies]\nall = [\n  "unsloth[base]",\n]\n',
+        ),
+    ],
+)
+def test_requirements_that_can_stay(name: str, text: str) -> None:
+    rules = rules_for(Settings("2.6.0"))
+    assert migrate_text(rules, name, text, Project()).findings == ()
+
+
+def test_a_file_named_after_npus_has_the_values_that_its_author_chose() -> None:
+    rules = rules_for(Settings("2.6.0", select=("NPU454",)))
+    severities = [
+        migrate_text(rules, name, "bitsandbytes\n", Project()).findings[0].severity
+        for name in ("requirements/bnb.txt", "requirements/npu.txt")
+    ]
+    assert severities == ["warning", "info"]

@@ -21,7 +21,10 @@ from migrator.run.project_files import check_files
 
 JUDGED = yaml.safe_load(Path(__file__).with_name("real_projects.yaml").read_text(encoding="utf-8"))
 ARCHIVES = {
+    "TTS-0.22.0": "b91119da7ff2ae7b3dae7328edf9af4db3b48c40eb4ce15d11ed8f5ee9bd7086",
+    "fschat-0.2.36": "ac724458bb105cb5b3b9ec852150345dfa7f61fd7c275d6635d66fa1ed904d90",
     "gfpgan-1.3.8": "21618b06ce8ea6230448cb526b012004f23a9ab956b55c833f69b9fc8a60c4f9",
+    "llamafactory-0.9.5": "1702c0bfb864e80577a59521d2edcacd2aab05ec6aee06188fcba335a589681f",
     "openai-whisper-20240930": "b7178e9c1615576807a300024f4daa6353f7e1a815dac5e38c33f1ef055dd2d2",
     "realesrgan-0.3.0": "0d36da96ab9f447071606e91f502ccdfb08f80cc82ee4f8caf720c7745ccec7e",
     "segment_anything-1.0": "ed0c9f6fb07bbef9c6238a7028a13c8272f1ba6b6305ca73e3e064266503736b",

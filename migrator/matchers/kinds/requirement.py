@@ -28,6 +28,7 @@ _FAMILY = (*_TORCH, "torchvision", "torchaudio", _TORCH_NPU)
 _SETUP_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 # Lists for one machine: they name one version.
 _INSTALLED = ("requirements", "shell", "dockerfile", "makefile", "markdown", "rst", "yaml")
+_OWN_NAME = ("project.name", "tool.poetry.name")
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
 _PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
@@ -89,9 +90,10 @@ def _found(
     if context.index.type == "setup" and "version" in by_action:
         by_action["excluded"] = by_action["version"]
     release = recommended(context.version.text)
+    own = {each.value for each in context.index.content.settings if each.name in _OWN_NAME}
     for item in every:
-        if "rocm" in item.address:
-            continue  # for AMD's devices
+        if "rocm" in item.address or item.name in own:
+            continue  # for AMD's devices; a package that requires its own extras
         if release and item.name in _FAMILY:
             yield from _versions(context, by_action, item, every, release)
             continue
@@ -158,6 +160,8 @@ def _versions(
         return
     pin = _PIN_OF_POETRY if item.by == "poetry" else _PIN
     fits, pinned = _fits(item, version), bool(pin.match(item.specifier))
+    if name == _TORCH_NPU and pinned and _base(item.specifier) == _base(version):
+        return  # torch_npu has several releases for one torch, such as 2.7.1 and 2.7.1.post4
     # What the sentences speak of; each takes what it names.
     about = {"name": name, "specifier": item.specifier, "version": version, "torch": torch}
     unclear = item.locked or item.address or item.by == "conda" or fits is None
@@ -295,6 +299,11 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
         return SpecifierSet(item.specifier).contains(version, prereleases=True)
     except InvalidSpecifier:
         return None
+
+
+def _base(version: str) -> str:
+    """``2.7.1`` of ``==2.7.1.post4``."""
+    return version.lstrip("= v").partition(".post")[0]
 
 
 def _is_older(item: Requirement, version: str) -> bool:
