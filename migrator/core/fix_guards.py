@@ -222,11 +222,8 @@ def judged(
     for item in matches:
         finding = item.finding
         # On an NPU torch.version.cuda is None.
-        if (
-            finding.severity in ("blocker", "error")
-            and not finding.fix
-            and is_for_cuda_builds(index, item.node)
-        ):
+        stops = finding.severity in ("blocker", "error") and not finding.fix
+        if stops and is_for_cuda_builds(index, item.node):
             message = _("{message}; only a CUDA build of torch reaches this line", message=finding.message)
             finding = finding._replace(severity="info", message=message)
         if finding.severity == "blocker":

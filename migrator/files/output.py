@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from migrator.files.discover import Entry
@@ -282,20 +281,20 @@ def _copy_file(tree: OutputTree, entry: Entry) -> None:
         mode = os.fstat(source).st_mode
         if not stat.S_ISREG(mode):
             raise Unreadable("cannot be read: it is no longer a file")
-        _write(tree, entry.name, mode, iter(partial(_next, source), b""))
+
+        def chunk() -> bytes:
+            try:
+                return os.read(source, _CHUNK)
+            except OSError as error:
+                raise unreadable(error) from error
+
+        _write(tree, entry.name, mode, iter(chunk, b""))
     except Unreadable:
         with suppress(OSError):
             os.unlink(os.path.join(tree.building, entry.name))  # half a file in a result would be a lie
         raise
     finally:
         os.close(source)
-
-
-def _next(source: int) -> bytes:
-    try:
-        return os.read(source, _CHUNK)
-    except OSError as error:
-        raise unreadable(error) from error
 
 
 def _write(tree: OutputTree, name: str, mode: int, chunks: Iterable[bytes]) -> None:

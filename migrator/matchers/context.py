@@ -12,7 +12,7 @@ from migrator.api_support.verdict_type import Verdict, of_rule
 from migrator.api_support.versions import TorchVersion
 from migrator.files.document import is_notebook, is_of_ci
 from migrator.files.source import Lines
-from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
+from migrator.findings.finding import Edit, Finding, Fix, Operation, Safety, Severity
 from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import last_part
@@ -152,6 +152,7 @@ class Said(TypedDict, total=False):
     advice: str
     severity: str
     safety: str
+    operation: Operation
 
 
 def found(
@@ -202,7 +203,8 @@ def found_in_text(context: TextContext, rule: Rule, span: Span, **said: Unpack[S
 
 def _finding(rule: Rule, lines: Lines, span: tuple[int, int], **said: Unpack[Said]) -> Finding:
     """A finding of a rule at a place of a text, with the rule's own words where none are given."""
-    api, edits = said.get("api", ""), said.get("edits")
+    api, edits = said.get("api", ""), tuple(said.get("edits", ()))
+    safety, operation = cast(Safety, said.get("safety") or rule.fix), said.get("operation", "MODIFY")
     return Finding(
         rule.code,
         _filled(said.get("message") or rule.message or rule.summary, api),
@@ -211,7 +213,7 @@ def _finding(rule: Rule, lines: Lines, span: tuple[int, int], **said: Unpack[Sai
         rule.name,
         intern(api),
         _filled(said.get("advice") or rule.advice, api),
-        Fix(tuple(edits), cast(Safety, said.get("safety") or rule.fix)) if edits else None,
+        Fix(edits, safety, operation) if edits else None,
         span,
         url=next(iter(rule.links), ""),
         verdict=of_rule(intern(api), rule.status),
@@ -244,6 +246,5 @@ def insertion(
     safety: Safety = "safe",  # it is needed by changes that tell how safe they are
 ) -> Match:
     """The insertion of a statement beside ``node``."""
-    item = found(context, rule, node, api=api, message=message)
-    fix = Fix((edit,), safety, "INSERT")
-    return item._replace(finding=item.finding._replace(fix=fix))
+    about: Said = {"api": api, "edits": [edit], "message": message, "safety": safety, "operation": "INSERT"}
+    return found(context, rule, node, **about)

@@ -50,7 +50,7 @@ def line_words(rule: Rule) -> frozenset[str]:
         rule.words and not {"string", "expression"}.issuperset(rule.on)
     )
     more = map(last_part, rule.match) if elsewhere else ()
-    return frozenset((*rule.options.words_of_lines(), *more))
+    return frozenset((*rule.options.line_words, *more))
 
 
 def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:

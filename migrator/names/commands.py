@@ -14,7 +14,15 @@ from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
-from migrator.names.tree import argument_of, bare_name, called_name, holder_of, is_none, string_value
+from migrator.names.tree import (
+    argument_of,
+    bare_name,
+    called_name,
+    holder_of,
+    is_none,
+    string_value,
+    summands,
+)
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
@@ -212,16 +220,8 @@ def _text(node: ast.expr) -> Optional[str]:
     """A string; what a field or a part of a sum gives is not known, nor is the word that it is a part of."""
     if isinstance(node, ast.JoinedStr):
         return "".join(string_value(part) or "\0" for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return "".join(string_value(part) or "\0" for part in _summands(node))
-    return string_value(node)
-
-
-def _summands(node: ast.expr) -> list[ast.expr]:
-    """The parts of a sum, from left to right."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_summands(node.left), *_summands(node.right)]
-    return [node]
+    parts = summands(node)
+    return "".join(string_value(part) or "\0" for part in parts) if len(parts) > 1 else string_value(node)
 
 
 def _split(text: str, node: ast.expr) -> Optional[list[Word]]:

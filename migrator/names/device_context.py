@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
@@ -209,7 +209,10 @@ class _Climb:
             self.siblings |= self._among(holder, holder.elts)
             return None
         if kind == "text":
-            begins = self._begins_string(holder, value)
+            parts = self.index.parts(holder)  # it begins the text, and ends it or is followed by a colon
+            behind = parts[1:2] if parts and parts[0].expression is value else ()
+            begins = any(each.expression is not None or each.raw.startswith(":") for each in behind)
+            begins = begins or (len(parts) == 1 and parts[0].expression is value)
             return None if begins else DeviceContext(UNCLEAR, _("part of a longer string"))
         if kind == "operand":
             return self._in_sum(holder, value, inside)
@@ -285,22 +288,14 @@ class _Climb:
         # Literal["cuda", "cpu"] names values; a call, as in Annotated, may take any string.
         noted = ast.walk(holder.annotation) if isinstance(holder, ast.AnnAssign) else ()
         constants = [item for item in noted if isinstance(item, ast.Constant)]
-        self.siblings |= beside(
-            item for item in constants if isinstance(self.index.parent(item), (ast.Subscript, ast.Tuple))
-        )
+        around = ((item, self.index.parent(item)) for item in constants)
+        self.siblings |= beside(item for item, up in around if isinstance(up, (ast.Subscript, ast.Tuple)))
         found = self._target(holder.target)
         return found._replace(by="") if constants else found
 
     def _likely(self, reason: str, **values: object) -> DeviceContext:
         """LIKELY for a reason that names what is looked for: a device, a backend."""
         return DeviceContext(LIKELY, _(reason, noun=_(self.vocabulary.noun), **values))
-
-    def _begins_string(self, string: ast.JoinedStr, field: ast.AST) -> bool:
-        """Whether a field begins an f-string, and ends it or is followed by a colon."""
-        parts = self.index.parts(string)
-        if not parts or parts[0].expression is not field:
-            return False
-        return len(parts) == 1 or parts[1].expression is not None or parts[1].raw.startswith(":")
 
     def _among(self, parent: ast.AST, siblings: Iterable[ast.expr]) -> Beside:
         """What the parts of an expression say to each of them, of which there may be thousands."""
@@ -341,9 +336,8 @@ class _Climb:
         if name.strip("_").lower() in REPEATED or (is_enum(owner) and not self.index.function_of(target)):
             if owner is None:
                 return self._hinted("", where)
-            self.siblings |= self._among(
-                owner, (each.value for each in owner.body if isinstance(each, ast.Assign))
-            )
+            values = (each.value for each in owner.body if isinstance(each, ast.Assign))
+            self.siblings |= self._among(owner, values)
             return self._hinted(owner.name, where)._replace(by="")
         return self._hinted(name, where)
 
@@ -479,17 +473,15 @@ class _Climb:
         texts = {string_value(each) for each in elements(argument_of(call, "choices"))} - {None}
         if all(is_device_or_backend(str(text)) for text in texts):
             return False
-        tables = map(self.index.parent, self.index.strings)
-        return any(
-            isinstance(table, ast.Dict) and texts <= set(map(string_value, table.keys)) for table in tables
-        )
+        around = map(self.index.parent, self.index.strings)
+        tables = (each for each in around if isinstance(each, ast.Dict))
+        return any(texts <= set(map(string_value, table.keys)) for table in tables)
 
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]
         if any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in others):
-            return DeviceContext(
-                NO, _("compared with a slice whose length would have to change, too"), by=SETTLED
-            )
+            reason = _("compared with a slice whose length would have to change, too")
+            return DeviceContext(NO, reason, by=SETTLED)
         if any(self.vocabulary.says_device(other) for other in others):
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))
         if getattr(self.index.function_of(child), "name", "") in _OF_ATTRIBUTES:
@@ -529,10 +521,8 @@ class _Climb:
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
             return DeviceContext(CERTAIN, "map_location", "map_location")
-        values: dict[object, ast.expr] = self.index.once(
-            ("values", node), lambda: dict(zip(node.keys, node.values))
-        )
-        if self.index.qualified_name(values[child]).startswith("torch.cuda."):
+        values = self.index.once(("values", node), lambda: dict(zip(node.keys, node.values)))
+        if self.index.qualified_name(values[cast(ast.expr, child)]).startswith("torch.cuda."):
             return DeviceContext(LIKELY, _("key of a function of the device"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))

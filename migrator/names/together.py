@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, cast
 
 from migrator.names.goes_to import Sink, keys_of, taken_by
@@ -165,8 +165,11 @@ class _Search:
             self.go(holder, (_at(keys_of(self.index, holder)[node]), *path))
         elif kind == "look-up" and bare_name(holder.value) == "Literal":
             self.go(holder, path[1:])
+        elif kind == "annotation" and isinstance(holder, ast.arg):  # device: Literal["cpu", "cuda"]
+            self._parameter(self.index.parent(self.index.parent(holder)), holder.arg, path)
         elif kind == "annotation":
-            self._annotated(holder, path)
+            self._into(holder.target, path)
+            self.meet(holder.value, path)
         elif kind == "look-up" and not path:
             self.meet(holder.value, (IN,))
             if not is_read(holder):
@@ -190,7 +193,8 @@ class _Search:
             for call in self._calls(function):
                 self.go(call, path)
         elif kind == "iterated" and step == IN:
-            self._into(holder.target, rest, self._element_of(holder))
+            comprehension = self.index.parent(holder) if isinstance(holder, ast.comprehension) else None
+            self._into(holder.target, rest, comprehension)
         elif kind == "compared":
             self._compared(holder, node, path)
         elif kind == "default":
@@ -203,14 +207,6 @@ class _Search:
                 self.go(call, (IN, *path))
         elif kind in ("case", "other"):
             self._case(node, path)
-
-    def _annotated(self, holder: Any, path: Path) -> None:
-        """What a name may be by its annotation: ``device: Literal["cpu", "cuda"]``."""
-        if isinstance(holder, ast.arg):
-            self._parameter(self.index.parent(self.index.parent(holder)), holder.arg, path)
-        else:
-            self._into(holder.target, path)
-            self.meet(holder.value, path)
 
     def _own(self, definition: Any, behind: str, path: Path) -> None:
         """What other files may name: what is at the top of the file, or in a class there."""
@@ -229,14 +225,8 @@ class _Search:
         if name and not name.startswith("torch."):
             self.port(False, f"{name}{behind}", path)
 
-    def _element_of(self, comprehension: ast.AST) -> ast.AST | None:
-        return self.index.parent(comprehension) if isinstance(comprehension, ast.comprehension) else None
-
     def _element(self, node: ast.AST, holder: Any, path: Path) -> None:
-        places = self.index.once(
-            ("places", holder), lambda: {each: at for at, each in enumerate(holder.elts)}
-        )
-        place = places[node]
+        place = self.index.once(("places", holder), lambda: dict(zip(holder.elts, count())))[node]
         around = self.index.parent(holder)
         if isinstance(around, ast.Assign):  # a, b = "cuda", "cpu"
             pairs = [each for each in around.targets if len(elements(each)) == len(holder.elts)]
@@ -260,7 +250,7 @@ class _Search:
                 self._own(owner.node, f".{target.id}", path)
                 self._member(owner.node, target.id, path)
         elif isinstance(target, ast.Attribute):
-            for member in self._same_member(target):
+            for member in self._attributes(target.attr, self._owner_of(target)):
                 if is_read(member):
                     self.go(member, path)
         elif isinstance(target, ast.Subscript):
@@ -573,14 +563,14 @@ class _Search:
     def _stored(self, node: ast.Attribute, path: Path) -> None:
         """What an attribute holds, by all that the file stores under its name."""
         self._imported(node, "", path)
-        for each in self._same_member(node):
+        owner = self._owner_of(node)
+        for each in self._attributes(node.attr, owner):
             sink = self.index.parent(each)
             if is_read(each):
                 self._put(each, path)
                 self.go(each, path)
             elif isinstance(sink, (ast.Assign, ast.AnnAssign)):
                 self.meet(sink.value, path)
-        owner = self._owner_of(node)
         for statement in owner.body if owner is not None else ():
             if node.attr in map(bare_name, targets_of(statement)):
                 self.index.expand(statement)
@@ -668,9 +658,8 @@ class _Search:
         if isinstance(definition, FUNCTIONS):
             return [definition]
         if isinstance(definition, ast.ClassDef):
-            return [
-                each for each in definition.body if isinstance(each, FUNCTIONS) and each.name == "__init__"
-            ]
+            methods = (each for each in definition.body if isinstance(each, FUNCTIONS))
+            return [each for each in methods if each.name == "__init__"]
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         return [each for each in index.functions if each.name == name and _is_method(index, each)]
 
@@ -687,11 +676,8 @@ class _Search:
             named = index.uses_of(definition)
         yield from filter(None, map(index.call_of, named))
 
-    def _same_member(self, node: ast.Attribute) -> list[ast.Attribute]:
-        """Where a file names the same attribute: of ``self`` in its class, of others by its name."""
-        return self._attributes(node.attr, self._owner_of(node))
-
     def _owner_of(self, node: ast.Attribute) -> ast.ClassDef | None:
+        """The class in which a file names the same attribute: that of ``self``, or the one that is named."""
         is_own = bare_name(node.value) == "self"
         owner = self.index.class_of(node) if is_own else self.index.definition(node.value)
         return owner if isinstance(owner, ast.ClassDef) else None

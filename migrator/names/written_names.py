@@ -85,14 +85,12 @@ class Written:
             bound[name] = bound.get(name, False) or full.startswith("torch") or named
         kept = self.handed_on | {"torch"}
         chains = (chain.split(".") for chain in self.dotted)
-        return {
-            part
-            for first, *rest in chains
-            if first not in OTHERS
-            and not (first in ("self", "cls") and len(rest) == 1)
-            and (bound.get(first, True) or not kept.isdisjoint(rest))
-            for part in rest
-        }
+        found: set[str] = set()
+        for first, *rest in chains:
+            is_own = first in ("self", "cls") and len(rest) == 1
+            if first not in OTHERS and not is_own and (bound.get(first, True) or not kept.isdisjoint(rest)):
+                found.update(rest)
+        return found
 
     def may_end_torch(self, word: str) -> bool:
         """The same of a full name of torch, or of what is imported in quotes."""

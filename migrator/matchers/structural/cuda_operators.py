@@ -15,7 +15,7 @@ from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.argument_edits import without_statement
-from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
+from migrator.matchers.context import FileContext, Match, Said, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top, torch_module
 from migrator.matchers.options import EXPRESSION, NEVER
 from migrator.matchers.packs import Options, Rule, pattern_fits
@@ -84,10 +84,8 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
         if is_cpp and not is_cuda:
             continue
         if extension is not None and not is_cuda and extension.names_no_sources:
-            message = _(
-                "{name} builds sources whose names are computed; no C++ file of this project uses CUDA",
-                name=name,
-            )
+            said = N_("{name} builds sources whose names are computed; no C++ file of this project uses CUDA")
+            message = _(said, name=name)
             advice, severity = _(_IF_CUDA), "info"
         if extension is not None and not is_cuda and extension.complete:
             if extension.name not in operators.modules:
@@ -270,8 +268,8 @@ def _building(
     if module.npu:
         advice = _("A builder for NPUs has the same name: make sure that the program loads that one.")
         severity = "info"
-    about = partial(found, message=message, advice=advice, severity=severity)
-    return about(context, rule, node, api=module.name, span=span)
+    about: Said = {"api": module.name, "message": message, "advice": advice, "severity": severity}
+    return found(context, rule, node, span=span, **about)
 
 
 _Meant = Optional[tuple[str, Optional[Operator], Optional[Module]]]  # an operator, with its name and module
@@ -621,7 +619,12 @@ def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     operators = operator_uses(index, uses) if uses else set()
     for node, compare in asked if operators else ():
         if compare is not None and avoids_operators(_ways_of_the_cpu(index, node), operators):
-            edits = _for_all_but_cuda(index, compare, node)
+            # As a question for CUDA, which an NPU answers as the CPU does.
+            start, other = index.end(compare.left), _OTHER[type(compare.ops[0])]
+            between = re.fullmatch(rb"\s*([!=]=)\s*", index.data[start : index.start(node)])
+            edits = replace_text(index, node, "cpu", "cuda", 1) if between else []
+            if between:
+                edits.insert(0, Edit(start + between.start(1), start + between.end(1), other))
             yield found(context, rule, compare, api=index.segment(compare), edits=edits)
 
 
@@ -642,15 +645,3 @@ def _asked_of_device(index: ModuleIndex, node: String) -> ast.Compare | None:
         device = device.value
     is_one = type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
     return compare if is_one else None
-
-
-def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> list[Edit]:
-    """The edits that make it a question for CUDA, which an NPU answers as the CPU does."""
-    start, end = index.end(compare.left), index.start(node)
-    between = index.data[start:end]
-    written = between.strip()
-    if written not in (b"==", b"!="):
-        return []
-    start += between.index(written)
-    operator = Edit(start, start + len(written), _OTHER[type(compare.ops[0])])
-    return [operator, *replace_text(index, node, "cpu", "cuda", 1)]
