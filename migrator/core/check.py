@@ -306,11 +306,10 @@ class _Check:
         """The finding with its place in the input."""
         if not self.map.steps:
             return finding
-        start, end = self.map.back(finding.span[0]), self.map.back(finding.span[1])
-        (line, column), (end_line, end_column) = self.lines.place(start), self.lines.place(max(start, end))
-        return finding._replace(
-            span=(start, end), line=line, column=column, end_line=end_line, end_column=end_column
-        )
+        start, end = map(self.map.back, finding.span)
+        (line, column), last = self.lines.place(start), self.lines.place(max(start, end))
+        found = finding._replace(span=(start, end), line=line, column=column)
+        return found._replace(end_line=last[0], end_column=last[1])
 
     def _in_input(self, found: Finding) -> Finding:
         """A finding with its place in the input and edits about it; what only a later pass finds has none."""

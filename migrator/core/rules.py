@@ -51,8 +51,8 @@ class Rules:
         self.every: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._chosen = [rule for rule in chosen if rule.applies(self.version.tuple)]
-        self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         self._of_others = [rule for rule in self._chosen if rule.finder.other]
+        self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         modes = {TRANSFER: settings.transfer, SPECIFY_DEVICE: settings.specify_device}
         self._of_entries = [self.every[code] for code, wanted in modes.items() if wanted]
         self.order = {rule.code: place for place, rule in enumerate(every)}

@@ -17,6 +17,7 @@ from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import last_part
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import bare_name
 from migrator.names.what_is import Elsewhere, Value, what_is
 from migrator.project.project import Project
 
@@ -96,12 +97,10 @@ class FileContext:
         for node in index.tree.body:
             value = node.value if isinstance(node, ast.Expr) else None
             called = value.func if isinstance(value, ast.Call) else None
-            if (
-                isinstance(node, (ast.For, ast.While, ast.With))
-                or (isinstance(node, ast.If) and "__name__" in index.segment(node.test))
-                or (isinstance(called, ast.Name) and called.id in running)
-                or (isinstance(called, ast.Attribute) and called.attr in _STARTING)
-            ):
+            starts = running if isinstance(called, ast.Name) else _STARTING
+            if isinstance(node, (ast.For, ast.While, ast.With)) or bare_name(called) in starts:
+                return True
+            if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
                 return True
         return False
 

@@ -55,6 +55,7 @@ _SPLITTING = frozenset({"split", "rsplit", "partition"})
 # Members that many objects have: what is stored under one says nothing of the others.
 _OF_MANY = frozenset("type name value index data key id device values items".split())
 _PARSED = ("arg", "opt", "flag", "conf", "cfg", "param")  # in what holds the values of options
+_OF_VALUES = ("default", "choices", "const")
 _DEFAULT_AT = {"DEFINE_string": 1, "DEFINE_enum": 1}
 # Decorators that call a test with each row of a table: in one argument, or one in each.
 _TABLES = frozenset({"parametrize", "expand", "parameterized"})
@@ -340,9 +341,7 @@ class _Search:
                 self.meet(owner, (IN,))
             if called in _OF_STRINGS:
                 self.meet(owner)
-        elif called in _OPTIONS and (
-            name in ("default", "choices", "const") or sink.place == _DEFAULT_AT.get(called)
-        ):
+        elif called in _OPTIONS and (name in _OF_VALUES or sink.place == _DEFAULT_AT.get(called)):
             for dest in _dests(call)[:1]:
                 self.port(True, f"Namespace.{dest}", path[name == "choices" :])
                 for each in self.index.members(dest):

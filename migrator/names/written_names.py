@@ -183,10 +183,13 @@ def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int]
     found = text.find(name) if given or place is not None else -1
     while found >= 0:
         behind = _BEHIND_NAME.match(text, found + len(name))
-        if behind and (
-            behind[1] is None
-            or (given and re.search(rf"\b(?:{given})\s*=", behind[1]))
-            or (place is not None and ("*" in behind[1] or _INNER.sub("", behind[1]).count(",") >= place))
+        arguments = behind[1] if behind else ""
+        if arguments is None or (given and re.search(rf"\b(?:{given})\s*=", arguments)):
+            return True
+        if (
+            behind
+            and place is not None
+            and ("*" in arguments or _INNER.sub("", arguments).count(",") >= place)
         ):
             return True
         found = text.find(name, found + 1)

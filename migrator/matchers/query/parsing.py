@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, Optional
 
@@ -89,9 +90,8 @@ def plan_of(rule: Rule) -> Plan:
             reader.letters(text)
     where = reader.condition(rule.where, "where")
     given = rule.cases or ({"do": rule.do},)
-    cases = [
-        reader.case(each, *(("cases", number) if rule.cases else ())) for number, each in enumerate(given)
-    ]
+    places = (("cases", number) if rule.cases else () for number in count())
+    cases = [reader.case(each, *place) for each, place in zip(given, places)]
     for number, case in enumerate(cases):
         if not case.says.where and number + 1 < len(cases):
             raise QueryError(_("cases after this one are never reached: it has no 'where'"), "cases", number)

@@ -142,8 +142,6 @@ class Comparison(NamedTuple):
             return False
         if not open_ended and (len(node.args) > len(places) or given.keys() != wanted.keys()):
             return False
-        return (
-            self._part(shape.func, node.func)
-            and all(map(self._part, places, node.args))
-            and all(self._part(value, given.get(name)) for name, value in wanted.items())
-        )
+        if not self._part(shape.func, node.func) or not all(map(self._part, places, node.args)):
+            return False
+        return all(self._part(value, given.get(name)) for name, value in wanted.items())

@@ -168,9 +168,8 @@ def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for node in context.index.strings:
         text = string_value(node)
         if text is not None and not isinstance(context.index.parent(node), ast.JoinedStr):
-            yield from (
-                Use(context, rule, "string", node, phrase) for phrase, rule in phrases if phrase in text
-            )
+            held = ((phrase, rule) for phrase, rule in phrases if phrase in text)
+            yield from (Use(context, rule, "string", node, phrase) for phrase, rule in held)
 
 
 _NAMES = (ast.Name, ast.Attribute)  # shapes that expressions of any kind may fit
@@ -215,10 +214,9 @@ def is_replaced(context: FileContext, rule: Rule, node: ast.expr) -> bool:
         return True
     used = root(node.func if isinstance(node, ast.Call) else node)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []
-    return len(others) > 1 and any(
-        other.kind in ("class", "def") or (other.kind == "import" and not rule.fits(other.name))
-        for other in others
-    )
+    defined = any(other.kind in ("class", "def") for other in others)
+    is_other = defined or any(other.kind == "import" and not rule.fits(other.name) for other in others)
+    return len(others) > 1 and is_other
 
 
 def filled(use: Use, text: str, more: Mapping[str, str] = {}) -> str:

@@ -287,14 +287,15 @@ class Users:
 
     def imported(self, node: Import) -> Iterator[str]:
         """What an import statement imports, by full names."""
+        file = self.context.name
         for alias in node.names:
             if isinstance(node, ast.Import):
                 yield alias.name
             else:
                 module = "." * node.level + (node.module or "")
-                yield self._absolute(f"{module}.{alias.name}" if node.module else module + alias.name)
+                yield absolute_name(f"{module}.{alias.name}" if node.module else module + alias.name, file)
                 if alias.name == "*" or node.module:
-                    yield self._absolute(module)
+                    yield absolute_name(module, file)
 
     def module(self, name: str) -> Module | None:
         """The extension module of a full name; also where the project's folder is not its package's."""
@@ -330,7 +331,7 @@ class Users:
         name = self.context.index.qualified_name(ref)
         module: Optional[Module] = None
         if name:
-            name = self._absolute(name)
+            name = absolute_name(name, self.context.name)
             module = self.module(name.rpartition(".")[0]) if "." in name else None
         elif isinstance(ref, ast.Attribute):
             module = self._held(ref.value)
@@ -360,9 +361,6 @@ class Users:
         texts = filter(None, map(string_value, value.args[:2]))
         known = (self.module(text) or self.by_short.get(text) for text in texts)
         return next(filter(None, known), None)
-
-    def _absolute(self, name: str) -> str:
-        return absolute_name(name, self.context.name)
 
 
 class KernelOptions(Options):
