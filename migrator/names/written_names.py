@@ -186,12 +186,9 @@ def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int]
         arguments = behind[1] if behind else ""
         if arguments is None or (given and re.search(rf"\b(?:{given})\s*=", arguments)):
             return True
-        if (
-            behind
-            and place is not None
-            and ("*" in arguments or _INNER.sub("", arguments).count(",") >= place)
-        ):
-            return True
+        if behind and place is not None:
+            if "*" in arguments or _INNER.sub("", arguments).count(",") >= place:
+                return True
         found = text.find(name, found + 1)
     return False
 

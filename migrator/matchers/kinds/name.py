@@ -181,9 +181,8 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         left = _("; left unchanged, because it does not raise") if harmless else ""
         about = {"name": name, "text": context.version.text, "left": left}
         message = _("{name} has no NPU equivalent in torch_npu for torch {text}{left}", **about)
-    return found(
-        context, rule, node, api=name, status=status, severity=severity, advice=advice, message=message
-    )
+    said: Said = {"api": name, "severity": severity, "advice": advice, "message": message}
+    return found(context, rule, node, status=status, **said)
 
 
 def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> Match | None:

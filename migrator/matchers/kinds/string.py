@@ -250,9 +250,8 @@ def _without_form(context: FileContext, rule: StringRule, node: Text, message: s
     api = written(context.index, node)
     known = npu_names.look_up(api[api.rindex("torch.cuda") :], context.version)
     advice = known.advice if known else ""
-    return found(
-        context, rule, node, api=api, status=status, severity="error", message=message, advice=advice
-    )
+    about: Said = {"api": api, "severity": "error", "message": message, "advice": advice}
+    return found(context, rule, node, status=status, **about)
 
 
 def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:

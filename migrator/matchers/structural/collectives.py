@@ -78,16 +78,11 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
         edits = _moved(index, first, later) if later else _chosen_here(index, scope, first)
         if not edits and not chosen:
             edits = _chosen_by_number(index, scope, join)
-        yield found(
-            context,
-            rule,
-            first,
-            span=(index.start(first), index.end(later)) if later and edits else None,
-            api=index.qualified_name(first.func) or last_name(first.func),
-            edits=edits,
-            severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
-            needs_npu=not later,
-        )
+        about: Said = {"api": index.qualified_name(first.func) or last_name(first.func), "edits": edits}
+        # Whoever calls it may have chosen.
+        about["severity"] = "info" if chosen and not mine and not edits else ""
+        span = (index.start(first), index.end(later)) if later and edits else None
+        yield found(context, rule, first, span=span, needs_npu=not later, **about)
 
 
 def _called_elsewhere(context: FileContext, scope: Scope) -> Iterator[ast.Call]:

@@ -24,6 +24,7 @@ from migrator.names.conditions import (
     IMPORT_ERRORS,
     Choice,
     avoids_operators,
+    catching,
     choices,
     decided,
     guards_cuda_build,
@@ -429,7 +430,7 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced: set[ast.AST] = set()
     for form in forms(context):
         edits = [_apply(index, form)]
-        if form.node not in replaced and _is_needed(index, form.node):
+        if form.node not in replaced and catching(index, form.node, IMPORT_ERRORS) is None:
             replaced.add(form.node)
             edits.append(instead_of(index, form.node, f"{form.bound} = None"))
             edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, form.node))
@@ -437,14 +438,6 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
         start = index.start(form.owner)
         span = (start, start + len(f"class {form.owner.name}"))
         yield found(context, rule, form.owner, api=form.owner.name, edits=edits, message=message, span=span)
-
-
-def _is_needed(index: ModuleIndex, node: Import) -> bool:
-    """Whether a program stops without a module: ``except ImportError`` that raises nothing lets it go on."""
-    tried = index.parent(node)
-    handlers = tried.handlers if isinstance(tried, ast.Try) and node in tried.body else ()
-    inside = (each for handler in handlers for each in ast.walk(handler))
-    return not handlers or any(isinstance(each, ast.Raise) for each in inside)
 
 
 def _asked_versions(index: ModuleIndex, node: Import) -> Iterator[ast.expr]:
@@ -474,7 +467,9 @@ def _forms(context: FileContext) -> Iterator[Form]:
             made = [_form(index, node, bound, owner, functions) for owner in index.classes]
             complete = [form for form in made if form is not None]
             inside = {each for form in complete for each in ast.walk(form.owner)}
-            if not _is_needed(index, node) or all(use in inside for use in _uses_in(index.tree, bound)):
+            if catching(index, node, IMPORT_ERRORS) or all(
+                use in inside for use in _uses_in(index.tree, bound)
+            ):
                 yield from complete
 
 
