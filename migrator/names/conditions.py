@@ -444,6 +444,7 @@ def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt
 
 _CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 QUESTIONS = frozenset({"is_available", "device_count"})
+_OTHER_MAKERS = frozenset("musa mlu xpu mps hpu gcu".split())
 _ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
 _NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
 
@@ -493,10 +494,22 @@ def avoids_operators(found: Sequence[Choice], operators: Collection[object]) -> 
     """
 
     def holds(nodes: Sequence[ast.AST]) -> bool:
-        return any(inner in operators for node in nodes for inner in ast.walk(node))
+        waiting = [*nodes]
+        while waiting:
+            if (node := waiting.pop()) in operators:
+                return True
+            of_another = isinstance(node, ast.If) and _asks_for_another(node.test)
+            waiting += node.orelse if isinstance(node, ast.If) and of_another else ast.iter_child_nodes(node)
+        return False
 
     avoids = (holds(skipped) and not _is_refusal(taken) and not holds(taken) for skipped, taken in found)
     return bool(found) and all(avoids)
+
+
+def _asks_for_another(test: ast.expr) -> bool:
+    """Whether a condition asks for a device of another maker: ``x.is_musa``, ``x.device.type == "mlu"``."""
+    words = (getattr(each, "attr", None) or string_value(each) or "" for each in ast.walk(test))
+    return any(word.removeprefix("is_") in _OTHER_MAKERS for word in words)
 
 
 def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:

@@ -50,7 +50,7 @@ _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
 # Calls whose value is what they are given, as far as a device goes.
 _HAND_ON = ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param", "Choice")
-_OPTION_KEYWORDS = ("default", "choices", "const", "default_factory", "value", "type")
+_OPTION_KEYWORDS = ("default", "choices", "const", "default_factory", "value", "type", "envvar")
 _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 # Calls that compare their first two arguments.
 _COMPARISONS = frozenset(
@@ -132,13 +132,16 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
 
 
 def _begins_text(sink: Sink, value: ast.AST) -> bool:
-    """Whether a value begins what a call makes: ``":".join(["cuda", i])``, ``"{}:{}".format("cuda", i)``."""
+    """Whether a value begins what a call makes: ``":".join(["cuda", i])``, ``"{}:{}".format("cuda", i)``.
+
+    Or is one of several there: ``",".join(["cuda:0", "cuda:1"])``.
+    """
     call = sink.holder
     text = string_value(holder_of(call)) if isinstance(call, ast.Call) else None
     if text is None or called_name(call) not in ("join", "format"):
         return False
     if called_name(call) == "join":
-        return text in ("", ":") and elements(sink.value)[:1] == [value]
+        return text == "," or (text in ("", ":") and elements(sink.value)[:1] == [value])
     named = re.escape(sink.name) or ("0?" if sink.place == 0 else str(sink.place))
     return re.match(rf"\{{{named}\}}(?::|\Z)", text) is not None
 
@@ -153,6 +156,11 @@ def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
         return node.left, node.right
     return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
+
+
+def _is_type(node: ast.AST) -> bool:
+    """Whether an expression is the type of something, or the parameter of a test's fixture."""
+    return isinstance(node, ast.Attribute) and node.attr in ("type", "param")
 
 
 class _Climb:
@@ -428,6 +436,8 @@ class _Climb:
             return self._hinted(last_name(owner), _("an element of {name}", name=last_name(owner)))
         if owner is not None and called in _GETTERS and not place:
             return DeviceContext(NO, _("a key"))
+        if called == "setattr" and place == 2 and vocabulary.says_device(call.args[1]):
+            return self._likely(N_("value of a key named like a {noun}"))
         if called in _LOOK_UPS and place:
             named = vocabulary.says_device(call.args[place - 1])
             return self._likely(N_("default of a setting named like a {noun}")) if named else None
@@ -486,7 +496,7 @@ class _Climb:
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))
         if getattr(self.index.function_of(child), "name", "") in _OF_ATTRIBUTES:
             return DeviceContext(NO, _("a comparison"))
-        if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
+        if any(map(_is_type, others)):
             return DeviceContext(LIKELY, _("compared with a type"))
         if any(self.vocabulary.leaves(last_name(other)) for other in others):
             return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=_("a comparison")))
@@ -500,6 +510,8 @@ class _Climb:
         is_part = "torch.device" in map(self.index.qualified_name, around)  # case torch.device(type="cuda")
         if is_part or self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, _("a case of a device or a backend"))
+        if _is_type(match.subject):
+            return DeviceContext(LIKELY, _("compared with a type"))
         patterns = (case.pattern for case in match.cases)
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
         if self._among(match, values).device:

@@ -17,8 +17,9 @@ from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
+from migrator.names.device_vocabulary import is_device_or_backend
 from migrator.other_files.index import Content, Setting, TextIndex
-from migrator.project.offers import DEVICE_KEY, MEETS
+from migrator.project.offers import DEVICE_KEY, MEETS, VALUES
 from migrator.project.project import Project
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
             own = _taken(context, setting) if options.by_parser else None
             name = _ITEMS.sub("", setting.name) if setting.kind == "key" else setting.name
             fits = setting.kind != "argument" and name_fits(rule.match, name)
-            if not (fits if own is None else own.device):
+            is_one = fits or is_device_or_backend((setting.value or setting.begins).rstrip(":"))
+            if not (fits if own is None else own.device and is_one):
                 continue
             if options.read_as_device and not _is_read_as_device(context, setting, name, own_class):
                 continue
@@ -176,6 +178,9 @@ def _is_read_as_device(context: TextContext, setting: Setting, name: str, own_cl
     """
     last, programs, value = name.rpartition(".")[2], context.project.programs, setting.value
     if last.replace("-", "_").lower() in context.project.offers.names(DEVICE_KEY):
+        return True
+    file = context.index.name.rpartition("/")[2]
+    if any(each.name == file and last in each.detail for each in context.project.offers.of(VALUES)):
         return True
     met = context.project.offers.elsewhere(MEETS, f"{own_class}({last})") if own_class else None
     if met is not None and (met.detail[1] or context.vocabularies()[value == "nccl"].says(last)):

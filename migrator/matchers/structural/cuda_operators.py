@@ -608,7 +608,8 @@ def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``if x.device.type == "cpu"``, where the rest goes to CUDA operators: an NPU takes the CPU's way."""
     index = context.index
     asked = [(node, _asked_of_device(index, node)) for node in index.strings if is_cpu(node)]
-    uses = [item.node for item in find_uses(context, rule)] if any(each for _node, each in asked) else []
+    every = find_uses(context, rule) if any(each for _node, each in asked) else ()
+    uses = [item.node for item in every if item.finding.severity != "info"]  # those have one for NPUs
     operators = operator_uses(index, uses) if uses else set()
     for node, compare in asked if operators else ():
         if compare is not None and avoids_operators(_ways_of_the_cpu(index, node), operators):
