@@ -109,9 +109,8 @@ def of_conversion(
         word = fix.after.partition("\n")[0]
         places = [edit.start for edit in edits if edit.start == edit.end and word in edit.text]
         spans = [(way.forward(place), way.forward(place, behind=True)) for place in places]
-        return finding._replace(
-            fix=fix._replace(after=_whole_lines(result, *spans[0]) if spans else fix.after)
-        )
+        after = _whole_lines(result, *spans[0]) if spans else fix.after
+        return finding._replace(fix=fix._replace(after=after))
     start, end = lines.span(finding.line, finding.line)[0], lines.content_end(finding.end_line)
     before = lines.data[start:end].decode("utf-8").strip()
     after = _whole_lines(result, way.forward(start), way.forward(end, behind=True))

@@ -194,9 +194,8 @@ class _Check:
                 forget_outline(text)
             if step == 0:
                 left_alone = alone
-                findings += [
-                    self._located(each) for each in choice.reported if not self._is_ours(lines, each)
-                ]
+                users = (each for each in choice.reported if not self._is_ours(lines, each))
+                findings += map(self._located, users)
             if not choice.made:
                 break
             own = (item for item in (*choice.made, *choice.imports) if not self._is_inserted(item))
@@ -230,10 +229,8 @@ class _Check:
             result = Lines(text)
             findings += [described(change, self.lines, result, self.map) for change in changes]
             if converted:
-                findings += [
-                    of_conversion(finding, converted.edits, self.lines, result, self.map)
-                    for finding in converted.findings
-                ]
+                where = converted.edits, self.lines, result, self.map
+                findings += (of_conversion(finding, *where) for finding in converted.findings)
         findings += made
         changed = text if write and text != self.text else None
         unique = dict.fromkeys(findings)
@@ -309,11 +306,10 @@ class _Check:
         """The finding with its place in the input."""
         if not self.map.steps:
             return finding
-        start, end = self.map.back(finding.span[0]), self.map.back(finding.span[1])
-        (line, column), (end_line, end_column) = self.lines.place(start), self.lines.place(max(start, end))
-        return finding._replace(
-            span=(start, end), line=line, column=column, end_line=end_line, end_column=end_column
-        )
+        start, end = map(self.map.back, finding.span)
+        (line, column), last = self.lines.place(start), self.lines.place(max(start, end))
+        found = finding._replace(span=(start, end), line=line, column=column)
+        return found._replace(end_line=last[0], end_column=last[1])
 
     def _in_input(self, found: Finding) -> Finding:
         """A finding with its place in the input and edits about it; what only a later pass finds has none."""
@@ -329,9 +325,8 @@ class _Check:
 def _renames(chosen: Iterable[Rule], made: Iterable[Finding]) -> bool:
     """Whether fixes wrote other names of torch than the file had."""
     about_names = {rule.code for rule in chosen if rule.finder.words_from == "torch_names"}
-    return any(
-        item.code in about_names and item.fix and any(edit.text for edit in item.fix.edits) for item in made
-    )
+    fixes = (item.fix.edits for item in made if item.code in about_names and item.fix)
+    return any(edit.text for edits in fixes for edit in edits)
 
 
 def _key(finding: Finding) -> tuple[str, int, str]:
@@ -348,10 +343,8 @@ def unparsed(name: str, text: str, error: SyntaxError) -> Result:
     if "null byte" in (error.msg or ""):
         return Result(name, skipped=_(_NUL))
     running = ".".join(map(str, sys.version_info[:2]))
-    hint = ""
-    if "print" in (error.msg or "") or re.search(
-        r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:", text, re.M
-    ):
+    hint, of_python_2 = "", r"^\s*print\s+[^(\s=]|^\s*except\s+\w+\s*,\s*\w+\s*:"
+    if "print" in (error.msg or "") or re.search(of_python_2, text, re.M):
         hint = _("; Python 2 code? Convert it to Python 3 first")
     elif _names_async(text):
         hint = _("; async is a keyword of Python 3.7; a migration writes non_blocking in calls of tensors")

@@ -52,9 +52,8 @@ def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Fa
         wanted = "reported" in example
         if result.text is None and said == wanted:
             return None
-        expected = _(
-            "no change, and {value} finding of {code}", value="a" if wanted else "no", code=rule.code
-        )
+        value = "a" if wanted else "no"
+        expected = _("no change, and {value} finding of {code}", value=value, code=rule.code)
         return Failure(expected, _findings(result) if result.text is None else result.text)
     after = before if result.text is None else result.text
     if after != example["after"]:

@@ -95,11 +95,10 @@ def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
 
 
 def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
-    if knows_npus and (
-        has_npu_branch(index, item.node)
-        or patches_cuda(index, item.node)
-        or (isinstance(item.node, ast.Call) and chooses_for_npus(index, item.node, *extent(item.edits)))
-    ):
+    if knows_npus and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
+        return _(_BRANCH)
+    is_call = knows_npus and isinstance(item.node, ast.Call)
+    if is_call and chooses_for_npus(index, item.node, *extent(item.edits)):
         return _(_BRANCH)
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):
         return _("the name of the result refers to NVIDIA GPUs")
@@ -227,11 +226,8 @@ def judged(
     for item in matches:
         finding = item.finding
         # On an NPU torch.version.cuda is None.
-        if (
-            finding.severity in ("blocker", "error")
-            and not finding.fix
-            and is_for_cuda_builds(index, item.node)
-        ):
+        stops = finding.severity in ("blocker", "error") and not finding.fix
+        if stops and is_for_cuda_builds(index, item.node):
             message = _("{message}; only a CUDA build of torch reaches this line", message=finding.message)
             finding = finding._replace(severity="info", message=message)
         if finding.severity == "blocker":

@@ -1,23 +1,33 @@
-"""All matchers over one file, and which of the fixes that they propose are made together."""
+"""All matchers over one file, and which of the fixes that they propose are made together.
+
+Modes and options put more into the scripts that are started: --mode transfer, --specify-device.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
-from migrator.core import modes
 from migrator.core.fix_guards import enclosing_fstring, without_fix
-from migrator.core.rules import MODES, SPECIFY_DEVICE, TRANSFER, Rules
+from migrator.core.rules import IMPORT, MODES, SPECIFY_DEVICE, TRANSFER, Rules
+from migrator.files.source import newline_of
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
 from migrator.language import _
 from migrator.matchers.context import FileContext, Match, insertion
 from migrator.matchers.finders import KINDS, QUERY
-from migrator.matchers.npu_import import imports_package, torch_npu_imports
-from migrator.matchers.packs import Rule, rank
+from migrator.matchers.npu_import import (
+    imports_package,
+    insert_import,
+    names_package,
+    statement_separator,
+    torch_npu_imports,
+)
+from migrator.matchers.packs import Rule, ignores, rank
+from migrator.names.goes_to import LISTS, behind
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import imported, parse
+from migrator.names.tree import called_name, head_lines, imported, parse
 from migrator.project.frameworks import TORCH
 from migrator.project.project import Project
 
@@ -49,10 +59,10 @@ def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple
             matches += KINDS[kind].code(context, several)
     matches = _in_order(_of_wanted_versions(matches, rules, context.project), rules)
     if rules.settings.transfer:
-        left = modes.left(context.index, matches, rules.every)
-        matches = [*modes.transferred(context, rules.every[TRANSFER]), *left]
+        left = _left(context.index, matches, rules.every)
+        matches = [*_transferred(context, rules.every[TRANSFER]), *left]
     if rules.settings.specify_device:
-        matches = [*modes.with_specified_device(context, rules.every[SPECIFY_DEVICE]), *matches]
+        matches = [*_with_specified_device(context, rules.every[SPECIFY_DEVICE]), *matches]
     return matches, alone
 
 
@@ -128,7 +138,11 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     made, reported, waiting = _fitting(matches, admit)
     matches.clear()
     made, refused = _parsing(context, made)
-    has_torch = imports_package(context.index, "torch") or _loads_torch(context)
+    has_torch = imports_package(context.index, "torch")
+    if not has_torch and not context.version.autoloads_backends and context.is_entry():
+        # It is started, and leaves torch to other files of the project, which may name no device.
+        names = (name for node in context.index.imports for name in imported(node))
+        has_torch = any(context.project.owns(name, context.name) for name in names)
 
     def needs_import(item: Match) -> bool:
         rule = rules.every[item.finding.code]
@@ -155,17 +169,6 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
 
 def _findings(matches: list[Match]) -> list[Finding]:
     return [item.finding for item in matches]
-
-
-def _loads_torch(context: FileContext) -> bool:
-    """Whether a file is started and leaves torch to other files of the project, which may name no device.
-
-    From torch 2.5 on torch loads torch_npu by itself.
-    """
-    if context.version.autoloads_backends or not context.is_entry():
-        return False
-    names = (name for node in context.index.imports for name in imported(node))
-    return any(context.project.owns(name, context.name) for name in names)
 
 
 def choose_fixes_in_text(matches: list[Match], admit: Admit) -> Choice:
@@ -245,8 +248,9 @@ def _names_torch_npu(index: ModuleIndex, item: Match) -> bool:
 
 def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[Match]:
     """``import torch_npu`` for the fixes that need it."""
-    rule = rules.import_rule
-    if rule is None or not needing:
+    # The rule that imports torch_npu goes along with others, and need not be selected.
+    rule, settings = rules.every.get(IMPORT), rules.settings
+    if rule is None or not needing or ignores(settings.select, settings.ignore, IMPORT):
         return []
     nodes = [item.node for item in needing]
     if rules.settings.keep_cuda:
@@ -256,3 +260,67 @@ def _imports(context: FileContext, needing: list[Match], rules: Rules) -> list[M
     named = any(_names_torch_npu(context.index, item) for item in needing)
     places = torch_npu_imports(context.index, nodes, context.version.replaces_names, named=named)
     return [insertion(context, rule, node, edit) for node, edit in places]
+
+
+_TRANSFER = "from torch_npu.contrib import transfer_to_npu"
+_VARIABLE = "DEVICE_ID"
+# A rank has its NPU from the launcher. The variable counts before the first use of an NPU: above all imports.
+_STATEMENTS = (
+    "import os",
+    'if "DEVICE_ID" in os.environ and os.environ.keys().isdisjoint({"LOCAL_RANK", "RANK", "RANK_ID"}):',
+    '    os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", os.environ["DEVICE_ID"])',
+)
+
+
+def _transferred(context: FileContext, rule: Rule) -> list[Match]:
+    """The import of torch_npu's run-time patching for a file that is started and imports torch."""
+    index = context.index
+    if not context.is_entry() or not imports_package(index, "torch"):
+        return []
+    if any("transfer_to_npu" in index.segment(node) for node in index.imports):
+        return []
+    inserted = []
+    for node, edit in torch_npu_imports(index, list(index.imports), context.version.replaces_names):
+        both = f"import torch_npu{statement_separator(index, node)}{_TRANSFER}"
+        text = edit.text.replace("import torch_npu", both)
+        inserted.append(insertion(context, rule, node, edit._replace(text=text)))
+    if not inserted:  # torch_npu is imported already
+        there = next(node for node in index.imports if names_package(node, "torch_npu"))
+        inserted.append(insertion(context, rule, there, insert_import(index, there, _TRANSFER)))
+    return inserted
+
+
+def _left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) -> list[Match]:
+    """What is still to do when torch is patched: the matches without fixes, and fixes that it leaves out."""
+    result = []
+    for item in matches:
+        finding = item.finding
+        if finding.fix is not None and rules[finding.code].handler != "own-module":
+            # Of texts it does what a fix does, but not where they are compared with a device.
+            holder = behind(index, item.node, LISTS).holder
+            compared = isinstance(holder, ast.Compare) or called_name(holder) in ("startswith", "endswith")
+            is_text = isinstance(item.node, (ast.Constant, ast.JoinedStr))
+            if rules[finding.code].transfer and not (is_text and compared):
+                continue
+            advice = finding.advice or _("Change it by hand, or migrate with --mode rewrite.")
+            message = _("{message}; transfer_to_npu does not cover this", message=finding.message)
+            finding = finding._replace(fix=None, message=message, advice=advice)
+        result.append(item._replace(finding=finding))
+    return result
+
+
+def _with_specified_device(context: FileContext, rule: Rule) -> list[Match]:
+    """The statements by which DEVICE_ID chooses the NPU, for a file that is started and imports torch.
+
+    None where it has the variable.
+    """
+    index = context.index
+    if not imports_package(index, "torch") or not context.is_entry() or _VARIABLE in index.text:
+        return []
+    docstring = ast.get_docstring(index.tree, clean=False) is not None
+    body = index.tree.body[1 if docstring else 0 :]
+    # There is one: the file imports torch.
+    first = next(node for node in body if getattr(node, "module", "") != "__future__")
+    begin, _ = index.line_span(*[head_lines(first)[0]] * 2)
+    edit = Edit(begin, begin, "".join(line + newline_of(index.text) for line in _STATEMENTS))
+    return [insertion(context, rule, first, edit, api=_VARIABLE)]

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import filterfalse
+from itertools import accumulate, filterfalse
 from typing import Callable
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
-from migrator.matchers.packs import Load, Rule, choose, ignores, load, load_all
+from migrator.matchers.packs import Load, Rule, choose, load, load_all
 from migrator.matchers.starting_words import line_words, may_be_given, roots, starting_words, written_as
 from migrator.matchers.structural import absent_uses, api_verdicts
 from migrator.names.device_vocabulary import DeviceVocabulary
@@ -51,8 +51,8 @@ class Rules:
         self.every: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
         self._chosen = [rule for rule in chosen if rule.applies(self.version.tuple)]
-        self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         self._of_others = [rule for rule in self._chosen if rule.finder.other]
+        self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         modes = {TRANSFER: settings.transfer, SPECIFY_DEVICE: settings.specify_device}
         self._of_entries = [self.every[code] for code, wanted in modes.items() if wanted]
         self.order = {rule.code: place for place, rule in enumerate(every)}
@@ -93,12 +93,6 @@ class Rules:
     def _all_words(self) -> frozenset[str]:
         return frozenset().union(*self._words.values(), *self._other_words.values())
 
-    @property
-    def import_rule(self) -> Rule | None:
-        """The rule that imports torch_npu; it goes along with others, and need not be selected."""
-        unwanted = ignores(self.settings.select, self.settings.ignore, IMPORT)
-        return None if unwanted else self.every.get(IMPORT)
-
     def is_relevant(self, text: str) -> bool:
         """Whether a text holds a word from which some rule starts."""
         if self._of_entries and "torch" in text:
@@ -113,11 +107,8 @@ class Rules:
         words = identifiers(re.sub(r"\\u00([2-7][\da-fA-F])", lambda found: chr(int(found[1], 16)), text))
         known = self._other_words
         frameworks = {*project.frameworks} or {TORCH}
-        fitting = (
-            rule
-            for rule in self._of_others
-            if not known[rule.code].isdisjoint(words) and not frameworks.isdisjoint(rule.framework)
-        )
+        fitting = (rule for rule in self._of_others if not known[rule.code].isdisjoint(words))
+        fitting = (rule for rule in fitting if not frameworks.isdisjoint(rule.framework))
         return [rule for rule in fitting if _file_fits(rule, words)]
 
     def starting(self, text: str, project: Project, file: str = "") -> tuple[list[Rule], frozenset[str]]:
@@ -132,11 +123,8 @@ class Rules:
                 starts.setdefault(place, []).append(word)
         owned = cache(lambda package: project.owns(package, file))
         named = ((self._of_python[place], starts[place]) for place in sorted(starts))
-        rules = [
-            rule
-            for rule, own in named
-            if not frameworks.isdisjoint(rule.framework) and self._may_start(rule, own, written, owned)
-        ]
+        meant = (each for each in named if not frameworks.isdisjoint(each[0].framework))
+        rules = [rule for rule, own in meant if self._may_start(rule, own, written, owned)]
         apis = self._api_words(rules, written)
         rules = [
             rule
@@ -185,7 +173,8 @@ class Rules:
     def start_in(self, text: str, rules: Iterable[Rule]) -> bool:
         """Whether rules start from words of new text: few rules with fixes are about what fixes write."""
         words, apart = identifiers(text), identifiers(_FULL_NAME.sub(" ", text))
-        names = {name[:end] for name in _FULL_NAME.findall(text) for end in _ends(name)}
+        full = (name.split(".") for name in _FULL_NAME.findall(text))
+        names = {beginning for parts in full for beginning in accumulate(parts, "{}.{}".format)}
         for rule in rules:
             only_reports = rule.on and not (rule.do or rule.cases)  # that is done in the first pass
             if rule.finder.settled or only_reports or _reads_text(rule):
@@ -245,11 +234,6 @@ def _frameworks_of(text: str, words: set[str], project: Project) -> frozenset[st
 def _reads_text(rule: Rule) -> bool:
     """Whether a rule is about all of torch's names: in which words it starts depends on the file."""
     return rule.finder.words_from in ("torch_apis", "torch_names")
-
-
-def _ends(name: str) -> list[int]:
-    """Where the parts of a dotted name end."""
-    return [place for place, letter in enumerate(name) if letter == "."] + [len(name)]
 
 
 def _file_fits(rule: Rule, words: set[str]) -> bool:

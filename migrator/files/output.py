@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from migrator.files.discover import Entry
@@ -73,7 +72,16 @@ def output_tree(
             tree = OutputTree(source, result, staging / "new")
             _make_folder(tree.building)
             yield tree
-            _finish(tree, staging, overwrite)
+            try:
+                is_folder = os.path.isdir(source)
+                if is_folder:
+                    _set_folder_modes(tree)
+                _check_free(result, overwrite)  # something may have been put there meanwhile
+                put_in_place(staging, result)
+                if is_folder:
+                    set_mode(result, os.stat(source).st_mode)
+            except OSError as error:
+                raise cannot_write(error, result) from error
     finally:
         for folder in missing:  # takes back what was made and stayed empty: nothing after a success
             with suppress(OSError):
@@ -145,19 +153,6 @@ def _make_folder(folder: Path) -> None:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise cannot_write(error, folder) from error
-
-
-def _finish(tree: OutputTree, staging: Path, overwrite: bool) -> None:
-    try:
-        is_folder = os.path.isdir(tree.source)
-        if is_folder:
-            _set_folder_modes(tree)
-        _check_free(tree.result, overwrite)  # something may have been put there meanwhile
-        put_in_place(staging, tree.result)
-        if is_folder:
-            set_mode(tree.result, os.stat(tree.source).st_mode)
-    except OSError as error:
-        raise cannot_write(error, tree.result) from error
 
 
 def _set_folder_modes(tree: OutputTree) -> None:
@@ -282,20 +277,20 @@ def _copy_file(tree: OutputTree, entry: Entry) -> None:
         mode = os.fstat(source).st_mode
         if not stat.S_ISREG(mode):
             raise Unreadable("cannot be read: it is no longer a file")
-        _write(tree, entry.name, mode, iter(partial(_next, source), b""))
+
+        def chunk() -> bytes:
+            try:
+                return os.read(source, _CHUNK)
+            except OSError as error:
+                raise unreadable(error) from error
+
+        _write(tree, entry.name, mode, iter(chunk, b""))
     except Unreadable:
         with suppress(OSError):
             os.unlink(os.path.join(tree.building, entry.name))  # half a file in a result would be a lie
         raise
     finally:
         os.close(source)
-
-
-def _next(source: int) -> bytes:
-    try:
-        return os.read(source, _CHUNK)
-    except OSError as error:
-        raise unreadable(error) from error
 
 
 def _write(tree: OutputTree, name: str, mode: int, chunks: Iterable[bytes]) -> None:

@@ -166,9 +166,7 @@ def _patterns(line: str) -> Sequence[Any]:
             return GitIgnoreSpec.from_lines([line]).patterns
         wanted = line.rstrip()
         negated = wanted.startswith("!")
-        regex = expression(wanted[negated:]) or "(?!)"
-        return [
-            RegexPattern(re.compile(rf"(?s){regex}(?:/{'' if wanted.endswith('/') else '|$'})"), not negated)
-        ]
+        regex, end = expression(wanted[negated:]) or "(?!)", "" if wanted.endswith("/") else "|$"
+        return [RegexPattern(re.compile(rf"(?s){regex}(?:/{end})"), not negated)]
     except Exception:  # that of pathspec, or of the expression it makes
         return []

@@ -127,7 +127,12 @@ def decode(data: bytes, name: str) -> Source:
         if data.startswith(mark):
             raise Unreadable("{form} text, which Python does not read: save it as UTF-8", form=form)
     if b"\0" in data:
-        raise Unreadable(_why_nul(data))
+        if max(data[0::2].count(0), data[1::2].count(0)) > len(data) // 4:
+            raise Unreadable(
+                "UTF-16 text without a byte order mark, which Python does not read: save it as UTF-8"
+            )
+        line = _line_of(data, data.index(0))
+        raise Unreadable("NUL byte at line {data}, which Python does not read: remove it", data=line)
     encoding = _declared(data)
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :] if bom else data
@@ -301,15 +306,6 @@ def _comes_back(text: str, body: bytes, encoding: str) -> bool:
         return text.encode(encoding) == body
     except UnicodeError:
         return False
-
-
-def _why_nul(data: bytes) -> str:
-    half = len(data) // 2
-    if max(data[0::2].count(0), data[1::2].count(0)) > half // 2:
-        return _("UTF-16 text without a byte order mark, which Python does not read: save it as UTF-8")
-    return _(
-        "NUL byte at line {data}, which Python does not read: remove it", data=_line_of(data, data.index(0))
-    )
 
 
 def _why_undecodable(data: bytes, offset: int, encoding: str) -> str:

@@ -14,9 +14,8 @@ def unified_diff(name: str, before: bytes, after: bytes) -> bytes:
     """The diff from ``before`` to ``after`` of the file ``name``; empty where they are equal."""
     path = name.encode("utf-8", "surrogateescape")
     end = b"\t" if b" " in path else b""  # ends the name for patch, so that names with spaces are read whole
-    lines = difflib.diff_bytes(
-        difflib.unified_diff, _lines(before), _lines(after), b"a/" + path + end, b"b/" + path + end
-    )
+    old, new = b"a/" + path + end, b"b/" + path + end
+    lines = difflib.diff_bytes(difflib.unified_diff, _lines(before), _lines(after), old, new)
     return b"".join(line if line.endswith(b"\n") else line + _NO_NEWLINE for line in lines)
 
 
@@ -46,15 +45,10 @@ def changed_files(diff: bytes) -> Iterator[tuple[bytes, list[int], int]]:
         elif line.startswith(b"+++ "):
             if name:
                 yield name, rows, lost
-            name, rows, lost = _unquoted(line[4:]), [], 0
+            name, rows, lost = line[4:].split(b"\t", 1)[0], [], 0
+            if line[4:5] == b'"':  # git puts quotes around a name with other than plain characters
+                name = line[5 : line.rindex(b'"')].decode("unicode_escape").encode("latin-1")
         elif match := _HUNK.match(line):
             before, row, after = (int(part or 1) for part in match.groups())
     if name:
         yield name, rows, lost
-
-
-def _unquoted(name: bytes) -> bytes:
-    """A file's name as it is: git puts quotes around one with other than plain characters."""
-    if not name.startswith(b'"'):
-        return name.split(b"\t", 1)[0]
-    return name[1 : name.rindex(b'"')].decode("unicode_escape").encode("latin-1")

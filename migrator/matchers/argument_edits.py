@@ -15,7 +15,6 @@ from migrator.names.tree import arguments_of, called_name, hands_on, is_cpu, str
 
 Argument = Union[ast.expr, ast.keyword]
 Span = tuple[int, int]
-_EQUALS = re.compile(rb"\s*=\s*")
 # What stands behind a call's last argument: comments, parentheses around the argument, a trailing comma.
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
 
@@ -141,17 +140,6 @@ def without_statement(index: ModuleIndex, statement: ast.stmt, gone: Collection[
     if stays and not (before + behind).strip():
         return Edit(start - len(before), end + len(behind), "")
     return Edit(start, end, "pass")
-
-
-def without_keyword(
-    index: ModuleIndex, call: ast.Call, keyword: ast.keyword, position: int
-) -> list[Edit] | None:
-    """The edit that takes the keyword away; None where the value would stand at another place then."""
-    if len(call.args) != position or call.keywords[0] is not keyword:
-        return None
-    start = index.start(keyword)
-    sign = _EQUALS.match(index.data, start + len(keyword.arg or ""))
-    return [Edit(start, sign.end(), "")] if sign else None
 
 
 def added_argument(index: ModuleIndex, call: ast.Call, keyword: str, value: str) -> list[Edit]:

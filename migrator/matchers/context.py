@@ -12,11 +12,12 @@ from migrator.api_support.verdict_type import Verdict, of_rule
 from migrator.api_support.versions import TorchVersion
 from migrator.files.document import is_notebook, is_of_ci
 from migrator.files.source import Lines
-from migrator.findings.finding import Edit, Finding, Fix, Safety, Severity
+from migrator.findings.finding import Edit, Finding, Fix, Operation, Safety, Severity
 from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import last_part
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import bare_name
 from migrator.names.what_is import Elsewhere, Value, what_is
 from migrator.project.project import Project
 
@@ -96,12 +97,10 @@ class FileContext:
         for node in index.tree.body:
             value = node.value if isinstance(node, ast.Expr) else None
             called = value.func if isinstance(value, ast.Call) else None
-            if (
-                isinstance(node, (ast.For, ast.While, ast.With))
-                or (isinstance(node, ast.If) and "__name__" in index.segment(node.test))
-                or (isinstance(called, ast.Name) and called.id in running)
-                or (isinstance(called, ast.Attribute) and called.attr in _STARTING)
-            ):
+            starts = running if isinstance(called, ast.Name) else _STARTING
+            if isinstance(node, (ast.For, ast.While, ast.With)) or bare_name(called) in starts:
+                return True
+            if isinstance(node, ast.If) and "__name__" in index.segment(node.test):
                 return True
         return False
 
@@ -152,6 +151,7 @@ class Said(TypedDict, total=False):
     advice: str
     severity: str
     safety: str
+    operation: Operation
 
 
 def found(
@@ -202,7 +202,8 @@ def found_in_text(context: TextContext, rule: Rule, span: Span, **said: Unpack[S
 
 def _finding(rule: Rule, lines: Lines, span: tuple[int, int], **said: Unpack[Said]) -> Finding:
     """A finding of a rule at a place of a text, with the rule's own words where none are given."""
-    api, edits = said.get("api", ""), said.get("edits")
+    api, edits = said.get("api", ""), tuple(said.get("edits", ()))
+    safety, operation = cast(Safety, said.get("safety") or rule.fix), said.get("operation", "MODIFY")
     return Finding(
         rule.code,
         _filled(said.get("message") or rule.message or rule.summary, api),
@@ -211,7 +212,7 @@ def _finding(rule: Rule, lines: Lines, span: tuple[int, int], **said: Unpack[Sai
         rule.name,
         intern(api),
         _filled(said.get("advice") or rule.advice, api),
-        Fix(tuple(edits), cast(Safety, said.get("safety") or rule.fix)) if edits else None,
+        Fix(edits, safety, operation) if edits else None,
         span,
         url=next(iter(rule.links), ""),
         verdict=of_rule(intern(api), rule.status),
@@ -244,6 +245,5 @@ def insertion(
     safety: Safety = "safe",  # it is needed by changes that tell how safe they are
 ) -> Match:
     """The insertion of a statement beside ``node``."""
-    item = found(context, rule, node, api=api, message=message)
-    fix = Fix((edit,), safety, "INSERT")
-    return item._replace(finding=item.finding._replace(fix=fix))
+    about: Said = {"api": api, "edits": [edit], "message": message, "safety": safety, "operation": "INSERT"}
+    return found(context, rule, node, **about)

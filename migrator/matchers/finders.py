@@ -113,7 +113,7 @@ HANDLERS = {
     "config-text": Finder("structural.other_languages", "find_configurations"),
     "cuda-definition": _no_npu("structural.definitions", "find_cuda"),
     "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
-    "cuda-library": Finder("structural.nvidia_libraries", "find_shared"),
+    "cuda-library": Finder("structural.libraries", "find_shared"),
     "cuda-operator-use": _no_match("structural.cuda_operators", "find_uses", words_from="cuda_operators"),
     "cuda-way": _neither("structural.cuda_operators", "find_ways_of_the_cpu", words_from="cuda_operators"),
     "device-before-collective": Finder("structural.collectives", "find_before_device"),
@@ -125,26 +125,26 @@ HANDLERS = {
     "float64-handed-over": _neither("structural.collectives", "find_handed_over", words_from="reducers"),
     "fused-optimizer": _no_npu("structural.device_values", "find_fused"),
     "int-device": Finder("structural.device_values", "find_integers"),
-    "library-default": _no_match("structural.library_defaults", goes_by="packages", asks_project=True),
+    "library-default": _no_match(
+        "structural.libraries", "find_defaults", goes_by="packages", asks_project=True
+    ),
     "library-equivalent": _no_npu("structural.library_equivalents", goes_by="names"),
     "moved-value": _neither("kinds.string", "find_moved"),
-    "library-function": _no_match(
-        "structural.library_defaults", "find_functions", words_from="library_functions"
-    ),
+    "library-function": _no_match("structural.libraries", "find_functions", words_from="library_functions"),
     "replaced-names": _no_npu("structural.added_imports", "find_early_imports"),
     "map-location": _no_npu("structural.torch_load", "find_map_locations"),
     "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="names"),
     "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
     "operator-function": _neither("structural.cuda_operators", "find_replaced", words_from="cuda_operators"),
     "operator-form": _neither("structural.cuda_operators", "find_forms", words_from="cuda_operators"),
-    "own-module": Finder("structural.own_modules", goes_by="names"),
+    "own-module": Finder("structural.added_imports", "find_own_modules", goes_by="names"),
     "optimizer-betas": _no_npu("structural.device_values", "find_betas"),
     "outside-device": _no_npu("structural.added_imports", "find_outside_devices", only_imports=True),
     "legacy-function": Finder("structural.definitions", "find_legacy_functions", goes_by="names"),
-    "provider-options": _no_npu("structural.nvidia_libraries", "find_provider_options"),
+    "provider-options": _no_npu("structural.libraries", "find_provider_options"),
     "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
     "release-names": _neither("structural.absent_names", "find_of_torch", words_from="torch_names"),
-    "started-script": _no_npu("structural.started"),
+    "started-script": _no_npu("structural.other_languages", "find_started"),
     "tensor-type-default": Finder("structural.definitions", "find_default_type"),
     "tensor-type-constructors": Finder(
         "structural.definitions", "find_constructors", words_from="legacy_constructors"

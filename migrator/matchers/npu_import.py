@@ -40,7 +40,7 @@ def torch_npu_imports(
     """
     runtime = [node for node in index.imports if not is_for_types(index, node)]
     name = statement.rpartition(" ")[2]
-    present = [node for node in runtime if _binds(node, name) or (not named and _brings(node, name))]
+    present = [node for node in runtime if _binds(node, name) or (not named and _loads(node, name))]
     around = [index.parent(node) for node in present]
     # In a try or an if of the module its absence was thought of.
     around += [index.parent(each) for each in around if isinstance(each, (ast.Try, ast.If))]
@@ -56,8 +56,12 @@ def torch_npu_imports(
     def serves(node: Import, use: ast.AST) -> bool:
         return index.scope_of(use).inside(index.scope_of(node))
 
-    first = _first_of_each_block(index, torch, besides=present)
-    chosen = [node for node in first if any(serves(node, use) for use in needing)]
+    first: dict[int, Import] = {}  # of each block
+    for node in torch:
+        first.setdefault(id(index.block(node)), node)
+    having = {id(index.block(node)) for node in present}
+    others = (node for block, node in first.items() if block not in having)
+    chosen = [node for node in others if any(serves(node, use) for use in needing)]
     if torch and all(any(serves(node, use) for node in chosen) for use in needing):
         kept: list[Import] = []
         for node in chosen:  # without those that an earlier one of an enclosing block makes superfluous
@@ -98,10 +102,9 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPOR
     return Edit(stop, stop, written)
 
 
-def _brings(node: Import, name: str) -> bool:
+def _loads(node: Import, name: str) -> bool:
     """Whether an import loads a package, be it from elsewhere or under another name."""
-    from_elsewhere = isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names)
-    return from_elsewhere or names_package(node, name)
+    return names_package(node, name) or name in [alias.name for alias in node.names]
 
 
 def _binds(node: Import, name: str) -> bool:
@@ -157,15 +160,6 @@ def _import_before(index: ModuleIndex, node: Import, needing: Sequence[ast.AST])
     return max(earlier, key=index.start, default=None)
 
 
-def _first_of_each_block(index: ModuleIndex, nodes: list[Import], besides: list[Import]) -> list[Import]:
-    """The first node of each block that has none of those ``besides``."""
-    others = {id(index.block(node)) for node in besides}
-    first: dict[int, Import] = {}
-    for node in nodes:
-        first.setdefault(id(index.block(node)), node)
-    return [node for block, node in first.items() if block not in others]
-
-
 def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
     """Whether a statement stands earlier in a block around another one, without leaving its function."""
     block = index.block(other)
@@ -206,11 +200,6 @@ def import_form(name: str) -> str:
     return name
 
 
-def can_bind(index: ModuleIndex, node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether ``move_names`` can bind values in place of an import: it would lose comments between names."""
-    return isinstance(node, ast.ImportFrom) and "#" not in index.segment(node)
-
-
 def move_names(
     index: ModuleIndex,
     node: ast.Import | ast.ImportFrom,
@@ -220,17 +209,18 @@ def move_names(
     """The edit that imports ``moved`` (imported name to new qualified name) from its new place.
 
     What the statement binds stays bound to the same names; what is not moved
-    stays imported as it was. Names of ``values`` are bound to these expressions.
+    stays imported as it was. Names of ``values`` are bound to these expressions, in a ``from … import …``:
+    comments between its names would be lost.
     """
     source = index.segment(node)
     new = {name: import_form(target) for name, target in moved.items()}
     if values:
-        return Edit(index.start(node), index.end(node), _with_values(index, node, new, values))
+        return Edit(*index.span(node), _with_values(index, node, new, values))
     if isinstance(node, ast.Import):
         text = _MODULE.sub(lambda match: _renamed_module(match, new), source)
     else:
         text = statement_separator(index, node).join(_moved_from_import(source, new))
-    return Edit(index.start(node), index.end(node), text)
+    return Edit(*index.span(node), text)
 
 
 def _with_values(

@@ -117,13 +117,9 @@ def check_expression(name: str, text: str) -> None:
         said = _("{name!r}: {text!r} is not a regular expression: {error}", name=name, text=text, error=error)
         raise OptionError(name, said) from None
     if ways > _MOST_WAYS:
-        about = {
-            "name": name,
-            "text": text,
-            "advice": _("repeat only single characters and character sets, at most two in a row"),
-        }
-        said = _("{name!r}: the regular expression {text!r} may take too long: {advice}", **about)
-        raise OptionError(name, said)
+        advice = _("repeat only single characters and character sets, at most two in a row")
+        said = N_("{name!r}: the regular expression {text!r} may take too long: {advice}")
+        raise OptionError(name, _(said, name=name, text=text, advice=advice))
 
 
 def _ways(items: Iterable[tuple[Any, Any]]) -> int:

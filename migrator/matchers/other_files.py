@@ -158,9 +158,8 @@ def beside_python(notebook: Notebook, known: Collection[int]) -> Result | None:
     ``known`` are the cells that parts hold. None where it has nothing to do with CUDA.
     """
     texts = ((cell, text.encode("utf-8", "replace")) for cell, text in left_lines(notebook, known))
-    found = [
-        (cell, word) for cell, text in texts for word in _MENTION.findall(text) + _CUDA_CODE.findall(text)
-    ]
+    named = ((cell, _MENTION.findall(text) + _CUDA_CODE.findall(text)) for cell, text in texts)
+    found = [(cell, word) for cell, words in named for word in words]
     if not found:
         return None
     said = N_("parts in other languages are left unchanged; mentions {listed} (first in cell {found})")

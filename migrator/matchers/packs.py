@@ -79,10 +79,6 @@ class Options(_Declared):
     only_given: tuple[str, ...] = ()
     in_full: bool = False
 
-    def words_of_lines(self) -> tuple[str, ...]:
-        """The words with which a statement is looked at, beside those that the rule starts from."""
-        return self.line_words
-
     def words_in(self, project: Project, words: frozenset[str]) -> frozenset[str]:
         """The words from which a rule that starts from ``words`` starts in a project."""
         return words
@@ -518,12 +514,8 @@ def choose(rules: list[Rule], select: Iterable[str], ignore: Iterable[str]) -> l
             hint = _("; did you mean {near}?", near=", ".join(near)) if near else ""
             raise RuleError(_("unknown rule {wanted!r}{hint}", wanted=wanted, hint=hint))
     named = tuple(pattern for pattern in select if pattern != "ALL")
-    return [
-        rule
-        for rule in rules
-        if longest_beginning(named if rule.opt_in else select, rule.code)
-        > longest_beginning(ignore, rule.code)
-    ]
+    asked = ((each, longest_beginning(named if each.opt_in else select, each.code)) for each in rules)
+    return [each for each, length in asked if length > longest_beginning(ignore, each.code)]
 
 
 def _likeliest(wanted: str, rules: list[Rule]) -> list[str]:

@@ -46,11 +46,10 @@ def starting_words(rule: Rule) -> frozenset[str]:
 
 def line_words(rule: Rule) -> frozenset[str]:
     """The words with which a statement is looked at in a file in which a rule starts."""
-    elsewhere = rule.finder.words_from == "training_loops" or (
-        rule.words and not {"string", "expression"}.issuperset(rule.on)
-    )
+    by_names = rule.words and not {"string", "expression"}.issuperset(rule.on)
+    elsewhere = by_names or rule.finder.words_from == "training_loops"
     more = map(last_part, rule.match) if elsewhere else ()
-    return frozenset((*rule.options.words_of_lines(), *more))
+    return frozenset((*rule.options.line_words, *more))
 
 
 def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:

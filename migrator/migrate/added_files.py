@@ -17,7 +17,7 @@ from migrator.files.naming import EQUIVALENTS, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Result
 from migrator.matchers.packs import Rule
-from migrator.matchers.structural.own_modules import ModuleOptions, is_added
+from migrator.matchers.structural.added_imports import ModuleOptions, is_added
 from migrator.project.added_package import Place
 from migrator.project.imports import Read
 from migrator.project.project import Project

@@ -14,7 +14,15 @@ from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
-from migrator.names.tree import argument_of, bare_name, called_name, holder_of, is_none, string_value
+from migrator.names.tree import (
+    argument_of,
+    bare_name,
+    called_name,
+    holder_of,
+    is_none,
+    string_value,
+    summands,
+)
 
 _SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
 RUNNERS = frozenset(
@@ -153,11 +161,28 @@ class _Reader:
         if text is not None:
             return _split(text, node), False
         value = self._assigned(node)
-        return self.read(value, in_line) if value is not None else (None, False)
+        words, is_list = self.read(value, in_line) if value is not None else (None, False)
+        return [*words, *self._added(node)] if words and is_list and not in_line else words, is_list
 
     def _listed(self, node: ast.expr) -> Optional[list[Word]]:
         words, is_list = self.read(node)
         return words if is_list else None
+
+    def _added(self, node: ast.expr) -> list[Word]:
+        """What is added to a list that a name holds, up to a use: ``command += ["--device", device]``."""
+        first = self.through[-1].lineno if self.through else 0
+        added: list[tuple[int, list[Word]]] = []
+        for binding in self.index.bindings(node) if isinstance(node, ast.Name) else ():
+            if isinstance(statement := binding.node, ast.AugAssign):
+                self.index.expand(statement)
+                added.append((statement.lineno, self._listed(statement.value) or []))
+        for use in self.index.uses_of(node) if isinstance(node, ast.Name) else ():
+            call = self.index.call_of(self.index.parent(use))
+            if call is not None and call.args and called_name(call) in ("append", "extend"):
+                read = self._words if called_name(call) == "append" else self._listed
+                added.append((call.lineno, read(call.args[0]) or []))
+        lines = sorted((each for each in added if first < each[0] < node.lineno), key=lambda each: each[0])
+        return [word for _, words in lines for word in words]
 
     def _words(self, node: ast.expr) -> list[Word]:
         """The words of an element: of ``*options`` those that its list holds, or that callers hand in.
@@ -184,7 +209,9 @@ class _Reader:
 
     def _assigned(self, node: ast.expr, follows: bool = True) -> Optional[ast.expr]:
         """What a name was given last; with ``follows`` the command comes by that assignment."""
-        last = last_assigned(self.index, node) if isinstance(node, ast.Name) and self._goes_on() else None
+        if not isinstance(node, ast.Name) or not self._goes_on():
+            return None
+        last = last_assigned(self.index, node, changes=not follows)
         if last is None or last.kind != "assign" or last.value is None:
             return None
         self.index.expand(last.node)
@@ -212,16 +239,8 @@ def _text(node: ast.expr) -> Optional[str]:
     """A string; what a field or a part of a sum gives is not known, nor is the word that it is a part of."""
     if isinstance(node, ast.JoinedStr):
         return "".join(string_value(part) or "\0" for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return "".join(string_value(part) or "\0" for part in _summands(node))
-    return string_value(node)
-
-
-def _summands(node: ast.expr) -> list[ast.expr]:
-    """The parts of a sum, from left to right."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_summands(node.left), *_summands(node.right)]
-    return [node]
+    parts = summands(node)
+    return "".join(string_value(part) or "\0" for part in parts) if len(parts) > 1 else string_value(node)
 
 
 def _split(text: str, node: ast.expr) -> Optional[list[Word]]:

@@ -194,9 +194,8 @@ def is_asked_first(index: ModuleIndex, node: ast.AST, library: str) -> bool:
 def is_asked_for(index: ModuleIndex, node: ast.AST, name: str) -> bool:
     """Whether what decides that a node is reached asks for the value of a qualified name."""
     parts = (part for condition in conditions(index, node) for part in walk(condition.test))
-    return any(
-        isinstance(part, (ast.Attribute, ast.Name)) and index.qualified_name(part) == name for part in parts
-    )
+    named = (part for part in parts if isinstance(part, (ast.Attribute, ast.Name)))
+    return any(index.qualified_name(part) == name for part in named)
 
 
 def flags(index: ModuleIndex) -> Iterator[tuple[str, set[str]]]:
@@ -324,10 +323,9 @@ class _Question:
             return release is not None and known.startswith(release.held)
         if release is not None and re.search(release.flag, name):
             return True
-        if _THERE.search(name) and (
-            any(part.lower() in name.lower() for part in self.missing)
-            or not self.short.isdisjoint(name.lower().split("_"))
-        ):
+        lower = name.lower() if _THERE.search(name) else ""
+        named = any(part.lower() in lower for part in self.missing)
+        if lower and (named or not self.short.isdisjoint(lower.split("_"))):
             return True
         if known and self.index.neighbours is not None:
             wanted = self.missing.union((_released(self.package),)) if release else self.missing
@@ -373,11 +371,9 @@ def surely_runs(
     which that is being found out.
     """
     for child, parent in index.way_up(node):
-        if (
-            _decides(parent, child, is_program)
-            or isinstance(parent, ast.Lambda)
-            or _left_before(index, child, _QUIET)
-        ):
+        if isinstance(parent, ast.Lambda) or _decides(parent, child, is_program):
+            return False
+        if _left_before(index, child, _QUIET):
             return False
         if isinstance(parent, FUNCTIONS) and child in parent.body:
             return parent not in asked and _is_called(index, parent, is_program, asked | {parent})
@@ -421,10 +417,8 @@ def _decides(parent: ast.AST, child: ast.AST, is_program: bool = True) -> bool:
     """Whether ``parent`` may leave out its part ``child``, or catch what that raises."""
     if isinstance(parent, ast.If):
         # if __name__ == "__main__":, which holds where the file is the program
-        names = (
-            is_program and isinstance(parent.test, ast.Compare) and bare_name(parent.test.left) == "__name__"
-        )
-        return child is not parent.test and not (names and child in parent.body)
+        names = bare_name(getattr(parent.test, "left", None)) == "__name__"
+        return child is not parent.test and not (is_program and names and child in parent.body)
     if isinstance(parent, ast.IfExp):
         return child is not parent.test
     if isinstance(parent, ast.BoolOp):
@@ -450,10 +444,9 @@ def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt
 
 _CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
 QUESTIONS = frozenset({"is_available", "device_count"})
+_OTHER_MAKERS = frozenset("musa mlu xpu mps hpu gcu".split())
 _ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
 _NEGATIVE = (ast.NotEq, ast.IsNot, ast.NotIn)
-# Calls that read a version, or a number, from a text.
-_READS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "float", "int"})
 
 
 class Choice(NamedTuple):
@@ -501,11 +494,22 @@ def avoids_operators(found: Sequence[Choice], operators: Collection[object]) -> 
     """
 
     def holds(nodes: Sequence[ast.AST]) -> bool:
-        return any(inner in operators for node in nodes for inner in ast.walk(node))
+        waiting = [*nodes]
+        while waiting:
+            if (node := waiting.pop()) in operators:
+                return True
+            of_another = isinstance(node, ast.If) and _asks_for_another(node.test)
+            waiting += node.orelse if isinstance(node, ast.If) and of_another else ast.iter_child_nodes(node)
+        return False
 
-    return bool(found) and all(
-        holds(skipped) and not _is_refusal(taken) and not holds(taken) for skipped, taken in found
-    )
+    avoids = (holds(skipped) and not _is_refusal(taken) and not holds(taken) for skipped, taken in found)
+    return bool(found) and all(avoids)
+
+
+def _asks_for_another(test: ast.expr) -> bool:
+    """Whether a condition asks for a device of another maker: ``x.is_musa``, ``x.device.type == "mlu"``."""
+    words = (getattr(each, "attr", None) or string_value(each) or "" for each in ast.walk(test))
+    return any(word.removeprefix("is_") in _OTHER_MAKERS for word in words)
 
 
 def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
@@ -619,15 +623,6 @@ def stops_without(index: ModuleIndex, node: ast.AST) -> bool:
     return bool(taken) and (isinstance(taken[-1], ast.Raise) or ends_run(taken[-1]))
 
 
-def needs_value(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether None fails at once: ``torch.version.cuda.split(".")``, ``parse(torch.version.cuda)``."""
-    around = index.parent(node)
-    if isinstance(around, ast.Compare):
-        return isinstance(around.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
-    reads = isinstance(around, ast.Call) and node in around.args and called_name(around) in _READS
-    return reads or isinstance(around, ast.Attribute)
-
-
 # -- code that has met NPUs before, and has a case for them beside the one for CUDA -----
 
 # The word first, then what is before it: a search for plain text is fast, and most files speak of input.
@@ -655,8 +650,12 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     of what is compared with an NPU's name in another place of the function, or asked beside it.
     """
     for child, parent in index.way_up(node):
-        if _asks_for_npus_too(index, child, parent) or _is_for_others(index, child, parent):
+        if _asks_for_npus_too(index, child, parent):
             return True
+        if isinstance(parent, ast.Call) and called_name(parent) == "get" and child in parent.args[1:]:
+            table = holder_of(parent)  # it is what that gives for another device
+            if isinstance(table, ast.Dict) and has_npu(index, table, table.keys):
+                return True
         for test, holds, of in _decided_at(index, child, parent):
             is_denied = isinstance(test, ast.UnaryOp)  # if not npu_is_available(): return
             if isinstance(of, (ast.If, ast.IfExp)) and not (holds or is_denied) and _speaks_of_npus(test):
@@ -673,14 +672,6 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, _DEFINITIONS):
             return False
     return False
-
-
-def _is_for_others(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> bool:
-    """Whether it is what a dictionary with a case for NPUs gives for another device."""
-    if not isinstance(parent, ast.Call) or called_name(parent) != "get" or child not in parent.args[1:]:
-        return False
-    holder = holder_of(parent)
-    return isinstance(holder, ast.Dict) and has_npu(index, holder, holder.keys)
 
 
 def _asks_for_npus_too(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> bool:
@@ -710,15 +701,12 @@ def _npu_questions(owner: ast.AST) -> Iterator[ast.AST]:
     for each in waiting:  # it grows
         held = each.iter if isinstance(each, ast.For) else getattr(each, "test", None)
         if held is not None and _speaks_of_npus(held):
-            yield from [each] if isinstance(each, ast.For) else _calls_in(held)
+            calls = (call for call in walk(held) if isinstance(call, ast.Call) and _speaks_of_npus(call))
+            yield from [each] if isinstance(each, ast.For) else calls
         if isinstance(each, ast.Compare) and _speaks_of_npus(each):
             yield each
         if not isinstance(each, _DEFINITIONS):
             waiting += ast.iter_child_nodes(each)
-
-
-def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in walk(node) if isinstance(each, ast.Call) and _speaks_of_npus(each))
 
 
 def _names_cuda(node: ast.AST) -> bool:
@@ -772,11 +760,8 @@ def _beside(index: ModuleIndex, holder: ast.Assign) -> ast.expr | None:
 
 def chooses_for_npus(index: ModuleIndex, node: ast.AST, start: int, end: int) -> bool:
     """Whether a place inside a node holds a conditional expression that has a case for NPUs."""
-    return any(
-        start <= index.start(each) and index.end(each) <= end and _speaks_of_npus(each.test)
-        for each in walk(node)
-        if isinstance(each, ast.IfExp)
-    )
+    every = (each for each in walk(node) if isinstance(each, ast.IfExp) and _speaks_of_npus(each.test))
+    return any(start <= index.start(each) and index.end(each) <= end for each in every)
 
 
 def patches_cuda(index: ModuleIndex, node: ast.AST) -> bool:

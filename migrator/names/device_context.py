@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
@@ -50,7 +50,7 @@ _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
 # Calls whose value is what they are given, as far as a device goes.
 _HAND_ON = ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param", "Choice")
-_OPTION_KEYWORDS = ("default", "choices", "const", "default_factory", "value", "type")
+_OPTION_KEYWORDS = ("default", "choices", "const", "default_factory", "value", "type", "envvar")
 _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 # Calls that compare their first two arguments.
 _COMPARISONS = frozenset(
@@ -132,13 +132,16 @@ def is_searched_pattern(index: ModuleIndex, node: ast.expr) -> bool:
 
 
 def _begins_text(sink: Sink, value: ast.AST) -> bool:
-    """Whether a value begins what a call makes: ``":".join(["cuda", i])``, ``"{}:{}".format("cuda", i)``."""
+    """Whether a value begins what a call makes: ``":".join(["cuda", i])``, ``"{}:{}".format("cuda", i)``.
+
+    Or is one of several there: ``",".join(["cuda:0", "cuda:1"])``.
+    """
     call = sink.holder
     text = string_value(holder_of(call)) if isinstance(call, ast.Call) else None
     if text is None or called_name(call) not in ("join", "format"):
         return False
     if called_name(call) == "join":
-        return text in ("", ":") and elements(sink.value)[:1] == [value]
+        return text == "," or (text in ("", ":") and elements(sink.value)[:1] == [value])
     named = re.escape(sink.name) or ("0?" if sink.place == 0 else str(sink.place))
     return re.match(rf"\{{{named}\}}(?::|\Z)", text) is not None
 
@@ -153,6 +156,11 @@ def _operands(node: ast.expr) -> tuple[ast.expr, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
         return node.left, node.right
     return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
+
+
+def _is_type(node: ast.AST) -> bool:
+    """Whether an expression is the type of something, or the parameter of a test's fixture."""
+    return isinstance(node, ast.Attribute) and node.attr in ("type", "param")
 
 
 class _Climb:
@@ -209,7 +217,10 @@ class _Climb:
             self.siblings |= self._among(holder, holder.elts)
             return None
         if kind == "text":
-            begins = self._begins_string(holder, value)
+            parts = self.index.parts(holder)  # it begins the text, and ends it or is followed by a colon
+            behind = parts[1:2] if parts and parts[0].expression is value else ()
+            begins = any(each.expression is not None or each.raw.startswith(":") for each in behind)
+            begins = begins or (len(parts) == 1 and parts[0].expression is value)
             return None if begins else DeviceContext(UNCLEAR, _("part of a longer string"))
         if kind == "operand":
             return self._in_sum(holder, value, inside)
@@ -285,22 +296,14 @@ class _Climb:
         # Literal["cuda", "cpu"] names values; a call, as in Annotated, may take any string.
         noted = ast.walk(holder.annotation) if isinstance(holder, ast.AnnAssign) else ()
         constants = [item for item in noted if isinstance(item, ast.Constant)]
-        self.siblings |= beside(
-            item for item in constants if isinstance(self.index.parent(item), (ast.Subscript, ast.Tuple))
-        )
+        around = ((item, self.index.parent(item)) for item in constants)
+        self.siblings |= beside(item for item, up in around if isinstance(up, (ast.Subscript, ast.Tuple)))
         found = self._target(holder.target)
         return found._replace(by="") if constants else found
 
     def _likely(self, reason: str, **values: object) -> DeviceContext:
         """LIKELY for a reason that names what is looked for: a device, a backend."""
         return DeviceContext(LIKELY, _(reason, noun=_(self.vocabulary.noun), **values))
-
-    def _begins_string(self, string: ast.JoinedStr, field: ast.AST) -> bool:
-        """Whether a field begins an f-string, and ends it or is followed by a colon."""
-        parts = self.index.parts(string)
-        if not parts or parts[0].expression is not field:
-            return False
-        return len(parts) == 1 or parts[1].expression is not None or parts[1].raw.startswith(":")
 
     def _among(self, parent: ast.AST, siblings: Iterable[ast.expr]) -> Beside:
         """What the parts of an expression say to each of them, of which there may be thousands."""
@@ -341,9 +344,8 @@ class _Climb:
         if name.strip("_").lower() in REPEATED or (is_enum(owner) and not self.index.function_of(target)):
             if owner is None:
                 return self._hinted("", where)
-            self.siblings |= self._among(
-                owner, (each.value for each in owner.body if isinstance(each, ast.Assign))
-            )
+            values = (each.value for each in owner.body if isinstance(each, ast.Assign))
+            self.siblings |= self._among(owner, values)
             return self._hinted(owner.name, where)._replace(by="")
         return self._hinted(name, where)
 
@@ -434,6 +436,8 @@ class _Climb:
             return self._hinted(last_name(owner), _("an element of {name}", name=last_name(owner)))
         if owner is not None and called in _GETTERS and not place:
             return DeviceContext(NO, _("a key"))
+        if called == "setattr" and place == 2 and vocabulary.says_device(call.args[1]):
+            return self._likely(N_("value of a key named like a {noun}"))
         if called in _LOOK_UPS and place:
             named = vocabulary.says_device(call.args[place - 1])
             return self._likely(N_("default of a setting named like a {noun}")) if named else None
@@ -479,22 +483,20 @@ class _Climb:
         texts = {string_value(each) for each in elements(argument_of(call, "choices"))} - {None}
         if all(is_device_or_backend(str(text)) for text in texts):
             return False
-        tables = map(self.index.parent, self.index.strings)
-        return any(
-            isinstance(table, ast.Dict) and texts <= set(map(string_value, table.keys)) for table in tables
-        )
+        around = map(self.index.parent, self.index.strings)
+        tables = (each for each in around if isinstance(each, ast.Dict))
+        return any(texts <= set(map(string_value, table.keys)) for table in tables)
 
     def _compared(self, operands: Iterable[ast.expr], child: ast.AST) -> DeviceContext:
         others = [each for each in operands if each is not child and not isinstance(each, ast.Constant)]
         if any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in others):
-            return DeviceContext(
-                NO, _("compared with a slice whose length would have to change, too"), by=SETTLED
-            )
+            reason = _("compared with a slice whose length would have to change, too")
+            return DeviceContext(NO, reason, by=SETTLED)
         if any(self.vocabulary.says_device(other) for other in others):
             return DeviceContext(CERTAIN, _("compared with a device or a backend"))
         if getattr(self.index.function_of(child), "name", "") in _OF_ATTRIBUTES:
             return DeviceContext(NO, _("a comparison"))
-        if any(isinstance(other, ast.Attribute) and other.attr in ("type", "param") for other in others):
+        if any(map(_is_type, others)):
             return DeviceContext(LIKELY, _("compared with a type"))
         if any(self.vocabulary.leaves(last_name(other)) for other in others):
             return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=_("a comparison")))
@@ -508,6 +510,8 @@ class _Climb:
         is_part = "torch.device" in map(self.index.qualified_name, around)  # case torch.device(type="cuda")
         if is_part or self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, _("a case of a device or a backend"))
+        if _is_type(match.subject):
+            return DeviceContext(LIKELY, _("compared with a type"))
         patterns = (case.pattern for case in match.cases)
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
         if self._among(match, values).device:
@@ -529,10 +533,8 @@ class _Climb:
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
             return DeviceContext(CERTAIN, "map_location", "map_location")
-        values: dict[object, ast.expr] = self.index.once(
-            ("values", node), lambda: dict(zip(node.keys, node.values))
-        )
-        if self.index.qualified_name(values[child]).startswith("torch.cuda."):
+        values = self.index.once(("values", node), lambda: dict(zip(node.keys, node.values)))
+        if self.index.qualified_name(values[cast(ast.expr, child)]).startswith("torch.cuda."):
             return DeviceContext(LIKELY, _("key of a function of the device"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))

@@ -37,6 +37,7 @@ _CUDA_WORD = re.compile(r"(?<![\w./-])cuda(?![\w./-])")
 _OTHER_TYPE = re.compile(r"(?<![\w./-])(?:cpu|mps|xpu|dml|hpu|xla|meta|privateuseone)(?![\w./-])")
 _OF_FILES = re.compile(r"\)[_-]|[_-]\(|\\\.|/")  # what stands in patterns of file names
 _INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
+_SEEKS = (ast.In, ast.NotIn)
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
 _PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
 _SHOWN = 4  # places of other strings that a reason lists
@@ -65,34 +66,21 @@ def names_device(index: ModuleIndex, node: Text) -> bool:
     text = written(index, node)
     if _DEVICE.match(text):
         return not isinstance(index.parent(node), ast.JoinedStr)
-    if (
-        isinstance(node, ast.keyword)
-        or "cuda" not in text
-        or not (_DEVICE_PATTERN.match(text) or _lists_devices(text))
-    ):
+    is_pattern = "cuda" in text and (_DEVICE_PATTERN.match(text) or _lists_devices(text))
+    if isinstance(node, ast.keyword) or not is_pattern:
         return False
-    return any(is_searched_pattern(index, each) for each in index.reads_of(_compiled(index, node)))
+    call = index.parent(node)
+    is_compiled = isinstance(call, ast.Call) and called_name(call) == "compile" and call.args[:1] == [node]
+    reads = index.reads_of(call if isinstance(call, ast.Call) and is_compiled else node)
+    return any(is_searched_pattern(index, each) for each in reads)
 
 
 def _lists_devices(text: str) -> bool:
     """Whether a regular expression has ``cuda`` once, as one of several device types: ``(?:cpu|cuda):``."""
     plain = text.replace("\\b", "")
-    return (
-        text.count("cuda") == 1
-        and "|" in text
-        and "npu" not in text
-        and not _OF_FILES.search(text)
-        and _CUDA_WORD.search(plain) is not None
-        and _OTHER_TYPE.search(plain) is not None
-    )
-
-
-def _compiled(index: ModuleIndex, node: String) -> ast.expr:
-    """What ``re.compile`` makes of a string that it is given; else the string."""
-    call = index.parent(node)
-    if isinstance(call, ast.Call) and called_name(call) == "compile" and call.args[:1] == [node]:
-        return call
-    return node
+    if text.count("cuda") != 1 or "|" not in text or "npu" in text or _OF_FILES.search(text):
+        return False
+    return _CUDA_WORD.search(plain) is not None and _OTHER_TYPE.search(plain) is not None
 
 
 def names_backend(text: str) -> bool:
@@ -102,11 +90,9 @@ def names_backend(text: str) -> bool:
 
 def names_backends(text: str) -> bool:
     """Whether a text gives each device type its backend: ``cpu:gloo,cuda:nccl``."""
-    return (
-        bool(_PAIRS.match(text))
-        and re.search(r"\bcuda\b|\bnccl\b", text, re.IGNORECASE) is not None
-        and re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", text) is not None
-    )
+    if not _PAIRS.match(text) or not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", text):
+        return False
+    return re.search(r"\bcuda\b|\bnccl\b", text, re.IGNORECASE) is not None
 
 
 def names_tensor_type(text: str) -> bool:
@@ -164,9 +150,8 @@ def _judged(
     if first is None:
         return DeviceContext(NO, ""), None
     reason = contexts[first].reason
-    places = [
-        _("line {number}", number=line) for line in sorted({each.lineno for each in members} - {first.lineno})
-    ]
+    lines = sorted({each.lineno for each in members} - {first.lineno})
+    places = [_("line {number}", number=line) for line in lines]
     places += sorted({place for each in met for place in each[1:]})
     if places:
         reason = _("{reason}; it changes only together with {places}", reason=reason, places=_listed(places))
@@ -203,11 +188,9 @@ def _deciding(
     taken = (_taken(index, vocabulary, use) for use in uses)
     used = (each._replace(verdict=LIKELY) for each in taken if each.verdict == CERTAIN)
     likely = (each for each in contexts if each.verdict == LIKELY and each.by != BESIDE)
-    elsewhere = (
-        DeviceContext(LIKELY, _("with a device in {places}", places=_listed(each[1:]) or _("another file")))
-        for each in _elsewhere(index, found)
-        if each[0] == "device"
-    )
+    meeting = (each for each in _elsewhere(index, found) if each[0] == "device")
+    files = (_listed(each[1:]) or _("another file") for each in meeting)
+    elsewhere = (DeviceContext(LIKELY, _("with a device in {places}", places=each)) for each in files)
     return next(chain(sure, compared, used, likely, elsewhere), None)
 
 
@@ -217,9 +200,8 @@ def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> s
     enum = _enum_of(index, node)
     if enum is not None:
         return LIKELY if vocabulary.says(enum.name) else UNCLEAR
-    if bare_name(node).strip("_").lower() in REPEATED or not (
-        is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)
-    ):
+    is_repeated = bare_name(node).strip("_").lower() in REPEATED
+    if is_repeated or not (is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)):
         return UNCLEAR
     return CERTAIN if is_backend or "type" in (called_name(node), bare_name(node)) else LIKELY
 
@@ -257,9 +239,8 @@ def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -
     if not isinstance(node, ast.Attribute) or node.attr not in _OF_MEMBERS:
         return False
     made = [*made_from(index, node.value, inside=True)]
-    handed = (
-        each for one in made if (parameter := parameter_of(index, one)) for each in given(index, parameter)
-    )
+    parameters = filter(None, (parameter_of(index, each) for each in made))
+    handed = (each for parameter in parameters for each in given(index, parameter))
     return any(map(vocabulary.says_device, chain(made, handed)))
 
 
@@ -278,19 +259,17 @@ def context_of_backend(index: ModuleIndex, vocabulary: DeviceVocabulary, node: T
     # is also the beginning of the names of NCCL's environment variables.
     named = taken_by(index, node).kind == "value"  # under a key that says what it is
     beside = {string_value(each) for each in elements(index.parent(node))}
-    likely = text.islower() and not named and "cuda" not in beside and not _is_searched_for(index, node)
-    # One of several changes with the others, or not at all.
-    if context.verdict == UNCLEAR and likely and not _others_of_class(index, node):
+    parent = index.parent(node)  # "nccl" in line
+    sides = [parent.left] if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], _SEEKS) else []
+    likely = text.islower() and not named and "cuda" not in beside and node not in sides
+    if context.verdict == UNCLEAR and likely:
+        found = together(index, node)
+        others = (names_backend(written(index, each)) for each in found.strings if each is not node)
+        if any(others) or any(each[1:] for each in _elsewhere(index, found)):
+            return context  # one of several changes with the others, or not at all
         # A file that never speaks of torch, as one that installs NCCL, may mean the library.
         return DeviceContext(LIKELY if _TORCH.search(index.text) else UNCLEAR, context.reason)
     return context
-
-
-def _others_of_class(index: ModuleIndex, node: Text) -> bool:
-    """Whether a string that looks like a backend is compared with others that do, of any file."""
-    found = together(index, node)
-    here = (names_backend(written(index, each)) for each in found.strings if each is not node)
-    return any(here) or any(each[1:] for each in _elsewhere(index, found))
 
 
 def context_of_tensor_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: String) -> DeviceContext:
@@ -312,11 +291,3 @@ def is_argument_of(index: ModuleIndex, node: Text, name: str) -> bool:
     """Whether a string is a positional argument of what has that last name."""
     call = index.parent(node)
     return isinstance(call, ast.Call) and node in call.args and called_name(call) == name
-
-
-def _is_searched_for(index: ModuleIndex, node: Text) -> bool:
-    """Whether a string is looked for inside another one: ``"nccl" in line``."""
-    parent = index.parent(node)
-    if not isinstance(parent, ast.Compare) or node is not parent.left:
-        return False
-    return isinstance(parent.ops[0], (ast.In, ast.NotIn))

@@ -117,9 +117,8 @@ class DeviceVocabulary:
         if isinstance(function, ast.Attribute):
             if self.says(function.attr) or (function.attr == "type" and not given):
                 return True
-            return self.says_device(
-                given[0] if function.attr in ("get", "getenv", "pop") and given else function.value
-            )
+            is_key = function.attr in ("get", "getenv", "pop") and given
+            return self.says_device(given[0] if is_key else function.value)
         if not isinstance(function, ast.Name):
             return False
         if function.id == "getattr" and len(given) > 1:
@@ -136,10 +135,8 @@ def is_device_or_backend(text: str) -> bool:
 
 def asks_for_cuda(test: ast.expr) -> bool:
     """Whether a condition asks for a GPU."""
-    return any(
-        isinstance(node, ast.Attribute) and node.attr in ("is_available", "device_count")
-        for node in ast.walk(test)
-    )
+    members = (getattr(node, "attr", "") for node in ast.walk(test))
+    return not {"is_available", "device_count"}.isdisjoint(members)
 
 
 def chosen_beside_cpu(index: ModuleIndex, node: ast.expr) -> bool:
@@ -159,11 +156,8 @@ def chosen_beside_cpu(index: ModuleIndex, node: ast.expr) -> bool:
         return False
     if parent not in choice.body or not _asks_torch(index, choice.test):
         return False
-    target = ast.dump(parent.targets[0])
-    return any(
-        isinstance(other, ast.Assign) and ast.dump(other.targets[0]) == target and is_cpu(other.value)
-        for other in choice.orelse
-    )
+    others = (each for each in choice.orelse if isinstance(each, ast.Assign) and is_cpu(each.value))
+    return ast.dump(parent.targets[0]) in (ast.dump(other.targets[0]) for other in others)
 
 
 def _asks_torch(index: ModuleIndex, test: ast.expr) -> bool:

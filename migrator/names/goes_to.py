@@ -7,7 +7,7 @@ this one, or holds it. ``goes_to`` does so for those who want the ends.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple, Union
 
 from migrator.names.index import ModuleIndex
@@ -51,7 +51,7 @@ _KINDS: dict[type, Kind] = {
     ast.Module: "unused",
 }
 # Of these the holder has the value, or one of which it is a part, and hands it on.
-_HANDING_ON = frozenset({"choice", "element", "same"})
+CHOICES, LISTS = ("choice", "element", "same"), ("element",)
 
 
 class Sink(NamedTuple):
@@ -117,16 +117,10 @@ def kept_as(index: ModuleIndex, node: ast.AST) -> str:
     return sink.name if sink.kind in ("argument", "value", "assigned", "default") else ""
 
 
-def behind_choices(index: ModuleIndex, node: ast.AST) -> Sink:
-    """What takes a value, or the choice or the list that it is in."""
+def behind(index: ModuleIndex, node: ast.AST, kinds: Collection[str] = CHOICES) -> Sink:
+    """What takes a value behind sinks of some kinds: the choices and lists that it is in, or lists alone."""
     sink = taken_by(index, node)
-    return behind_choices(index, sink.holder) if sink.kind in _HANDING_ON else sink
-
-
-def behind_lists(index: ModuleIndex, node: ast.AST) -> Sink:
-    """What takes a value, or the list, the tuple or the set that it is in."""
-    sink = taken_by(index, node)
-    return behind_lists(index, sink.holder) if sink.kind == "element" else sink
+    return behind(index, sink.holder, kinds) if sink.kind in kinds else sink
 
 
 def read_as_parameter(index: ModuleIndex, node: ast.AST) -> Sequence[ast.Name]:
@@ -152,7 +146,7 @@ def goes_to(index: ModuleIndex, node: ast.AST) -> Iterator[Sink]:
         if each in seen:
             continue
         seen.add(each)
-        sink = behind_choices(index, each)
+        sink = behind(index, each)
         target = only_target(sink.holder) if sink.kind == "assigned" else None
         if isinstance(target, ast.Name):
             waiting += reversed(index.uses_of(target))

@@ -12,7 +12,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, dropwhile, islice, takewhile
+from itertools import chain, count, dropwhile, islice, takewhile
 from typing import Any, Callable, TypeVar
 
 from migrator.files.source import Lines
@@ -20,6 +20,7 @@ from migrator.names.outline import Binding, Outline, Scope, outline
 from migrator.names.qualified import Neighbours, full_name, of_name
 from migrator.names.strings import Part, place_fstring
 from migrator.names.tree import (
+    BODY_FIELDS,
     FUNCTIONS,
     STATEMENTS,
     Function,
@@ -29,9 +30,9 @@ from migrator.names.tree import (
     bare_name,
     body_fields,
     called_name,
+    children,
     fields_of,
     head_lines,
-    heads,
     only_target,
     parameters,
     string_value,
@@ -188,10 +189,8 @@ class ModuleIndex:
             position = data.find(wanted, begin, stop)
             while position >= 0:
                 end = position + len(wanted)
-                if (
-                    data[position - 1 : position] not in _WORD_BYTES
-                    and data[end : end + 1] not in _WORD_BYTES
-                ):
+                beside = data[position - 1 : position], data[end : end + 1]
+                if _WORD_BYTES.isdisjoint(beside):
                     lines.add(self.line_of(position))
                 position = data.find(wanted, end, stop)
         return sorted(lines)
@@ -221,7 +220,7 @@ class ModuleIndex:
 
     def expand(self, statement: ast.AST, lines: list[int] | None = None) -> None:
         """Walk the expressions of a statement; of one with a body those that lie on some lines, if given."""
-        fresh = [child for child in heads(statement) if child not in self._parents]
+        fresh = [child for child in children(statement, BODY_FIELDS) if child not in self._parents]
         if lines is not None and body_fields(statement.__class__):
             fresh = [child for child in fresh if touches(child, lines)]
         if fresh:
@@ -345,10 +344,9 @@ class ModuleIndex:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
-        # No statement holds a module.
-        return (
-            self.module_scope if isinstance(node, ast.Module) else self._scope_around(self.statement_of(node))
-        )
+        if isinstance(node, ast.Module):  # no statement holds it
+            return self.module_scope
+        return self._scope_around(self.statement_of(node))
 
     def _scope_around(self, statement: ast.AST) -> Scope:
         around = self._parents[statement]
@@ -506,7 +504,20 @@ class ModuleIndex:
 
     def uses(self, name: str, scope: Scope) -> Sequence[ast.Name]:
         """Every read of a name that a scope binds, there and in the scopes inside it."""
-        return self.once(("uses", name, scope), lambda: self._uses(name, scope))
+
+        def find() -> list[ast.Name]:
+            first = getattr(scope.node, "lineno", 1)
+            lines = self._lines_with({name}, first, getattr(scope.node, "end_lineno", len(self._starts)))
+            self._expand_on(lines, self.statements)
+            named = self._named.get(name, {})
+            # A file may have thousands of scopes, of which few read the name.
+            places = self.once(("places of scopes",), lambda: dict(zip(self.scopes, count())))
+            inside = [each for each in sorted(named, key=places.__getitem__) if each.owner(name) is scope]
+            held = (named[each] for each in inside)
+            uses = (use for each in held for use in (each if isinstance(each, list) else [each]))
+            return [use for use in uses if isinstance(use.ctx, ast.Load)]
+
+        return self.once(("uses", name, scope), find)
 
     def uses_of(self, node: ast.Name | Function | ast.ClassDef) -> Sequence[ast.Name]:
         """Every read of the name that stands at a place, or that a definition has."""
@@ -533,27 +544,6 @@ class ModuleIndex:
         """The strings on the lines that hold one of some words."""
         self._expand_on(self._lines_with({*words}), self.statements)
         return self.strings
-
-    def _uses(self, name: str, scope: Scope) -> list[ast.Name]:
-        first = getattr(scope.node, "lineno", 1)
-        lines = self._lines_with({name}, first, getattr(scope.node, "end_lineno", len(self._starts)))
-        self._expand_on(lines, self.statements)
-        named = self._named.get(name, {})
-        # A file may have thousands of scopes, of which few read the name.
-        places = self.once(("places of scopes",), lambda: {each: at for at, each in enumerate(self.scopes)})
-        return [
-            use
-            for inner in sorted(named, key=places.__getitem__)
-            if inner.owner(name) is scope
-            for use in _each(named[inner])
-            if isinstance(use.ctx, ast.Load)
-        ]
-
-
-def _each(known: ast.Name | list[ast.Name] | None) -> list[ast.Name]:
-    if known is None:
-        return []
-    return known if isinstance(known, list) else [known]
 
 
 def _blocks(around: ast.AST | None) -> dict[ast.AST, list[ast.stmt]]:

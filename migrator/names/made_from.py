@@ -36,6 +36,8 @@ _BUILTINS = frozenset({"list", "tuple", "sorted", "reversed", "sum", "range"})
 _CHANGING = frozenset(
     "float half bfloat16 int long short bool byte type item tolist numpy type_as size".split()
 )
+# Methods that may be given a dtype for their result.
+_TYPING = ("to", "new_tensor", "new_zeros")
 _DTYPES = frozenset(
     "torch.float32 torch.float torch.float16 torch.half torch.bfloat16 torch.float64 torch.double torch.int32"
     " torch.int torch.int64 torch.long torch.int16 torch.short torch.int8 torch.uint8 torch.bool".split()
@@ -143,16 +145,9 @@ def _inside(index: ModuleIndex, node: ast.expr) -> Optional[list[ast.expr]]:
         return None
     if node.func.attr in _CHANGING:
         return []
-    holds = node.func.attr in ("values", "items") or not _names_dtype(index, node)
-    return [node.func.value] if holds else None
-
-
-def _names_dtype(index: ModuleIndex, node: ast.Call) -> bool:
-    """Whether a method may give its result a dtype: ``x.to(torch.float64)``, ``x.double()``."""
-    if called_name(node) not in ("double", "to", "new_tensor", "new_zeros"):
-        return False
-    given = map(index.qualified_name, arguments_of(node))
-    return called_name(node) == "double" or any(name.startswith("torch.") for name in given)
+    given = map(index.qualified_name, arguments_of(node) if node.func.attr in _TYPING else ())
+    names_dtype = node.func.attr == "double" or any(name.startswith("torch.") for name in given)
+    return None if names_dtype else [node.func.value]
 
 
 def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.expr]:
@@ -166,11 +161,8 @@ def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.
             found += call.args[:1]
         if holds and isinstance(around, ast.Subscript) and around.value is use:
             put, other = index.parent(around), string_value(around.slice)
-            if (
-                isinstance(put, ast.Assign)
-                and around in put.targets
-                and (key == other or None in (key, other))
-            ):
+            fits = key == other or None in (key, other)
+            if isinstance(put, ast.Assign) and around in put.targets and fits:
                 found.append(put.value)
     return found
 
@@ -196,9 +188,8 @@ def _is_mapping(value: ast.expr) -> bool:
 
 def parameter_of(index: ModuleIndex, node: ast.expr) -> Optional[Parameter]:
     """The parameter of a function that a name is; None for any other expression."""
-    if not isinstance(node, ast.Name) or not any(
-        isinstance(each.node, ast.arg) for each in index.bindings(node)
-    ):
+    bindings = index.bindings(node) if isinstance(node, ast.Name) else []
+    if not isinstance(node, ast.Name) or not any(isinstance(each.node, ast.arg) for each in bindings):
         return None
     owner = index.scope_of(node).owner(node.id)
     if owner is None or not isinstance(owner.node, FUNCTIONS):

@@ -40,7 +40,16 @@ def full_name(index: ModuleIndex, node: ast.AST) -> str:
         return ".".join([base, *(each.attr for each in behind)]) if base else ""
     if isinstance(node, ast.Call):
         return _of_call(index, node)
-    return _at_key(index, node) if isinstance(node, ast.Subscript) else ""
+    if not isinstance(node, ast.Subscript):
+        return ""
+    # sys.modules["torch"], vars(torch)["cuda"], globals()["torch"], import_("torch")[0]
+    held, key = node.value, string_value(node.slice)
+    if key is None:
+        is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
+        return index.qualified_name(held) if is_first and imports(held) else ""
+    if isinstance(held, ast.Call) and bare_name(held.func) == "globals":
+        return _bound(index, key, index.module_scope.look_up(key))
+    return _of_key(index, held, key)
 
 
 def rooted(index: ModuleIndex, chain: ast.expr) -> tuple[ast.expr, str, list[ast.Attribute]]:
@@ -145,17 +154,6 @@ def _of_call(index: ModuleIndex, call: ast.Call) -> str:
     inner = [item.value for item in call.keywords if item.arg == "name"]
     names = [first, *(string_value(each) or "" for each in inner)]
     return ".".join(names) if all(names) else ""
-
-
-def _at_key(index: ModuleIndex, node: ast.Subscript) -> str:
-    """``sys.modules["torch"]``, ``vars(torch)["cuda"]``, ``globals()["torch"]``, ``import_("torch")[0]``."""
-    held, key = node.value, string_value(node.slice)
-    if key is None:
-        is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
-        return index.qualified_name(held) if is_first and imports(held) else ""
-    if isinstance(held, ast.Call) and bare_name(held.func) == "globals":
-        return _bound(index, key, index.module_scope.look_up(key))
-    return _of_key(index, held, key)
 
 
 def _of_key(index: ModuleIndex, held: ast.expr, key: str) -> str:

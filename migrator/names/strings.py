@@ -47,8 +47,12 @@ def place_fstring(source: str, start: int) -> list[Part] | None:
     expressions are new ``ast`` nodes. None where the text cannot be read.
     """
     parts: list[Part] = []
+    pieces: list[_Piece] = []
     try:
-        for tree, first, last in _pieces(source):
+        position = _skip_gap(source, 0)
+        while position < len(source):  # the texts in a row
+            position = _skip_gap(source, _read_text(source, position, pieces))
+        for tree, first, last in pieces:
             text = source[first:last]
             begin = start + len(source[:first].encode("utf-8"))
             end = begin + len(text.encode("utf-8"))
@@ -64,15 +68,6 @@ def place_fstring(source: str, start: int) -> list[Part] | None:
     except (ValueError, RecursionError):
         return None
     return parts
-
-
-def _pieces(source: str) -> list[_Piece]:
-    """The pieces of the texts in a row."""
-    found: list[_Piece] = []
-    position = _skip_gap(source, 0)
-    while position < len(source):
-        position = _skip_gap(source, _read_text(source, position, found))
-    return found
 
 
 def _skip_gap(source: str, position: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, cast
 
 from migrator.names.goes_to import Sink, keys_of, taken_by
@@ -55,11 +55,14 @@ _SPLITTING = frozenset({"split", "rsplit", "partition"})
 # Members that many objects have: what is stored under one says nothing of the others.
 _OF_MANY = frozenset("type name value index data key id device values items".split())
 _PARSED = ("arg", "opt", "flag", "conf", "cfg", "param")  # in what holds the values of options
+_OF_VALUES = ("default", "choices", "const")
 _DEFAULT_AT = {"DEFINE_string": 1, "DEFINE_enum": 1}
 # Decorators that call a test with each row of a table: in one argument, or one in each.
 _TABLES = frozenset({"parametrize", "expand", "parameterized"})
 _ROWS = frozenset({"parameters", "named_parameters"})
 _OPTIONS = frozenset({"add_argument", "add_option", *_DEFAULT_AT})
+# What calls a function in another process, with how many arguments before those that it is given.
+_STARTERS = {"spawn": 1, "start_processes": 1, "Process": 0, "Thread": 0}
 
 
 class Port(NamedTuple):
@@ -165,8 +168,11 @@ class _Search:
             self.go(holder, (_at(keys_of(self.index, holder)[node]), *path))
         elif kind == "look-up" and bare_name(holder.value) == "Literal":
             self.go(holder, path[1:])
+        elif kind == "annotation" and isinstance(holder, ast.arg):  # device: Literal["cpu", "cuda"]
+            self._parameter(self.index.parent(self.index.parent(holder)), holder.arg, path)
         elif kind == "annotation":
-            self._annotated(holder, path)
+            self._into(holder.target, path)
+            self.meet(holder.value, path)
         elif kind == "look-up" and not path:
             self.meet(holder.value, (IN,))
             if not is_read(holder):
@@ -190,7 +196,8 @@ class _Search:
             for call in self._calls(function):
                 self.go(call, path)
         elif kind == "iterated" and step == IN:
-            self._into(holder.target, rest, self._element_of(holder))
+            comprehension = self.index.parent(holder) if isinstance(holder, ast.comprehension) else None
+            self._into(holder.target, rest, comprehension)
         elif kind == "compared":
             self._compared(holder, node, path)
         elif kind == "default":
@@ -203,14 +210,6 @@ class _Search:
                 self.go(call, (IN, *path))
         elif kind in ("case", "other"):
             self._case(node, path)
-
-    def _annotated(self, holder: Any, path: Path) -> None:
-        """What a name may be by its annotation: ``device: Literal["cpu", "cuda"]``."""
-        if isinstance(holder, ast.arg):
-            self._parameter(self.index.parent(self.index.parent(holder)), holder.arg, path)
-        else:
-            self._into(holder.target, path)
-            self.meet(holder.value, path)
 
     def _own(self, definition: Any, behind: str, path: Path) -> None:
         """What other files may name: what is at the top of the file, or in a class there."""
@@ -229,14 +228,8 @@ class _Search:
         if name and not name.startswith("torch."):
             self.port(False, f"{name}{behind}", path)
 
-    def _element_of(self, comprehension: ast.AST) -> ast.AST | None:
-        return self.index.parent(comprehension) if isinstance(comprehension, ast.comprehension) else None
-
     def _element(self, node: ast.AST, holder: Any, path: Path) -> None:
-        places = self.index.once(
-            ("places", holder), lambda: {each: at for at, each in enumerate(holder.elts)}
-        )
-        place = places[node]
+        place = self.index.once(("places", holder), lambda: dict(zip(holder.elts, count())))[node]
         around = self.index.parent(holder)
         if isinstance(around, ast.Assign):  # a, b = "cuda", "cpu"
             pairs = [each for each in around.targets if len(elements(each)) == len(holder.elts)]
@@ -260,7 +253,7 @@ class _Search:
                 self._own(owner.node, f".{target.id}", path)
                 self._member(owner.node, target.id, path)
         elif isinstance(target, ast.Attribute):
-            for member in self._same_member(target):
+            for member in self._attributes(target.attr, self._owner_of(target)):
                 if is_read(member):
                     self.go(member, path)
         elif isinstance(target, ast.Subscript):
@@ -285,8 +278,11 @@ class _Search:
                 if isinstance(value, ast.Attribute) and value.attr == "value":
                     self.go(value, path)
         if is_enum(owner):
+            self._own(owner, "(0)", path)
             for call in self._calls(owner):
                 self.meet(argument_of(call, "value", 0), path)
+                for read in map(self.index.parent, self.index.reads_of(call)):
+                    self.go(read if isinstance(read, ast.Attribute) and read.attr == "value" else None, path)
 
     def _method(self, call: Any, name: str, node: ast.AST, path: Path) -> None:
         """A method of what has the value, or of a string that is the value."""
@@ -298,8 +294,8 @@ class _Search:
             self.go(call, (IN, *rest))
         elif name == "items" and step:
             self.go(call, (IN, f"{AT} {int(step != IN)}", *rest))
-        elif name in _SPLITTING and not path:
-            self.go(call, (f"{AT} 0",))
+        elif name in _SPLITTING and path[:1] in ((), (IN,)):
+            self.go(call, path or (f"{AT} 0",))
         elif name in (_OF_CONTAINERS if path else _OF_STRINGS) and step in ("", IN):
             for each in elements(first) or filter(None, [first]):
                 self.meet(each, rest)
@@ -337,6 +333,14 @@ class _Search:
                 before = before[called in _ROWS :]
                 if path[: len(before)] == before:
                     self._parameter(function, parameter, path[len(before) :])
+        elif (called, name, path[:1]) == ("fixture", "params", (IN,)):
+            for each in _asked(self.index, self.index.parent(call)):
+                self.go(each, path[1:])
+        elif called == "join" and path[:1] == (IN,) and string_value(owner) is not None:
+            self.go(call, path)
+        elif called in _STARTERS and path and (name or sink.place) in ("args", 1):
+            place = path[0][len(AT) + 1 :]
+            self._handed(call, int(place) + _STARTERS[called] if place.isdecimal() else -1, path[1:])
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
             if called in ("get", "pop", "setdefault") and sink.place == 1:
                 self.go(call)
@@ -350,9 +354,7 @@ class _Search:
                 self.meet(owner, (IN,))
             if called in _OF_STRINGS:
                 self.meet(owner)
-        elif called in _OPTIONS and (
-            name in ("default", "choices", "const") or sink.place == _DEFAULT_AT.get(called)
-        ):
+        elif called in _OPTIONS and (name in _OF_VALUES or sink.place == _DEFAULT_AT.get(called)):
             for dest in _dests(call)[:1]:
                 self.port(True, f"Namespace.{dest}", path[name == "choices" :])
                 for each in self.index.members(dest):
@@ -366,6 +368,17 @@ class _Search:
                 names = _names(self.index, function)
                 if name in names or 0 <= sink.place < len(names):
                     self._parameter(function, name or names[sink.place], path)
+
+    def _handed(self, call: ast.Call, place: int, path: Path) -> None:
+        """What a function gets at a place that another process runs: ``spawn(run, args=("cuda",))``."""
+        started = argument_of(call, "target") or argument_of(call, "fn", 0)
+        function = self.index.definition(started) if started is not None else None
+        names = _names(self.index, function) if isinstance(function, FUNCTIONS) else []
+        if place < 0 or started is None:
+            return
+        self._imported(started, f"({place})", path)
+        for name in names[place : place + 1]:
+            self._parameter(function, name, path)
 
     def _parameter(self, function: Any, name: str, path: Path) -> None:
         """What a function gets as a parameter goes to where that is read."""
@@ -524,12 +537,20 @@ class _Search:
                 self.meet(binding.annotation, path)
             for generator in getattr(holder, "generators", ()):
                 self._looped(generator.iter, generator.target, node.id, path)
+            for target in getattr(holder, "targets", ()) if binding.value is None else ():
+                for at, each in enumerate(elements(target)):
+                    self.meet(holder.value if bare_name(each) == node.id else None, (f"{AT} {at}", *path))
         if parameter is not None:
             self._parameter(parameter.function, node.id, path)
             for call in self._calls(parameter.function):
                 names = _names(index, parameter.function)
                 place = names.index(node.id) if node.id in names else None
                 self.meet(argument_of(call, node.id, place), path)
+            for use in index.uses_of(parameter.function):
+                starter = taken_by(index, use).holder
+                if isinstance(starter, ast.Call) and (called := called_name(starter)) in _STARTERS:
+                    place = parameter.place - _STARTERS[called]
+                    self.meet(argument_of(starter, "args", 1), (f"{AT} {place}", *path))
             for table in _tables(parameter.function):
                 for name, before in _columns(index, table, parameter.function):
                     if name == node.id:
@@ -573,14 +594,20 @@ class _Search:
     def _stored(self, node: ast.Attribute, path: Path) -> None:
         """What an attribute holds, by all that the file stores under its name."""
         self._imported(node, "", path)
-        for each in self._same_member(node):
+        if node in (asked := _asked(self.index, node)):
+            for table in _fixtures(self.index.function_of(node)):
+                self.meet(argument_of(table, "params"), (IN, *path))
+            for each in asked:
+                self.go(each, path)
+            return
+        owner = self._owner_of(node)
+        for each in self._attributes(node.attr, owner):
             sink = self.index.parent(each)
             if is_read(each):
                 self._put(each, path)
                 self.go(each, path)
             elif isinstance(sink, (ast.Assign, ast.AnnAssign)):
                 self.meet(sink.value, path)
-        owner = self._owner_of(node)
         for statement in owner.body if owner is not None else ():
             if node.attr in map(bare_name, targets_of(statement)):
                 self.index.expand(statement)
@@ -608,8 +635,10 @@ class _Search:
             self.meet(call.args[1] if len(call.args) > 1 else None, path)
         elif owner is not None and called in _SAME:
             self.meet(owner, path)
-        elif owner is not None and called in _SPLITTING and path == (f"{AT} 0",):
-            self.meet(owner)
+        elif owner is not None and called in _SPLITTING and path in ((f"{AT} 0",), (IN,)):
+            self.meet(owner, path if path == (IN,) else ())
+        elif called == "join" and path == (IN,):
+            self.meet(first, path)
         elif owner is not None and called in ("items", "values") and path[:1] == (IN,):
             inner = path[1:] if called == "values" else path[2:]
             self.meet(owner, (IN if called == "items" and path[1:2] == (f"{AT} 0",) else AT, *inner))
@@ -668,9 +697,8 @@ class _Search:
         if isinstance(definition, FUNCTIONS):
             return [definition]
         if isinstance(definition, ast.ClassDef):
-            return [
-                each for each in definition.body if isinstance(each, FUNCTIONS) and each.name == "__init__"
-            ]
+            methods = (each for each in definition.body if isinstance(each, FUNCTIONS))
+            return [each for each in methods if each.name == "__init__"]
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         return [each for each in index.functions if each.name == name and _is_method(index, each)]
 
@@ -687,11 +715,8 @@ class _Search:
             named = index.uses_of(definition)
         yield from filter(None, map(index.call_of, named))
 
-    def _same_member(self, node: ast.Attribute) -> list[ast.Attribute]:
-        """Where a file names the same attribute: of ``self`` in its class, of others by its name."""
-        return self._attributes(node.attr, self._owner_of(node))
-
     def _owner_of(self, node: ast.Attribute) -> ast.ClassDef | None:
+        """The class in which a file names the same attribute: that of ``self``, or the one that is named."""
         is_own = bare_name(node.value) == "self"
         owner = self.index.class_of(node) if is_own else self.index.definition(node.value)
         return owner if isinstance(owner, ast.ClassDef) else None
@@ -742,6 +767,19 @@ def _tables(function: Function) -> list[ast.Call]:
     """The decorators of a test that call it with the rows of a table."""
     calls = (each for each in function.decorator_list if isinstance(each, ast.Call))
     return [each for each in calls if called_name(each) in _TABLES | _ROWS]
+
+
+def _fixtures(function: Function | None) -> list[ast.Call]:
+    """The decorators of a fixture of pytest that may have parameters."""
+    calls = (each for each in getattr(function, "decorator_list", ()) if isinstance(each, ast.Call))
+    return [each for each in calls if called_name(each) == "fixture"]
+
+
+def _asked(index: ModuleIndex, node: ast.AST | None) -> list[ast.Attribute]:
+    """Where a fixture, or that around a node, reads its parameter: ``request.param``."""
+    function = node if isinstance(node, FUNCTIONS) else index.function_of(node) if node else None
+    read = (each for each in index.members("param") if bare_name(each.value) == "request")
+    return [each for each in read if index.function_of(each) is function]
 
 
 def _columns(index: ModuleIndex, table: ast.Call, function: Function) -> Iterator[tuple[str, Path]]:

@@ -175,6 +175,13 @@ def hands_on(call: ast.Call) -> bool:
     return starred or any(keyword.arg is None for keyword in call.keywords)
 
 
+def summands(node: ast.expr) -> list[ast.expr]:
+    """The parts of a sum, from left to right; else the expression itself."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*summands(node.left), *summands(node.right)]
+    return [node]
+
+
 def holder_of(call: ast.Call) -> ast.expr | None:
     """What the method belongs to that a call calls; None where it calls a plain name."""
     return call.func.value if isinstance(call.func, ast.Attribute) else None
@@ -214,7 +221,7 @@ def chain(node: ast.expr) -> Iterator[ast.expr]:
 
 # -- statements ------------------------------------------------------------
 
-_BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
+BODY_FIELDS = ("body", "handlers", "orelse", "finalbody", "cases")
 _BODIES: dict[type, tuple[str, ...]] = {}
 
 
@@ -231,7 +238,7 @@ def body_fields(cls: type) -> tuple[str, ...]:
     """The fields of a kind of statement that hold statements."""
     bodies = _BODIES.get(cls)
     if bodies is None:
-        bodies = _BODIES[cls] = tuple(name for name in _BODY_FIELDS if name in fields_of(cls))
+        bodies = _BODIES[cls] = tuple(name for name in BODY_FIELDS if name in fields_of(cls))
     return bodies
 
 
@@ -247,11 +254,6 @@ def head_lines(statement: Any) -> tuple[int, int]:
     first = decorators[0].lineno if decorators else statement.lineno
     below = getattr(statement, bodies[0])[0]
     return first, getattr(below, "pattern", below).lineno
-
-
-def heads(statement: ast.AST) -> list[ast.AST]:
-    """The parts of a statement that are not its body."""
-    return children(statement, _BODY_FIELDS)
 
 
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)

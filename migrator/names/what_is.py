@@ -249,20 +249,17 @@ class _Question:
             owner = self.index.class_of(node)
             if owner is not None:
                 return self._of_class(owner)
-        answer = self._bound_name(node)
-        return _OTHER if answer.kind == UNKNOWN and options_like(node) else answer
-
-    def _bound_name(self, node: ast.Name) -> Value:
         last = last_assigned(self.index, node, changes=False)
         if last is None or last.value is None or not isinstance(last.node, ast.Assign):
-            return self._any_of(node)
-        self.index.expand(last.node)
-        answer = self.of(last.value)
-        if answer.kind == UNKNOWN and isinstance(last.value, ast.Call):
-            given = [a for a in last.value.args if isinstance(a, ast.Name) and a.id == node.id]
-            if given and self.of(given[0]).kind in (TENSOR, MAYBE):
-                return _MAYBE  # x = self.block(x)
-        return answer
+            answer = self._any_of(node)
+        else:
+            self.index.expand(last.node)
+            answer = self.of(last.value)
+            if answer.kind == UNKNOWN and isinstance(last.value, ast.Call):
+                given = [a for a in last.value.args if isinstance(a, ast.Name) and a.id == node.id]
+                if given and self.of(given[0]).kind in (TENSOR, MAYBE):
+                    return _MAYBE  # x = self.block(x)
+        return _OTHER if answer.kind == UNKNOWN and options_like(node) else answer
 
     def _any_of(self, node: ast.Name) -> Value:
         """One answer for all that may bind a name. What a parameter is depends on where it is used."""

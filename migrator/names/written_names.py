@@ -85,14 +85,12 @@ class Written:
             bound[name] = bound.get(name, False) or full.startswith("torch") or named
         kept = self.handed_on | {"torch"}
         chains = (chain.split(".") for chain in self.dotted)
-        return {
-            part
-            for first, *rest in chains
-            if first not in OTHERS
-            and not (first in ("self", "cls") and len(rest) == 1)
-            and (bound.get(first, True) or not kept.isdisjoint(rest))
-            for part in rest
-        }
+        found: set[str] = set()
+        for first, *rest in chains:
+            is_own = first in ("self", "cls") and len(rest) == 1
+            if first not in OTHERS and not is_own and (bound.get(first, True) or not kept.isdisjoint(rest)):
+                found.update(rest)
+        return found
 
     def may_end_torch(self, word: str) -> bool:
         """The same of a full name of torch, or of what is imported in quotes."""
@@ -185,12 +183,12 @@ def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int]
     found = text.find(name) if given or place is not None else -1
     while found >= 0:
         behind = _BEHIND_NAME.match(text, found + len(name))
-        if behind and (
-            behind[1] is None
-            or (given and re.search(rf"\b(?:{given})\s*=", behind[1]))
-            or (place is not None and ("*" in behind[1] or _INNER.sub("", behind[1]).count(",") >= place))
-        ):
+        arguments = behind[1] if behind else ""
+        if arguments is None or (given and re.search(rf"\b(?:{given})\s*=", arguments)):
             return True
+        if behind and place is not None:
+            if "*" in arguments or _INNER.sub("", arguments).count(",") >= place:
+                return True
         found = text.find(name, found + 1)
     return False
 

@@ -15,7 +15,7 @@ from typing import Callable, NamedTuple, Optional
 
 from migrator.names.conditions import flags, has_npu_branch, knows_npus
 from migrator.names.device_strings import written
-from migrator.names.goes_to import taken_by
+from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
@@ -94,7 +94,7 @@ _DEFINED = re.compile(r"\n(?:class[ \t]+(\w+)|([ \t]*)(?:async[ \t]+)?def[ \t]+(
 _INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
 # What says nothing of a configuration, and names that say device or backend by themselves.
-_COMMON_KEYS = frozenset("device backend dtype type name value mode target data weight x y".split())
+_COMMON_KEYS = frozenset("device backend dtype type name value param mode target data weight x y".split())
 # The strings and values of a class that reaches other files, and what of them is torch's.
 _OF_DEVICES = (
     r"cuda\b(?:(?<=[\"']cuda)|(?<=[ (]cuda)=)",
@@ -107,7 +107,8 @@ _MEETING = re.compile(
     r"(?:[{,]|^)\s*[\"'](?:cuda|nccl)(?::\d+)?[\"'] *:|[\"'](?:cuda|nccl)[\"'](?:\]| +(?:in\b|[!=]=))"
     r"|(?<!type )(?<!backend )(?<!_backend\(\) )(?:[!=]=|\bin) *[(\[{]?[\"'](?:cuda|nccl)\b"
     r"|\b(?!device|to|init|autocast|Generator|GradScaler)\w+\([\"'](?:cuda|nccl)[\"']"
-    r"|^[ \t]*\w+(?:: ?\w+)? *= *[\"'](?:cuda|nccl)\b|choices=.*[\"']cuda"
+    r"|^[ \t]*\w+(?:: ?\w+)? *= *(?:[\"'].[\"']\.join)?[\[(]*[\"'](?:cuda|nccl)\b"
+    r"|(?:choices|args)=.*[\"'](?:cuda|nccl)"
     r"|[\"']--(?![\w-]*(?:backend|device))[\w-]+[\"'],.*\bdefault=[\"'](?:cuda|nccl)\b"
     r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(|\bdict\([^()\n]*\b(?:cuda|nccl)=",
     re.MULTILINE,
@@ -340,12 +341,15 @@ def _meeting(file: _File) -> Iterator[Offer]:
         strings = [each for each in found.strings if _DEVICE_TEXT.match(written(index, each))]
         places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
         values = (index.segment(each) for each in found.values)
-        takers = (taken_by(index, each) for each in found.uses)
+        takers = (_taker(index, each) for each in found.uses)
         names = (each.name or called_name(each.holder) for each in takers if each.kind == "argument")
-        meets = any(map(_OF_TORCH.search, chain(values, names)))
+        indexed = (":" in written(index, each) for each in strings)
+        meets = any(map(_OF_TORCH.search, chain(values, names))) or any(indexed)
         for name, path in found.files if meets else ():
             if path[-1:] == (IN,):
                 yield Offer(offers.KEYS, name, detail=(f"{file.name}:{start.lineno}",))
+            elif path:
+                yield Offer(offers.VALUES, name, detail=(path[-1].rpartition(" ")[2].strip("'"),))
         if strings or meets:
             first = min((*strings, start), key=index.start)
             key = f"{file.name}:{first.lineno}:{first.col_offset}"
@@ -355,6 +359,12 @@ def _meeting(file: _File) -> Iterator[Offer]:
                 kind, full = offers.MEETS if own else offers.MEETS_OTHERS, file.full(name)
                 full = full if own else absolute_name(name, file.name)
                 yield Offer(kind, full, detail=(key, found_there, *places))
+
+
+def _taker(index: ModuleIndex, node: ast.AST) -> Sink:
+    """What takes a value, or a text that it is put into: ``device=f"{kind}:{rank}"``."""
+    sink = taken_by(index, node)
+    return _taker(index, sink.holder) if sink.kind in ("text", "operand") else sink
 
 
 def _doubles(file: _File) -> Iterator[Offer]:

@@ -22,6 +22,7 @@ TAKER = "taker"  # a function, a class or a method (OF_ANY) of which the argumen
 # of its strings.
 MEETS, MEETS_OTHERS = "meets", "meets others"
 KEYS = "keys"  # a file of data in whose keys a device or a backend is looked up; the detail is the place
+VALUES = "values"  # a file of data with a device or a backend behind a key, which is the detail
 WAITER = "waiter"  # a function that calls a collective, and chooses no device
 DOUBLE = "float64"  # a function that gives a tensor of float64
 DOUBLE_ATTRIBUTE = "float64 attribute"  # an attribute that holds one, in the class of the detail

@@ -29,6 +29,7 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
+from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, string_value, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
@@ -371,6 +372,8 @@ def verdicts_on(text: str, name: str, in_environment: bool, vocabulary: DeviceVo
     for string in index.strings:
         if isinstance(string, ast.Constant) and string.value == name:
             node = _look_up(index, string)
+            if in_environment and kept_as(index, string) == "envvar":  # of an option of click
+                yield device_context(index, vocabulary, string).verdict
             if node is not None and bool(_ENVIRONMENT.search(index.segment(node))) == in_environment:
                 yield device_context(index, vocabulary, node).verdict
     for ref in index.refs if not in_environment else ():

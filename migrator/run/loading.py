@@ -48,6 +48,7 @@ _MAY_TELL = (
         b"= torch\n",
         b"def forward(",
         b", device",
+        b"(device",
         b"fairscale.nn",
     ),
 )

@@ -58,6 +58,8 @@ def migrated(migrate) -> Callable[..., tuple[str, list[dict[str, str]]]]:
         # These are no devices, though they are called cuda.
         ("python tools/train.py --mode cuda", "python tools/train.py --mode cuda"),
         ("python tools/train.py --kernel cuda", "python tools/train.py --kernel cuda"),
+        # The number of a device is no switch of another rule.
+        ("TF=true python tools/train.py --on 1", "TF=true python tools/train.py --on 1"),
         # Of a program that is not here, only the name of the option says something.
         ("other.py --mode cuda --device cuda", "other.py --mode cuda --device npu"),
     ],
@@ -213,6 +215,23 @@ def test_sys_argv_is_an_argument_too(migrated, tmp_path: Path) -> None:
     train = "import sys\nimport torch\nx = torch.ones(2).to(sys.argv[2])\nprint(sys.argv[1])\n"
     source = project(tmp_path, "python tools/train.py cuda cuda:1\n", train)
     assert migrated(source)[0] == "python tools/train.py cuda npu:1\n"
+
+
+CLICK = """\
+import click
+import torch
+@click.command()
+@click.option("--device", envvar="APP_DEVICE", default="cuda")
+@click.option("--theme", envvar="APP_THEME", default="cuda")
+def main(device, theme):
+    print(theme, torch.ones(1).to(device))
+main()
+"""
+
+
+def test_the_variable_of_an_option_of_click_changes_with_it(migrated, tmp_path: Path) -> None:
+    source = project(tmp_path, "export APP_DEVICE=cuda APP_THEME=cuda\n", CLICK)
+    assert migrated(source)[0] == "export APP_DEVICE=npu APP_THEME=cuda\n"
 
 
 def test_cuda_in_what_python_looks_up_is_found_at_the_end(migrated, tmp_path: Path) -> None:

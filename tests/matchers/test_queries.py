@@ -70,9 +70,8 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
             ["import b\nc = b.d()\nacme.f(int(c * 2))", "import b\nacme.f((b.d(), 1))"],
             ["acme.f(b)"],
         ),
-        ("on_cpu('x')", ["acme.f('cpu')"], ["acme.f('cuda')", "acme.f(a)"]),
         ("device('x', 'cuda')", ["acme.f('cuda:0')", "acme.f(f'cuda:{i}')"], ["acme.f('cpu')", "acme.f(a)"]),
-        ("bounds_slice()", ["a[: acme.f() + 1]", "a[int(acme.f()) :]"], ["a[acme.f()]", "acme.f()"]),
+        ("computed_into('slice')", ["a[: acme.f() + 1]", "a[int(acme.f()) :]"], ["a[acme.f()]", "acme.f()"]),
         (
             "computed_into('g')",
             ["g(acme.f())", "x.g(1, (acme.f() * 2, 3))"],

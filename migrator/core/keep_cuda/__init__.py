@@ -30,20 +30,13 @@ def place_of(context: FileContext) -> Place:
 
 
 def module_imports(context: FileContext, rule: Rule, needing: Sequence[ast.AST]) -> list[Match]:
-    """The imports of the module where nodes need it."""
-    items = [insertion(context, rule, node, edit, api=NAME) for node, edit in _places(context, needing)]
-    message = _("the module {name} holds the differences between devices", name=NAME)
-    return [item._replace(finding=item.finding._replace(message=message)) for item in items]
-
-
-def _places(context: FileContext, needing: Sequence[ast.AST]) -> list[tuple[ast.stmt, Edit]]:
-    """Where the imports go: above the imports among the nodes that need them."""
+    """The imports of the module where nodes need it, above the imports among these."""
     index, statement = context.index, place_of(context).statement(NAME)
     places = torch_npu_imports(index, needing, statement=statement)
     early = [node for node in needing if isinstance(node, (ast.Import, ast.ImportFrom))]
     first = min(early, key=index.start, default=None)
-    if first is None or not places or places[0][1].start <= index.start(first):
-        return places
-    indent, _ = index.lines.beside(index.span(first))
-    edit = Edit(index.start(first), index.start(first), statement + newline_of(index.text) + indent.decode())
-    return [(first, edit), *places[1:]]
+    if first is not None and places and places[0][1].start > (start := index.start(first)):
+        indent = index.lines.beside(index.span(first))[0].decode()
+        places[0] = first, Edit(start, start, statement + newline_of(index.text) + indent)
+    message = _("the module {name} holds the differences between devices", name=NAME)
+    return [insertion(context, rule, node, edit, NAME, message) for node, edit in places]

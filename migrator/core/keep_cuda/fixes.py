@@ -25,7 +25,7 @@ from migrator.matchers.context import FileContext, Match, instead_of, put_around
 from migrator.matchers.kinds.method import HOLDS_COMPARISON, called_to, compared_type
 from migrator.matchers.packs import Rule
 from migrator.names.device_strings import written
-from migrator.names.goes_to import behind_lists
+from migrator.names.goes_to import LISTS, behind
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import argument_of, called_name, hands_on, is_read, parse, root, walk
 from migrator.names.what_is import is_class_of_torch
@@ -113,9 +113,16 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     elif rule.kind == "method" and isinstance(node, ast.Attribute):
         found = _moved(context, node)
     elif rule.kind == "attribute" and isinstance(node, ast.Attribute) and node.attr == "is_cuda":
-        found = _device_type(context, node)
+        if not _is_own(context, node):  # as a question for the type of its device
+            parent = index.parent(node)
+            is_argument = isinstance(parent, ast.Call) and node in parent.args
+            bare = isinstance(parent, HOLDS_COMPARISON) or is_argument
+            found = compared_type(index, node, QUESTION, bare)
     if found is None and not is_neutral and not is_import:
-        found = _translated(edits)
+        # In words that hold everywhere, where none of it is an NPU's alone.
+        texts = [_PLACED.sub(_placed, _NPU_MODULE.sub(f"{NAME}.", edit.text)) for edit in edits]
+        if not any(map(_NPU_WORD.search, texts)):
+            found = [edit._replace(text=text) for edit, text in zip(edits, texts)]
     if found is None and enclosing_fstring(index, node) is None:
         found = _guarded_by_device(index, node, edits)
     fix = item.finding.fix
@@ -124,14 +131,6 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     message = _("{message}; works on all devices", message=item.finding.message)
     finding = item.finding._replace(message=message, fix=fix._replace(edits=tuple(sorted(found))))
     return item._replace(finding=finding, needs_npu=needs_module)
-
-
-def _translated(edits: Sequence[Edit]) -> Optional[list[Edit]]:
-    """What rules write for NPUs in words that hold everywhere; None where some of it is an NPU's alone."""
-    texts = [_PLACED.sub(_placed, _NPU_MODULE.sub(f"{NAME}.", edit.text)) for edit in edits]
-    if any(map(_NPU_WORD.search, texts)):
-        return None
-    return [edit._replace(text=text) for edit, text in zip(edits, texts)]
 
 
 def _placed(found: re.Match[str]) -> str:
@@ -233,9 +232,8 @@ def _shared_string(context: FileContext, rule: Rule, item: Match) -> Optional[li
 def _in_field(index: ModuleIndex, edit: Edit) -> Edit:
     """The edit for a part of an f-string, which may be a string in a field already: ``f"{'cuda'}:{i}"``."""
     start, end = edit.start - 1, edit.end + 1
-    is_string = (
-        index.data[start - 1 : edit.start] in (b"{'", b'{"') and index.data[start] == index.data[edit.end]
-    )
+    opens = index.data[start - 1 : edit.start] in (b"{'", b'{"')
+    is_string = opens and index.data[start] == index.data[edit.end]
     return Edit(start, end, edit.text[1:-1]) if is_string else edit
 
 
@@ -265,7 +263,7 @@ def _is_pattern(node: ast.AST | None) -> bool:
 
 def _asks(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a string is compared with the name of a device, and puts nothing there."""
-    sink = behind_lists(index, node)
+    sink = behind(index, node, LISTS)
     if sink.kind == "argument":
         return sink.name == "choices" or (sink.place >= 0 and called_name(sink.holder) in _TESTS)
     return sink.kind in ("compared", "key", "look-up", "indexed", "case")
@@ -301,15 +299,6 @@ def _is_own(context: FileContext, node: ast.Attribute) -> bool:
     return any(node.attr in facts.methods for facts in context.project.classes)
 
 
-def _device_type(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
-    """``x.is_cuda`` as a question for the type of its device; None where a class has an answer of its own."""
-    if _is_own(context, node):
-        return None
-    parent = context.index.parent(node)
-    is_argument = isinstance(parent, ast.Call) and node in parent.args
-    return compared_type(context.index, node, QUESTION, isinstance(parent, HOLDS_COMPARISON) or is_argument)
-
-
 # -- what cannot be shared stands beside what CUDA has, and the device chooses
 
 
@@ -334,11 +323,8 @@ def _chosen_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) 
     if not hasattr(node, "lineno"):
         return False
     start, end = extent(edits)
-    inside = (
-        each
-        for each in walk(index.statement_of(node))
-        if isinstance(each, ast.IfExp) and index.start(each) <= end and start <= index.end(each)
-    )
+    every = (each for each in walk(index.statement_of(node)) if isinstance(each, ast.IfExp))
+    inside = (each for each in every if index.start(each) <= end and start <= index.end(each))
     around = (up for up in index.above(node) if isinstance(up, (ast.If, ast.IfExp)))
     return any(ON_NPU in index.segment(each.test) for each in (*around, *inside))
 

@@ -52,17 +52,14 @@ def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Ma
                 continue
             words = [word.text or "" for word in command.words[program.place + 1 :]]
             fitting = (rule for rule in rules if program.name in rule.match)
-            rule = next((each for each in fitting if _is_about(each, words)), None)
+            asked = ((each, each.options.beginning) for each in fitting)
+            about = (each for each, text in asked if not text or any(word.startswith(text) for word in words))
+            rule = next(about, None)
             if rule is not None:
                 span, new = _instead(context, rule, command, program)
                 edits = [Edit(*span, new)] if new and rule.fix != "none" else []
                 advice = "" if edits else rule.advice
                 yield found_in_text(context, rule, span, api=program.name, edits=edits, advice=advice)
-
-
-def _is_about(rule: Rule[CommandOptions], words: list[str]) -> bool:
-    beginning = rule.options.beginning
-    return not beginning or any(word.startswith(beginning) for word in words)
 
 
 def _instead(
@@ -162,8 +159,7 @@ def _starts_beside_launcher(context: TextContext, command: Command) -> bool:
     project, program, content = context.project, command.programs[-1], context.index.content
     if project.programs is None or not any(start.candidate for start in project.starts):
         return False
-    goes = any(
-        each.programs and each.programs[0].name == "cd" and each.words[-1].text for each in content.commands
-    )
+    first = ((each.programs[0].name, each) for each in content.commands if each.programs)
+    goes = any(name == "cd" and each.words[-1].text for name, each in first)
     started = project.programs.started(context.index.name, content, program)
     return not goes and bool(started) and started == program.name and "/" not in started

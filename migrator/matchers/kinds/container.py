@@ -86,8 +86,7 @@ def find_manifests(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
             if what and not (is_job and were_jobs):  # all jobs of a file are converted together
                 were_jobs = were_jobs or is_job
                 about: Said = {"api": what, "safety": "unsafe"}
-                of_job = _converted(context) if is_job else ([], _for_cluster(context))
-                about["edits"], about["advice"] = of_job
+                about["edits"], about["advice"] = _converted(context, is_job)
                 kind = document.get("kind") or "manifest"
                 about["message"] = _("this {kind} requests {what}", kind=kind, what=what)
                 yield found_in_text(context, rules[0], setting.name_span, **about)
@@ -106,8 +105,16 @@ def _requested(context: TextContext, setting: Setting) -> str:
     return ""
 
 
-def _converted(context: TextContext) -> tuple[list[Edit], str]:
-    """The edits that convert the jobs of a file, and the advice."""
+def _converted(context: TextContext, is_job: bool) -> tuple[list[Edit], str]:
+    """The edits that convert the jobs of a file, and the advice; what is no job gets only that."""
+    if not is_job:
+        hardware = context.hardware or DEFAULT_HARDWARE
+        platforms = ((name, entry["hw"].get(hardware)) for name, entry in tables()["platforms"].items())
+        names = " or ".join(f"{known['resource']} ({name})" for name, known in platforms if known is not None)
+        said = N_(
+            "Name the cluster's NPU resource, such as {names} on {hardware}, and select nodes that have it."
+        )
+        return [], _(said, names=names, hardware=hardware)
     index, hardware, edits, problem = context.index, context.hardware, list[Edit](), ""
     by_hardware = bool(hardware) and index.type == "yaml"
     if by_hardware:
@@ -127,19 +134,6 @@ def _converted(context: TextContext) -> tuple[list[Edit], str]:
         "names, labels and node selectors."
     )
     return [], _(said, command=command, problem=problem)
-
-
-def _for_cluster(context: TextContext) -> str:
-    hardware = context.hardware or DEFAULT_HARDWARE
-    names = " or ".join(
-        f"{entry['hw'][hardware]['resource']} ({name})"
-        for name, entry in tables()["platforms"].items()
-        if hardware in entry["hw"]
-    )
-    said = N_(
-        "Name the cluster's NPU resource, such as {names} on {hardware}, and select nodes that have it."
-    )
-    return _(said, names=names, hardware=hardware)
 
 
 class ImageOptions(Options):

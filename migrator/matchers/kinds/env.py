@@ -210,11 +210,8 @@ def _inside(context: FileContext, by_verdict: dict[str, Rule], node: String, tex
     for option, name, value in _SETTING.findall(text):
         variable = env_vars.look_up(name)
         if variable is not None and variable.npu != name and f"`{name}=" not in text:
-            renames = (
-                option and variable.npu and env_vars.carries_over(variable, value, context.version.tuple)
-            )
-            likely = by_verdict.get("likely") if renames else None
-            if likely is not None:
+            likely = by_verdict.get("likely") if option and variable.npu else None
+            if likely and env_vars.carries_over(variable, value, context.version.tuple):
                 edits = replace_text(context.index, node, f"{name}=", f"{variable.npu}=")
                 yield found(context, likely, node, api=name, edits=edits, message=variable.on_npus())
                 return
@@ -245,12 +242,11 @@ def find_variables(context: TextContext, rules: list[Rule[VariableOptions]]) -> 
     # What keeps its old name where it is set, is asked for by it.
     kept = {each.name for each, known in variables if not each.reads and not _renames(known, each, version)}
     # One name comes once there. torch_npu does not start with PYTORCH_ALLOC_CONF beside its own variable.
-    others = {
-        each
-        for each, known in variables
-        for name, npu in beside.get(each.block or (each.command, each.exported), {}).items()
-        if known.npu == name or ("CUDA" in each.name and "CUDA" not in name and known.npu == npu)
-    }
+    others: set[Setting] = set()
+    for each, known in variables:
+        for name, npu in beside.get(each.block or (each.command, each.exported), {}).items():
+            if known.npu == name or ("CUDA" in each.name and "CUDA" not in name and known.npu == npu):
+                others.add(each)
     names_beside = {each.name for each in others} - kept
     is_of_binary = bool(variables) and _starts_binary(context.index.content)
     for setting, known in variables:

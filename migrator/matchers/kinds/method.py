@@ -107,11 +107,7 @@ def find_attributes(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
                 yield from _judged(context, rule, node)
         elif _is_handle(context, node):
             yield from _judged(context, rule, node)
-        elif not any(
-            each.attr == node.attr and isinstance(each.ctx, ast.Store)
-            for ref in index.refs
-            for each in attributes(ref)
-        ):  # the file itself stores nothing under the name
+        elif not any(isinstance(each.ctx, ast.Store) for each in index.members(node.attr)):
             yield _left(context, rule, node, _("unknown whether it belongs to torch"))
 
 
@@ -126,10 +122,9 @@ def _is_of_library(context: FileContext, holder: ast.expr) -> bool:
     index, project = context.index, context.project
     if context.value(holder).kind == FOREIGN:
         return True
-    names = filter(None, (index.qualified_name(each) for each in made_from(index, holder)))
-    return any(
-        not each.startswith((".", "torch.")) and not project.owns(each, context.name) for each in names
-    )
+    names = (index.qualified_name(each) for each in made_from(index, holder))
+    others = (name for name in names if name and not name.startswith((".", "torch.")))
+    return not all(project.owns(name, context.name) for name in others)
 
 
 def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:
@@ -187,9 +182,8 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     if isinstance(around, ast.Call):
         likely = node in around.args
     else:
-        likely = any(index.call_of(use) for name in names for use in index.uses_of(name)) or (
-            isinstance(around, holds) and bool(_MOVABLE.search(bare_name(holder)))
-        )
+        likely = isinstance(around, holds) and bool(_MOVABLE.search(bare_name(holder)))
+        likely = likely or any(index.call_of(use) for name in names for use in index.uses_of(name))
     is_setting = options_like(holder) or context.project.stores(node.attr)
     if not likely or index.qualified_name(holder) in _MODULES or is_setting:
         return False
@@ -205,12 +199,14 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
     is_setting = not is_torch and options_like(holder)
     if is_setting and not is_called:
         return  # args.cuda, get_config().cuda
-    if value.kind == FOREIGN and not (is_called and _may_be_tensor(context, holder, value)):
-        return
+    if value.kind == FOREIGN:  # what a module of an unknown library, or of the project, holds may be a tensor
+        plain = (each for each in index.imports if isinstance(each, ast.Import))
+        may_be = value.name not in (name for each in plain for name in imported(each))
+        if not (is_called and may_be and isinstance(holder, ast.Attribute)) or value.is_no_tensor:
+            return
     facts = None if is_torch else project.named(value.name)
-    if facts is not None and (
-        node.attr in facts.stored or (node.attr in facts.methods and not project.related(facts))
-    ):
+    own = facts.methods if facts is not None and not project.related(facts) else ()
+    if node.attr in own or (facts is not None and node.attr in facts.stored):
         return
     owner = index.class_of(node) if called_name(holder) == "super" else None
     facts = project.named(owner.name) if owner is not None else None
@@ -230,32 +226,25 @@ def _judged(context: FileContext, rule: Rule, node: ast.Attribute) -> Iterator[M
         said = _moved_with_to(context, options, node, value, scripted)
     if said is None:
         said = {"edits": [Edit(end - len(node.attr.encode("utf-8")), end, rule.replace.lstrip("."))]}
-    if not is_torch and (
-        (is_setting and not isinstance(holder, ast.Call))  # Model.from_config(config).cuda()
-        or value.kind == FOREIGN
-        or project.defines_elsewhere(node.attr)
-        or (not is_called and project.stores(node.attr))
-    ):
+    is_setting = is_setting and not isinstance(holder, ast.Call)  # Model.from_config(config).cuda()
+    stored = project.defines_elsewhere(node.attr) or (not is_called and project.stores(node.attr))
+    if not is_torch and (is_setting or value.kind == FOREIGN or stored):
         said["safety"] = "unsafe"
     said["api"] = api
     yield found(context, rule, node, **said)
 
 
-def _may_be_tensor(context: FileContext, holder: ast.expr, value: Value) -> bool:
-    """Whether what a module of an unknown library, or of the project, holds may be a tensor or a module."""
-    modules = (
-        name for node in context.index.imports if isinstance(node, ast.Import) for name in imported(node)
-    )
-    return isinstance(holder, ast.Attribute) and not value.is_no_tensor and value.name not in modules
-
-
 def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> str:
     """Why a member may be the project's own, or a library's; empty where nothing speaks for that."""
-    project = context.project
+    project, function, owner = context.project, context.index.function_of(node), context.index.class_of(node)
     if value.kind == FOREIGN and not project.owns(value.name, context.name):
         return _("{name} is unknown", name=value.name)
-    if called_name(node.value) == "super" or _inside_moved_method(context, node):
-        return ""  # definitions move together with what they call
+    if owner is not None and getattr(function, "name", "") in ("cuda", "is_cuda", "npu", "is_npu"):
+        facts = project.named(owner.name)
+        if facts is None or project.related(facts):
+            return ""  # definitions move together with what they call
+    if called_name(node.value) == "super":
+        return ""
     other = project.unrelated_method(node.attr, context.index.text, context.name)
     if other is not None:
         about = {"name": other.name, "file": other.file}
@@ -264,14 +253,6 @@ def _another_owner(context: FileContext, node: ast.Attribute, value: Value) -> s
     if stored is not None and stored.file == context.name and not context.index.call_of(node):
         return _("the class {name} stores its own value under that name", name=stored.name)
     return ""
-
-
-def _inside_moved_method(context: FileContext, node: ast.Attribute) -> bool:
-    function, owner = context.index.function_of(node), context.index.class_of(node)
-    if function is None or owner is None or function.name not in ("cuda", "is_cuda", "npu", "is_npu"):
-        return False
-    facts = context.project.named(owner.name)
-    return facts is None or context.project.related(facts)
 
 
 def compared_type(index: ModuleIndex, node: ast.Attribute, value: str, bare: bool) -> list[Edit]:
@@ -386,13 +367,9 @@ def _is_filled_in(index: ModuleIndex, device: ast.expr) -> bool:
         return False
     made = [each for each in index.assigned(device) if _is_device(index, each)]
     tests = (parent.test for each in made for parent in index.above(each) if isinstance(parent, ast.If))
-    return any(
-        isinstance(test, ast.Compare)
-        and bare_name(test.left) == device.id
-        and isinstance(test.ops[0], (ast.Is, ast.Eq))
-        and is_none(test.comparators[0])
-        for test in tests
-    )
+    compared = (test for test in tests if isinstance(test, ast.Compare) and is_none(test.comparators[0]))
+    asks = (test for test in compared if isinstance(test.ops[0], (ast.Is, ast.Eq)))
+    return device.id in (bare_name(test.left) for test in asks)
 
 
 def _is_device(index: ModuleIndex, value: ast.expr) -> bool:
@@ -499,12 +476,11 @@ def _is_compiled(context: FileContext, function: Function) -> bool:
         if not decorators.isdisjoint(_LEFT_OUT | _COMPILERS):
             return decorators.isdisjoint(_LEFT_OUT)
         if owner is None:
-            takers = {use: index.parent(use) for use in index.uses_of(function)}
-            return context.project.is_scripted(function.name, context.name) or any(
-                (isinstance(taker, ast.Call) and index.qualified_name(taker.func) in _SCRIPTING)
-                or _in_torchscript(context, use)
-                for use, taker in takers.items()
-            )
+            uses = index.uses_of(function)
+            takers = (each for each in map(index.parent, uses) if isinstance(each, ast.Call))
+            scripted = any(index.qualified_name(taker.func) in _SCRIPTING for taker in takers)
+            scripted = scripted or context.project.is_scripted(function.name, context.name)
+            return scripted or any(_in_torchscript(context, use) for use in uses)
         if any(index.qualified_name(base) == "torch.jit.ScriptModule" for base in owner.bases):
             return True
         if not owner.bases or not context.project.offers.of(SCRIPTS_MODULES):

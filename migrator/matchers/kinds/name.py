@@ -17,7 +17,7 @@ from migrator.matchers.context import FileContext, Match, Said, found
 from migrator.matchers.npu_import import import_at_top, import_form, move_names
 from migrator.matchers.packs import Options, Rule, fitting, pattern_fits, rank, rule_of
 from migrator.matchers.starting_words import last_part
-from migrator.names.conditions import is_asked_for, is_guarded, needs_value, stops_without
+from migrator.names.conditions import is_asked_for, is_guarded, stops_without
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
 from migrator.names.tree import Import, bare_name, called_name, imported
@@ -49,6 +49,8 @@ NameRule = Rule[NameOptions]
 Chain = tuple[ast.expr, str, list[ast.Attribute]]  # a root, what it stands for, what is behind it
 # Libraries that have a module named cuda, too.
 _WITH_CUDA = frozenset({"cupy", "chainer", "numba", "pycuda", "mxnet", "paddle", "jax", "dpctl", "mlx"})
+# Calls that read a version, or a number, from a text.
+_READS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "float", "int"})
 
 
 def find(context: FileContext, rules: list[NameRule]) -> Iterator[Match]:
@@ -179,9 +181,8 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         left = _("; left unchanged, because it does not raise") if harmless else ""
         about = {"name": name, "text": context.version.text, "left": left}
         message = _("{name} has no NPU equivalent in torch_npu for torch {text}{left}", **about)
-    return found(
-        context, rule, node, api=name, status=status, severity=severity, advice=advice, message=message
-    )
+    said: Said = {"api": name, "severity": severity, "advice": advice, "message": message}
+    return found(context, rule, node, status=status, **said)
 
 
 def _removed(context: FileContext, rule: NameRule, ref: ast.expr, name: str) -> Match | None:
@@ -217,7 +218,12 @@ def _severity_of_none(index: ModuleIndex, node: ast.expr, name: str) -> str:
         return ""  # without CUDA's version it is taken for ROCm
     if is_tested or is_asked_for(index, value, name):
         return "info"
-    return "blocker" if needs_value(index, value) else ""
+    if isinstance(parent, ast.Compare):  # does None fail at once?
+        fails = isinstance(parent.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+    else:
+        is_read = isinstance(parent, ast.Call) and value in parent.args and called_name(parent) in _READS
+        fails = is_read or isinstance(parent, ast.Attribute)
+    return "blocker" if fails else ""
 
 
 def _belonging(

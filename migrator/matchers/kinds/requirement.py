@@ -14,7 +14,7 @@ from migrator.api_support.companions import ReleaseSet, recommended
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext, Match, TextContext, found_in_text
+from migrator.matchers.context import FileContext, Match, Said, TextContext, found_in_text
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
@@ -100,7 +100,11 @@ def _found(
         for rule in rules:
             known = rule.options.packages
             value = next((known[one] for one in known if fnmatchcase(item.name, one)), None)
-            if value is not None and (rule.options.action != "older" or _is_older(item, value)):
+            if value is not None and rule.options.action == "older":
+                # What it pins loosely may be newer.
+                loose = not {"^", "~"}.isdisjoint(item.specifier)
+                value = None if loose or not limits_hold(f"<{value}", limits_of(item.specifier)) else value
+            if value is not None:
                 # conda does not take an empty list: it goes with its first item.
                 items = [one for one in every if one.group == item.group]
                 with_list = _list_of(context.index, rules, items) if items[0] is item else []
@@ -172,11 +176,9 @@ def _versions(
             return
         message, severity = _why(item, version), "warning"
     elif not fits and not pinned:
-        message = (
-            _("{name} {specifier} excludes torch {torch}, the target of this migration", **about)
-            if name in _TORCH
-            else _("{name} {specifier} excludes {version}, the release for torch {torch}", **about)
-        )
+        message = _("{name} {specifier} excludes {version}, the release for torch {torch}", **about)
+        if name in _TORCH:
+            message = _("{name} {specifier} excludes torch {torch}, the target of this migration", **about)
         advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
     else:
         rule, severity = by_action.get("version"), "warning"
@@ -203,9 +205,8 @@ def _versions(
         if not edits:
             return
     if rule is not None:
-        yield found_in_text(
-            context, rule, item.span, api=name, edits=edits, message=message, advice=advice, severity=severity
-        )
+        said: Said = {"api": name, "edits": edits, "message": message, "advice": advice, "severity": severity}
+        yield found_in_text(context, rule, item.span, **said)
 
 
 def _torch_npu(
@@ -274,10 +275,8 @@ def _is_for_linux(item: Requirement) -> bool:
     machines = [{**linux, "platform_machine": processor} for processor in ("aarch64", "x86_64")]
     pythons = [{"python_version": f"3.{n}", "python_full_version": f"3.{n}.9"} for n in range(8, 15)]
     try:
-        marker = Marker(item.marker)
-        return "extra" in item.marker or any(
-            marker.evaluate({**machine, **python}) for machine in machines for python in pythons
-        )
+        marker, every = Marker(item.marker), ({**one, **other} for one in machines for other in pythons)
+        return "extra" in item.marker or any(map(marker.evaluate, every))
     except (InvalidMarker, UndefinedEnvironmentName):
         return True
 
@@ -304,12 +303,6 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
 def _base(version: str) -> str:
     """``2.7.1`` of ``==2.7.1.post4``."""
     return version.lstrip("= v").partition(".post")[0]
-
-
-def _is_older(item: Requirement, version: str) -> bool:
-    """Whether a requirement admits older versions only; what it pins loosely (``^``, ``~=``) may be newer."""
-    loose = not {"^", "~"}.isdisjoint(item.specifier)
-    return not loose and bool(limits_hold(f"<{version}", limits_of(item.specifier)))
 
 
 def _why(item: Requirement, version: str) -> str:

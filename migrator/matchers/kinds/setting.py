@@ -17,14 +17,16 @@ from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
+from migrator.names.device_vocabulary import is_device_or_backend
 from migrator.other_files.index import Content, Setting, TextIndex
-from migrator.project.offers import DEVICE_KEY, MEETS
+from migrator.project.offers import DEVICE_KEY, MEETS, VALUES
 from migrator.project.project import Project
 
 if TYPE_CHECKING:
     from migrator.project.programs import Programs, Taken, Vocabularies
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
+_ITEMS = re.compile(r"(?:\.\d+)+\Z")  # numbers of items at the end of a name
 _BLANKS = re.compile(rb"(?:[ \t]|\\\r?\n)+")
 _OPTION = re.compile(r"--?\w[\w.-]*")
 _NUMBERS = re.compile(r"\d+(?:,\d+)*\Z")
@@ -69,9 +71,8 @@ SettingRule = Rule[SettingOptions]
 def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
     """The values that a rule has another one for, or something to say of."""
     settings = context.index.content.settings
-    targets = {
-        each.name[: -len("._target_")]: each.value for each in settings if each.name.endswith("._target_")
-    }
+    called = (each for each in settings if each.name.endswith("._target_"))
+    targets = {each.name[: -len("._target_")]: each.value for each in called}
     for setting in settings:
         of_table = known_option(context.index, setting) is not None
         own_class = _own_class(context, targets, setting.name) if targets else ""
@@ -84,9 +85,10 @@ def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
             if own_class and options.reported and not options.values:
                 continue  # the rule is about a key of a library
             own = _taken(context, setting) if options.by_parser else None
-            name = _without_items(setting.name) if setting.kind == "key" else setting.name
+            name = _ITEMS.sub("", setting.name) if setting.kind == "key" else setting.name
             fits = setting.kind != "argument" and name_fits(rule.match, name)
-            if not (fits if own is None else own.device):
+            is_one = fits or is_device_or_backend((setting.value or setting.begins).rstrip(":"))
+            if not (fits if own is None else own.device and is_one):
                 continue
             if options.read_as_device and not _is_read_as_device(context, setting, name, own_class):
                 continue
@@ -176,6 +178,9 @@ def _is_read_as_device(context: TextContext, setting: Setting, name: str, own_cl
     """
     last, programs, value = name.rpartition(".")[2], context.project.programs, setting.value
     if last.replace("-", "_").lower() in context.project.offers.names(DEVICE_KEY):
+        return True
+    file = context.index.name.rpartition("/")[2]
+    if any(each.name == file and last in each.detail for each in context.project.offers.of(VALUES)):
         return True
     met = context.project.offers.elsewhere(MEETS, f"{own_class}({last})") if own_class else None
     if met is not None and (met.detail[1] or context.vocabularies()[value == "nccl"].says(last)):
@@ -289,14 +294,6 @@ def replaced(values: Mapping[str, str], value: str) -> Optional[str]:
     return kept.replace("*", number.group()) if number and kept is not None else None
 
 
-def _without_items(name: str) -> str:
-    """A name without the numbers of items at its end."""
-    parts = name.split(".")
-    while len(parts) > 1 and parts[-1].isdecimal():
-        parts.pop()
-    return ".".join(parts)
-
-
 def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
     """The options of known programs that name CUDA."""
     index, programs, version = context.index, context.project.programs, context.version
@@ -309,13 +306,7 @@ def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Ma
         if new in (None, value) or (programs and programs.started(index.name, index.content, program)):
             continue
         # What the sentences speak of; each takes what it names.
-        about = {
-            "name": program.name,
-            "name2": setting.name,
-            "value": value,
-            "new": new,
-            "text": version.text,
-        }
+        about = {"name": program.name, "name2": setting.name, "value": value, "new": new}
         advice, edits = option.advice, list[Edit]()
         if not new:
             message = _("{name}: {name2} {value} is not supported on NPUs", **about)
@@ -325,7 +316,7 @@ def find_program_options(context: TextContext, rules: list[Rule]) -> Iterator[Ma
             edits = [Edit(*span, new)] if span else []
         else:
             said = N_("{name} does not import torch_npu, and torch {text} does not load it automatically")
-            message = _(said, **about)
+            message = _(said, text=version.text, **about)
             advice = advice or _("Start it from a program that imports torch_npu, and write {new}.", new=new)
         where = span or setting.name_span
         yield found_in_text(context, rules[0], where, api=value, edits=edits, message=message, advice=advice)

@@ -38,7 +38,7 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.goes_to import behind_choices, taken_by
+from migrator.names.goes_to import behind, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
@@ -250,9 +250,8 @@ def _without_form(context: FileContext, rule: StringRule, node: Text, message: s
     api = written(context.index, node)
     known = npu_names.look_up(api[api.rindex("torch.cuda") :], context.version)
     advice = known.advice if known else ""
-    return found(
-        context, rule, node, api=api, status=status, severity="error", message=message, advice=advice
-    )
+    about: Said = {"api": api, "severity": "error", "message": message, "advice": advice}
+    return found(context, rule, node, status=status, **about)
 
 
 def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
@@ -265,18 +264,17 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
     if not annotates and (match := _API_NAME.match(value)):
         names = [match[2]]
     by = taken_by(index, node)
-    in_modules = any(
-        index.qualified_name(each) == "sys.modules"
-        for holder in (by.holder, getattr(by.holder, "func", None))
-        for each in ast.iter_child_nodes(holder or ast.Pass())
-    )
-    is_looked_up = (
-        annotates
-        or in_modules
-        or (by.kind in ("argument", "value") and not _RESOLVERS.isdisjoint((by.name, called_name(by.holder))))
-    )
-    if not names or not (is_looked_up or _may_be_looked_up(index, vocabulary, node, value)):
+    holders = (by.holder, getattr(by.holder, "func", by.holder))
+    held = (each for holder in holders for each in ast.iter_child_nodes(holder))
+    in_modules = any(index.qualified_name(each) == "sys.modules" for each in held)
+    resolves = not _RESOLVERS.isdisjoint((by.name, called_name(by.holder)))
+    is_looked_up = annotates or in_modules or (resolves and by.kind in ("argument", "value"))
+    if not names:
         return None
+    if not is_looked_up:  # it may be more than a text if it is compared with nothing, and no message
+        is_full = value.count(".") > 1 and value.startswith("torch.") and not names_tensor_type(value)
+        if not is_full or by.kind == "compared" or device_context(index, vocabulary, node).verdict == NO:
+            return None
     known = {name: npu_names.look_up(name, context.version) for name in names}
     new, says = value, partial(found, context, rules[0], node, api=value)
     for name, form in known.items():
@@ -315,16 +313,6 @@ def _type_comments(context: FileContext, rule: StringRule) -> Iterator[Match]:
                 yield found(context, rule, next(before), span=place, needs_npu=False, **about)
 
 
-def _may_be_looked_up(
-    index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.Constant, value: str
-) -> bool:
-    """Whether the name of an API may be more than a text: it is compared with nothing, and no message."""
-    if value.count(".") < 2 or not value.startswith("torch.") or names_tensor_type(value):
-        return False
-    is_compared = taken_by(index, node).kind == "compared"
-    return not is_compared and device_context(index, vocabulary, node).verdict != NO
-
-
 def _is_annotation(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a string is an annotation, or a part of one: ``Optional["torch.cuda.Event"]``."""
     around = index.parent(node)
@@ -334,9 +322,9 @@ def _is_annotation(index: ModuleIndex, node: ast.AST) -> bool:
         return False
     if called_name(around) == "cast" and isinstance(around, ast.Call):
         return around.args[:1] == [node]
-    return isinstance(around, ast.arg) or (
-        isinstance(around, (ast.Subscript, ast.Tuple, ast.BinOp)) and _is_annotation(index, around)
-    )
+    if isinstance(around, (ast.Subscript, ast.Tuple, ast.BinOp)):
+        return _is_annotation(index, around)
+    return isinstance(around, ast.arg)
 
 
 def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, node: Text) -> Outcome:
@@ -354,14 +342,10 @@ def _attribute(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary,
     if is_certain and "." in value:
         known = npu_names.look_up(f"torch.{value}", context.version)
         new = known.npu.partition(".")[2] if known and known.npu.startswith("torch.") else ""
-    if not is_certain and (
-        qualified in ("torch.version", "torch.backends", "torch._C")
-        or (qualified and not qualified.startswith("torch."))
-        or options_like(holder)
-        or _is_plain(context, holder)
-        or project.stores(value)
-        or project.defines_elsewhere(value)
-    ):
+    is_others = qualified and not qualified.startswith("torch.")
+    is_others = is_others or qualified in ("torch.version", "torch.backends", "torch._C")
+    own = project.stores(value) or project.defines_elsewhere(value)
+    if not is_certain and (is_others or own or options_like(holder) or _is_plain(context, holder)):
         return True
     rule = _with_verdict(rules, CERTAIN if is_certain else LIKELY)
     if rule is None:
@@ -412,14 +396,13 @@ class MovedOptions(Options):
 def find_moved(context: FileContext, rule: Rule[MovedOptions]) -> Iterator[Match]:
     """The strings that a rule has another one for; none in code that has a case of its own for NPUs."""
     index, values = context.index, rule.options.values
-    by_case = {
-        case: {case(old): case(new) for old, new in values.items()} for case in (str, str.lower, str.upper)
-    }
+    cases = (str, str.lower, str.upper)
+    by_case = {case: {case(old): case(new) for old, new in values.items()} for case in cases}
     every = {text for texts in by_case.values() for text in texts}
     vocabulary, _backends = vocabularies([rule])
     for node in index.strings:
         # As what it is compared with is written, by a call of ``lower()`` or ``upper()``.
-        sink, text = behind_choices(index, node), string_value(node) or ""
+        sink, text = behind(index, node), string_value(node) or ""
         called = {*map(called_name, ast.iter_child_nodes(sink.holder))} if sink.kind == "compared" else set()
         case = next((case for case in (str.lower, str.upper) if case.__name__ in called), str)
         new = by_case[case].get(text)

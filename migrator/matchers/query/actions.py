@@ -13,13 +13,13 @@ import re
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
-from migrator.matchers.argument_edits import added_argument, without_arguments, without_keyword
+from migrator.matchers.argument_edits import added_argument, without_arguments
 from migrator.matchers.context import instead_of
-from migrator.matchers.npu_import import import_at_top, insert_import
+from migrator.matchers.npu_import import import_at_top, insert_import, names_package
 from migrator.matchers.query.uses import Argument, Call, Template, Use, filled
 from migrator.names.goes_to import taken_by
 from migrator.names.strings import replace_text
-from migrator.names.tree import arguments_of, bare_name, imported, string_value
+from migrator.names.tree import arguments_of, bare_name, string_value
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set)
 
@@ -91,8 +91,12 @@ def keyword(call: Call, name: Argument, new: str) -> list[Edit]:
 
 def positional(call: Call, name: Argument) -> list[Edit] | None:
     """An argument without its keyword, if its position stays the same."""
-    written = call.keyword(name)
-    return without_keyword(call.index, call.call, written, call.rule.positions[name]) if written else None
+    given, written = call.call, call.keyword(name)
+    if not written or given.keywords[0] is not written or len(given.args) != call.rule.positions[name]:
+        return None
+    start = call.index.start(written)
+    sign = re.compile(rb"\s*=\s*").match(call.index.data, start + len(name))
+    return [Edit(start, sign.end(), "")] if sign else None
 
 
 def drop(call: Call, *names: Argument) -> list[Edit] | None:
@@ -129,9 +133,9 @@ def entry(call: Call, name: Argument, text: str) -> list[Edit] | None:
 def insert(use: Use, text: Template) -> list[Edit] | None:
     """A statement after the statement that consists of the use."""
     statement = use.index.parent(use.node)
-    return (
-        [insert_import(use.index, statement, filled(use, text))] if isinstance(statement, ast.stmt) else None
-    )
+    if not isinstance(statement, ast.stmt):
+        return None
+    return [insert_import(use.index, statement, filled(use, text))]
 
 
 def ensure_import(use: Use, module: str) -> list[Edit] | None:
@@ -148,12 +152,8 @@ def import_above(use: Use, module: str) -> list[Edit] | None:
     """An import of a module above the first import of the API's package at the top of the file."""
     index, api = use.index, use.node.func if isinstance(use.node, ast.Call) else use.node
     package = index.qualified_name(api).partition(".")[0]
-    own = [
-        node
-        for node in index.imports
-        if isinstance(index.parent(node), ast.Module)
-        and any(name.partition(".")[0] == package for name in imported(node))
-    ]
+    at_top = (node for node in index.imports if isinstance(index.parent(node), ast.Module))
+    own = [node for node in at_top if names_package(node, package)]
     if not own or index.scope_of(own[0]).look_up(module.partition(".")[0]):
         return None
     begin = index.start(min(own, key=index.start))

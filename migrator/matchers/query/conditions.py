@@ -13,7 +13,7 @@ from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_asked_for, is_guarded
-from migrator.names.goes_to import behind_choices, goes_to, kept_as, taken_by
+from migrator.names.goes_to import behind, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
     arguments_of,
@@ -29,7 +29,7 @@ from migrator.names.tree import (
     targets_of,
     walk,
 )
-from migrator.names.what_is import is_cpu_device, stays_on_the_cpu
+from migrator.names.what_is import stays_on_the_cpu
 
 # Functions that look for a string in another one.
 _TESTS = frozenset(
@@ -170,12 +170,9 @@ def _implies(call: Call, condition: ast.expr, parts: set[str]) -> bool:
         return bool(values) and all(_implies(call, each, parts) for each in values)
     if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
         return any(_implies(call, each, parts) for each in condition.values)
-    return (
-        isinstance(condition, ast.Compare)
-        and isinstance(condition.ops[0], ast.IsNot)
-        and is_none(condition.comparators[0])
-        and ast.dump(condition.left) in parts
-    )
+    if not isinstance(condition, ast.Compare) or not is_none(condition.comparators[0]):
+        return False
+    return isinstance(condition.ops[0], ast.IsNot) and ast.dump(condition.left) in parts
 
 
 # -- values
@@ -230,14 +227,9 @@ def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
     return False
 
 
-def on_cpu(call: Call, name: Argument) -> bool:
-    """The argument is certainly the CPU."""
-    return is_cpu_device(call.index, call.argument(name))
-
-
 def result_on_cpu(use: Use) -> bool:
     """The result or an input of this function of torch, or method of a tensor, is certainly on the CPU."""
-    call = use.call if use.on == "call" else behind_choices(use.index, use.node).holder
+    call = use.call if use.on == "call" else behind(use.index, use.node).holder
     return isinstance(call, ast.Call) and stays_on_the_cpu(use.index, call)
 
 
@@ -273,29 +265,24 @@ def taken(use: Use, *ways: str) -> bool:
 
 def calls_method(use: Use, name: Argument, method: str, *without: str) -> bool:
     """The same function calls a method of the argument with keywords only, none of which is one of these."""
-    index, node = use.index, use.argument(name)
-    written, function = ast.dump(node) if node is not None else "", index.function_of(use.node)
-    return isinstance(node, (ast.Name, ast.Attribute)) and any(
-        called_name(call) == method
-        and not call.args
-        and not any(each.arg in without for each in call.keywords)
-        and index.function_of(call) is function
-        and ast.dump(holder) == written
-        for call in index.calls
-        if (holder := holder_of(call)) is not None
-    )
+    index, node, function = use.index, use.argument(name), use.index.function_of(use.node)
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return False
+    named = (call for call in index.calls if called_name(call) == method and not call.args)
+    fitting = (call for call in named if not any(each.arg in without for each in call.keywords))
+    held = (getattr(call.func, "value", None) for call in fitting if index.function_of(call) is function)
+    return ast.dump(node) in (ast.dump(each) for each in held if each is not None)
 
 
 def has_alternative(use: Use) -> bool:
     """``or`` follows the use or a read of its one name, or that is compared with None."""
-    return any(
-        (isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)))
-        or (
-            isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or) and around.values[-1] is not each
-        )
-        for each in use.index.reads_of(use.node)
-        for around in [use.index.parent(each)]
-    )
+    for each in use.index.reads_of(use.node):
+        around = use.index.parent(each)
+        if isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)):
+            return True
+        if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or) and around.values[-1] is not each:
+            return True
+    return False
 
 
 def assigned(use: Use) -> bool:
@@ -362,24 +349,15 @@ def initializes(use: Use, word: str) -> bool:
     return any(word in use.index.segment(each) for each in starts)
 
 
-def bounds_slice(use: Use) -> bool:
-    """The value, or a result of it, is a bound of a slice."""
-    return isinstance(_outside_of_sums(use)[1], ast.Slice)
-
-
 def computed_into(use: Use, *functions: str) -> bool:
-    """The value, or a result of it, is a positional argument of a function with one of these last names."""
-    child, holder = _outside_of_sums(use)
-    return isinstance(holder, ast.Call) and child in holder.args and called_name(holder) in functions
-
-
-def _outside_of_sums(use: Use) -> tuple[ast.AST, ast.AST | None]:
-    """What holds the value, or a sum, a shape, ``int``, ``max`` or ``min`` that it is in, and its part."""
+    """The value, or a result of it, bounds a 'slice', or is given by place to one of these functions."""
     for child, holder in use.index.way_up(use.node):
-        if called_name(holder) not in ("int", "max", "min"):
-            if not isinstance(holder, (ast.BinOp, ast.Tuple, ast.List)):
-                return child, holder
-    return use.node, None
+        if isinstance(holder, ast.Slice):
+            return "slice" in functions
+        name = called_name(holder)
+        if name not in ("int", "max", "min") and not isinstance(holder, (ast.BinOp, ast.Tuple, ast.List)):
+            return isinstance(holder, ast.Call) and child in holder.args and name in functions
+    return False
 
 
 # -- strings
@@ -398,7 +376,7 @@ def goes_on(use: Use, pattern: Regex) -> bool:
 
 def compared(use: Use) -> bool:
     """The string is certainly compared, by an operator or a function."""
-    sink = behind_choices(use.index, use.node)
+    sink = behind(use.index, use.node)
     if sink.kind == "argument" and sink.place < 0:
         return sink.name == "match"
     return sink.kind == "compared" or (sink.kind == "argument" and called_name(sink.holder) in _TESTS)
@@ -406,7 +384,7 @@ def compared(use: Use) -> bool:
 
 def may_be_compared(use: Use) -> bool:
     """The string may be compared: it is one of several, or assigned to a name that is compared."""
-    sink = behind_choices(use.index, use.node)
+    sink = behind(use.index, use.node)
     if sink.kind != "assigned":
         return sink.kind == "iterated"
     return sink.value is not use.node or any(
@@ -419,11 +397,9 @@ def compared_beside(use: Use, word: str) -> bool:
     comparison = use.index.parent(use.node)
     condition = use.index.parent(comparison)
     operands = condition.values if isinstance(condition, ast.BoolOp) else ()
-    sought: dict[ast.AST | None, str] = {
-        each: string_value(each.left) or ""
-        for each in operands
-        if isinstance(each, ast.Compare) and isinstance(each.ops[0], (ast.In, ast.NotIn))
-    }
+    compared = (each for each in operands if isinstance(each, ast.Compare))
+    seeking = (each for each in compared if isinstance(each.ops[0], (ast.In, ast.NotIn)))
+    sought: dict[ast.AST | None, str] = {each: string_value(each.left) or "" for each in seeking}
     return bool(sought.pop(comparison, "")) and any(word in text for text in sought.values())
 
 

@@ -10,16 +10,18 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, Optional
 
 from migrator.findings.finding import Edit
-from migrator.language import _, did_you_mean
+from migrator.language import N_, _, did_you_mean
 from migrator.matchers.options import OptionError, check_expression, typed
 from migrator.matchers.packs import Rule
 from migrator.matchers.query import actions, conditions
 from migrator.matchers.query.shapes import letters_of
 from migrator.matchers.query.uses import FIELD, Use
+from migrator.names.tree import summands
 
 Test = Callable[[Use], bool]
 Change = Callable[[Use], Optional[list[Edit]]]
@@ -88,9 +90,8 @@ def plan_of(rule: Rule) -> Plan:
             reader.letters(text)
     where = reader.condition(rule.where, "where")
     given = rule.cases or ({"do": rule.do},)
-    cases = [
-        reader.case(each, *(("cases", number) if rule.cases else ())) for number, each in enumerate(given)
-    ]
+    places = (("cases", number) if rule.cases else () for number in count())
+    cases = [reader.case(each, *place) for each, place in zip(given, places)]
     for number, case in enumerate(cases):
         if not case.says.where and number + 1 < len(cases):
             raise QueryError(_("cases after this one are never reached: it has no 'where'"), "cases", number)
@@ -127,7 +128,7 @@ class _Reader:
                 raise QueryError(_("{name!r} has no effect beside 'skip'", name=name), *place, name)
         where = self.condition(says.where, *place, "where")
         self._place = (*place, "do")
-        calls = [call for text in says.do for call in self._summands(self._parsed(text))]
+        calls = [call for text in says.do for call in summands(self._parsed(text))]
         do = tuple(self._applied(actions, call) for call in calls)
         self._place = (*place, "at")
         if says.at:
@@ -149,11 +150,6 @@ class _Reader:
             return lambda use: not inner(use)
         return self._applied(conditions, node)
 
-    def _summands(self, node: ast.expr) -> list[ast.expr]:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return [*self._summands(node.left), *self._summands(node.right)]
-        return [node]
-
     def _wrong(self, text: str) -> QueryError:
         return QueryError(text, *self._place)
 
@@ -172,13 +168,9 @@ class _Reader:
             raise self._unfit(node)
         known, name = functions(module), node.func.id
         if name not in known:
-            about = {"name": name, "near": did_you_mean(name, known)}
-            is_test = module is conditions
-            raise self._wrong(
-                _("unknown condition {name!r}{near}", **about)
-                if is_test
-                else _("unknown action {name!r}{near}", **about)
-            )
+            action, condition = N_("unknown action {name!r}{near}"), N_("unknown condition {name!r}{near}")
+            said = condition if module is conditions else action
+            raise self._wrong(_(said, name=name, near=did_you_mean(name, known)))
         signature = known[name]
         if signature.of_calls and not _OF_CALLS.issuperset(self._rule.on):
             on = ", ".join(self._rule.on)
@@ -186,10 +178,8 @@ class _Reader:
         given = [self._literal(each) for each in node.args]
         least = len(signature.types) + bool(signature.rest)
         if len(given) < least or (len(given) > least and not signature.rest):
-            count = len(given)
-            raise self._wrong(
-                _("{name} takes {number} arguments, not {given}", name=name, number=least, given=count)
-            )
+            said = N_("{name} takes {number} arguments, not {given}")
+            raise self._wrong(_(said, name=name, number=least, given=len(given)))
         types = signature.types + [signature.rest] * (len(given) - len(signature.types))
         for value, wanted in zip(given, types):
             self._check(name, value, wanted)
@@ -209,9 +199,8 @@ class _Reader:
 
     def _check(self, name: str, value: Any, wanted: str) -> None:
         if type(value) not in _LITERALS[wanted]:
-            raise self._wrong(
-                _("{name}: {value!r} is not of type {wanted}", name=name, value=value, wanted=wanted)
-            )
+            said = N_("{name}: {value!r} is not of type {wanted}")
+            raise self._wrong(_(said, name=name, value=value, wanted=wanted))
         if wanted == "Argument":
             self._name(value)
         elif wanted == "Shape":

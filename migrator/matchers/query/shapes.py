@@ -15,7 +15,16 @@ from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import last_assigned, loops
-from migrator.names.tree import bare_name, elements, fields_of, hands_on, is_none, root
+from migrator.names.tree import (
+    bare_name,
+    called_name,
+    elements,
+    fields_of,
+    hands_on,
+    holder_of,
+    is_none,
+    root,
+)
 
 _LETTER = re.compile(r"[A-Z]\Z")
 
@@ -28,9 +37,8 @@ def shape(text: str) -> ast.expr:
 
 def letters_of(text: str) -> set[str]:
     """The letters of a shape that stand for expressions. Raises what ``shape`` raises."""
-    return {
-        each.id for each in ast.walk(shape(text)) if isinstance(each, ast.Name) and _LETTER.match(each.id)
-    }
+    names = (each.id for each in ast.walk(shape(text)) if isinstance(each, ast.Name))
+    return {*filter(_LETTER.match, names)}
 
 
 class Comparison(NamedTuple):
@@ -57,12 +65,9 @@ class Comparison(NamedTuple):
             if trial._is_written(each, node):
                 self.letters.update(trial.letters)
                 return True
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in self.through
-        ):
-            return self._fits(shapes, node.func.value)
+        holder = holder_of(node) if isinstance(node, ast.Call) else None
+        if holder is not None and called_name(node) in self.through:
+            return self._fits(shapes, holder)
         if self.follows is None or node is None or node in self.above:
             return False
         known = [each for each in self._values(node) if not is_none(each)]
@@ -105,8 +110,9 @@ class Comparison(NamedTuple):
         if isinstance(shape, ast.Name) and _LETTER.match(shape.id) and isinstance(node, ast.expr):
             known = self.letters.setdefault(shape.id, node)
             return known is node or ast.dump(known) == ast.dump(node)
-        name = _full_name(shape)
-        if name:
+        base = root(shape) if isinstance(shape, (ast.Attribute, ast.Name)) else None
+        if isinstance(base, ast.Name) and base.id != "_" and not _LETTER.match(base.id):
+            name = ast.unparse(shape)  # written in full
             plain = isinstance(node, ast.Name) and node.id == name and not self.file.bindings(node)
             return plain or (isinstance(node, ast.expr) and self.file.qualified_name(node) == name)
         if node is None or shape.__class__ is not node.__class__:
@@ -136,15 +142,6 @@ class Comparison(NamedTuple):
             return False
         if not open_ended and (len(node.args) > len(places) or given.keys() != wanted.keys()):
             return False
-        return (
-            self._part(shape.func, node.func)
-            and all(map(self._part, places, node.args))
-            and all(self._part(value, given.get(name)) for name, value in wanted.items())
-        )
-
-
-def _full_name(shape: ast.AST) -> str:
-    """The name that a shape writes in full; empty for a letter, ``_``, or a member of either."""
-    base = root(shape) if isinstance(shape, (ast.Attribute, ast.Name)) else None
-    is_name = isinstance(base, ast.Name) and base.id != "_" and not _LETTER.match(base.id)
-    return ast.unparse(shape) if is_name else ""
+        if not self._part(shape.func, node.func) or not all(map(self._part, places, node.args)):
+            return False
+        return all(self._part(value, given.get(name)) for name, value in wanted.items())

@@ -113,8 +113,11 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
                 yield Use(context, rule, "call", call, name)
             elif inherited and context.fits(rule, f"{inherited}.__init__"):
                 yield Use(context, rule, "call", call, inherited)
-            elif method in rule.match and (not name or not _is_of_module(index, call.func, name)):
-                yield Use(context, rule, "call", call, name or method)
+            elif method in rule.match:
+                # A function of a module, such as np.double, is no method; one of its classes has some.
+                owner = name.split(".")[-2:][0]
+                if not (name and index.is_bound_by("import", root(call.func)) and not owner[:1].isupper()):
+                    yield Use(context, rule, "call", call, name or method)
 
 
 def _of_base(index: ModuleIndex, function: ast.expr) -> str:
@@ -135,12 +138,6 @@ def _inherited(index: ModuleIndex, function: ast.expr) -> str:
     if any(getattr(each, "name", "") in ("__init__", "__new__") for each in owner.body):
         return ""
     return index.qualified_name(owner.bases[0]) or _inherited(index, owner.bases[0])
-
-
-def _is_of_module(index: ModuleIndex, function: ast.expr, name: str) -> bool:
-    """Whether a function belongs to a module, as ``np.double`` does, not to a class of one."""
-    owner = name.split(".")[-2:][0]
-    return index.is_bound_by("import", root(function)) and not owner[:1].isupper()
 
 
 def _named(on: str, context: FileContext, rules: list[Rule]) -> Iterator[Use]:
@@ -171,9 +168,8 @@ def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for node in context.index.strings:
         text = string_value(node)
         if text is not None and not isinstance(context.index.parent(node), ast.JoinedStr):
-            yield from (
-                Use(context, rule, "string", node, phrase) for phrase, rule in phrases if phrase in text
-            )
+            held = ((phrase, rule) for phrase, rule in phrases if phrase in text)
+            yield from (Use(context, rule, "string", node, phrase) for phrase, rule in held)
 
 
 _NAMES = (ast.Name, ast.Attribute)  # shapes that expressions of any kind may fit
@@ -218,10 +214,9 @@ def is_replaced(context: FileContext, rule: Rule, node: ast.expr) -> bool:
         return True
     used = root(node.func if isinstance(node, ast.Call) else node)
     others = context.index.bindings(used) if isinstance(used, ast.Name) else []
-    return len(others) > 1 and any(
-        other.kind in ("class", "def") or (other.kind == "import" and not rule.fits(other.name))
-        for other in others
-    )
+    defined = any(other.kind in ("class", "def") for other in others)
+    is_other = defined or any(other.kind == "import" and not rule.fits(other.name) for other in others)
+    return len(others) > 1 and is_other
 
 
 def filled(use: Use, text: str, more: Mapping[str, str] = {}) -> str:
@@ -245,9 +240,13 @@ def filled(use: Use, text: str, more: Mapping[str, str] = {}) -> str:
 
 def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
     """What the rules say of the uses of their APIs."""
-    done: set[tuple[str, ast.AST | None]] = set()
+    done: set[tuple[str, ast.AST | None]] = set()  # what has one finding of a rule
     for use in uses(context, rules):
-        plan, place = use.rule.plan, _place(use)
+        plan, once, code = use.rule.plan, use.rule.once, use.rule.code
+        function = use.index.function_of(use.node) if once == "function" else None
+        place = code, None if once == "file" else function or use.node
+        if use.on == "string":  # of all rules it has one finding
+            place = "", use.node
         if place not in done and plan.where(use):
             case = next((each for each in plan.cases if each.where(use)), None)
             if case is not None and not case.says.skip:
@@ -255,22 +254,12 @@ def find(context: FileContext, rules: list[Rule]) -> Iterator[Match]:
                 yield _match(use, case)
 
 
-def _place(use: Use) -> tuple[str, ast.AST | None]:
-    """What has one finding of a rule: the use, its function or the file; of all rules a string has one."""
-    if use.on == "string":
-        return "", use.node
-    if use.rule.once == "file":
-        return use.rule.code, None
-    function = use.index.function_of(use.node) if use.rule.once == "function" else None
-    return use.rule.code, function or use.node
-
-
 def _match(use: Use, case: Case) -> Match:
     made, says = [action(use) for action in case.do], case.says
     edits = [edit for each in made for edit in each or ()] if None not in made else []
     api = filled(use, says.api)
     fields = {**says.fields, "api": api}
-    match = found(
+    return found(
         use.context,
         use.rule,
         (use.argument(says.at) if says.at else None) or use.node,
@@ -280,10 +269,6 @@ def _match(use: Use, case: Case) -> Match:
         advice=filled(use, says.advice or use.rule.advice, fields),
         severity=says.severity,
         safety=says.fix,
+        operation="INSERT" if case.inserts else "MODIFY",
         form=("function" if use.api.startswith(".") else "torch") if use.on in ("call", "decorator") else "",
     )
-    if case.inserts and match.finding.fix is not None:
-        match = match._replace(
-            finding=match.finding._replace(fix=match.finding.fix._replace(operation="INSERT"))
-        )
-    return match

@@ -15,7 +15,7 @@ from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.matchers.argument_edits import Arguments, without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.npu_import import can_bind, import_form, move_names, statement_separator, torch_module
+from migrator.matchers.npu_import import import_form, move_names, statement_separator, torch_module
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, fitting
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
@@ -46,6 +46,11 @@ class Equivalent(Arguments):
     since: str = ""
     fix: Literal["safe", "unsafe"] = "unsafe"
     advice: str = field(default="", metadata=SAID)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether what an import binds can be bound to it."""
+        return bool(self.name or self.value)
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,13 @@ _NOTHING = Equivalent()
 
 def find_of_torch(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
     """The uses of what torch and torchvision do not have."""
-    yield from _matches(context, rule, uses_of_absent(context))
+    every = context.index.once(("absent",), lambda: [*uses_of_absent(context)])  # several rules ask that
+    yield from _matches(context, rule, every)
 
 
 def find_of_npus(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
     """The uses of what torch_npu does not have, or calls deprecated."""
-    yield from _matches(context, rule, uses_of_npus(context))
+    yield from _matches(context, rule, context.index.once(("npu code",), lambda: [*uses_of_npus(context)]))
 
 
 def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterator[Match]:
@@ -107,7 +113,7 @@ def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterat
             continue
         if use.parameter is not None:
             yield from _parameter(context, rule, use, use.parameter)
-        elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _is_bound_anew(_equivalent(rule, use)):
+        elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _equivalent(rule, use).is_bound:
             moved.setdefault(use.node, []).append(use)
         else:
             yield from _name(context, rule, use)
@@ -122,11 +128,6 @@ def _equivalent(rule: AbsentRule, use: Use) -> Equivalent:
     if known.name.endswith(".*"):
         return replace(known, name=known.name[:-1] + use.written[len(pattern) - 1 :])
     return known
-
-
-def _is_bound_anew(known: Equivalent) -> bool:
-    """Whether what an import binds can be bound to the equivalent."""
-    return bool(known.name or known.value)
 
 
 def _severity(context: FileContext, rule: AbsentRule, node: ast.AST) -> str:
@@ -180,10 +181,8 @@ def _instead(context: FileContext, known: Equivalent, node: ast.AST) -> tuple[li
         text = known.expression.format(torch=torch or "torch", source=index.segment(call or node))
         if call is None or not torch:
             return None, text
-        if text.startswith("(") and isinstance(
-            index.parent(call), (ast.If, ast.While, ast.Return, ast.Assign)
-        ):
-            text = text[1:-1]
+        is_open = isinstance(index.parent(call), (ast.If, ast.While, ast.Return, ast.Assign))
+        text = text[1:-1] if text.startswith("(") and is_open else text
         return [instead_of(index, call, text)], text
     dropped = _dropped(index, known, node)
     if not target or dropped is None or not isinstance(node, (ast.Attribute, ast.Name)):
@@ -214,7 +213,7 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
     gone: list[Use] = []
     for use in uses:
         alias, known = _alias(node, use.written), _equivalent(rule, use)
-        if known.value and can_bind(index, node):
+        if known.value and isinstance(node, ast.ImportFrom) and "#" not in index.segment(node):
             values[alias.name] = known.value
             gone.append(use)
             continue
@@ -261,14 +260,11 @@ def _without_module(
     the statement imports stay; a comment inside of it would be lost.
     """
     index, node = context.index, use.node
-    known = {
-        name.rpartition(".")[2]: each
-        for name, each in rule.options.names.items()
-        if name.rpartition(".")[0] == use.written and not each.drops
-    }
+    parted = ((*name.rpartition("."), each) for name, each in rule.options.names.items())
+    known = {last: each for home, _dot, last, each in parted if home == use.written and not each.drops}
     if not isinstance(node, (ast.Import, ast.ImportFrom)) or use.written != use.name or not known:
         return None
-    if _is_bound_anew(_equivalent(rule, use)) or "#" in index.segment(node):
+    if _equivalent(rule, use).is_bound or "#" in index.segment(node):
         return None
     alias = _alias(node, use.name)
     whole = isinstance(node, ast.Import) and not alias.asname  # import torch._six binds torch

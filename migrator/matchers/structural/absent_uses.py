@@ -91,12 +91,8 @@ def _absent_members(owner: str, version: TorchVersion) -> frozenset[str]:
     return of_version(version.text).absent_members(owner).difference(dir(list))
 
 
-def uses_of_absent(context: FileContext) -> list[Use]:
-    """All uses in a file that nothing guards; there are several rules, and one walk for all of them."""
-    return context.index.once(("absent",), lambda: [*_judged(context), *_parameters(context)])
-
-
-def _judged(context: FileContext) -> Iterator[Use]:
+def uses_of_absent(context: FileContext) -> Iterator[Use]:
+    """All uses in a file of what its torch lacks, that nothing guards."""
     names = of_version(context.version.text)
     for use in _names(context):
         # Of a companion of torch these may be the sources; a folder ``torch`` is mostly not torch.
@@ -104,6 +100,7 @@ def _judged(context: FileContext) -> Iterator[Use]:
             about = {"context": _release(context, use.name), "absence": names.absence(use.name)}
             message = _("{name} is absent in {context}: {absence}", name=use.name, **about)
             yield use._replace(about="later" if names.is_later(use.name) else "earlier", message=message)
+    yield from _parameters(context)
 
 
 def _release(context: FileContext, name: str) -> str:
@@ -189,12 +186,8 @@ def _parameters(context: FileContext) -> Iterator[Use]:
                     yield Use(call, name, name, "parameters", message, keyword)
 
 
-def uses_of_npus(context: FileContext) -> list[Use]:
+def uses_of_npus(context: FileContext) -> Iterator[Use]:
     """All uses of names of torch_npu that nothing guards, and that it lacks, or may call deprecated."""
-    return context.index.once(("npu code",), lambda: [*_of_npus(context)])
-
-
-def _of_npus(context: FileContext) -> Iterator[Use]:
     index = context.index
     refs = [(ref, index.qualified_name(ref)) for ref in index.refs]
     # What the file itself puts there, or what its imports bring, which is reported of them.

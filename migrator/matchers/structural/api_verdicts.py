@@ -49,14 +49,10 @@ def starting_words(
     words = written.words
     if "torch" not in words:
         return frozenset()
-    about: dict[tuple[str, bool], tuple[str, ...]] = {
-        (rule.options.verdict, rule.options.advice): rule.excluded for rule in rules
-    }
-    found = {
-        word
-        for word in tensor_methods() & (written.members | written.apart)
-        if _is_reported(judge(f"torch.Tensor.{word}", version, hardware), about)
-    }
+    about: _About = {(rule.options.verdict, rule.options.advice): rule.excluded for rule in rules}
+    methods = tensor_methods() & (written.members | written.apart)
+    judged = ((word, judge(f"torch.Tensor.{word}", version, hardware)) for word in methods)
+    found = {word for word, verdict in judged if _is_reported(verdict, about)}
     limited = {word for word in words & (DTYPES if hardware else WIDE_DTYPES) if written.may_end(word)}
     for name in names_in(written, "torch"):
         verdict = _verdict(name, version, hardware)
@@ -66,16 +62,11 @@ def starting_words(
         last = {name.rpartition(".")[2], verdict.api.rpartition(".")[2]}
         # What a call of it may show that is outside of the limits: one of the dtypes, or a parameter.
         parameters = {each for each in verdict.parameters & words if each != "dtype" or limited}
-        if (
-            _is_reported(verdict, about)
-            or (any(map(verdict.refuses, limited)) and _is_reported(verdict, about, "dtype"))
-            or (
-                parameters
-                and _is_reported(verdict, about, "parameter")
-                and any(may_give(written.text, each, parameters) for each in last)
-            )
-        ):
+        by_dtype = any(map(verdict.refuses, limited)) and _is_reported(verdict, about, "dtype")
+        if by_dtype or _is_reported(verdict, about):
             found |= last
+        elif parameters and _is_reported(verdict, about, "parameter"):
+            found |= last if any(may_give(written.text, each, parameters) for each in last) else set()
     return frozenset(found)
 
 
@@ -127,16 +118,17 @@ class VerdictOptions(Options):
 def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[Match]:
     """The uses whose status is the one that the rule is about."""
     for use in uses_of(context):
-        verdict = use.verdict
-        if use.status != rule.options.verdict:
+        verdict, about = use.verdict, (rule.options.verdict, rule.options.advice)
+        if about != (use.status, _is_advice(verdict, use.status, _is_plain(use))):
             continue
         if any(pattern_fits(pattern, verdict.api) for pattern in rule.excluded):
             continue
-        if rule.options.advice != _is_advice(verdict, use.status, _is_plain(use)):
-            continue
         message, severity = _words(context, use, rule)
-        if use.status == "fallback" and _runs_once(context.index, use.node):
-            severity = "info"  # what is lost is time
+        if use.status == "fallback":
+            function = context.index.function_of(use.node)
+            often = any(isinstance(up, (*LOOPS, ast.Lambda)) for up in context.index.above(use.node))
+            if not often and (function is None or function.name in _ONCE):
+                severity = "info"  # what is lost is time, once, or once for each module that is made
         if use.certainty != "certain":
             message, severity = _("{message} ({why})", message=message, why=_(use.certainty)), "info"
         shown = verdict._replace(status=use.status, documents=verdict.documents or "not listed")
@@ -148,13 +140,6 @@ def find_verdicts(context: FileContext, rule: Rule[VerdictOptions]) -> Iterator[
 
 _NO_FALLBACK = N_("Compute it with other operators: no kernel exists, not even on the CPU.")
 _ONCE = frozenset({"__init__", "__post_init__", "reset_parameters", "init_weights", "_init_weights"})
-
-
-def _runs_once(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a place runs once, or once for each module that is made: at the margin, or in a constructor."""
-    function = index.function_of(node)
-    often = any(isinstance(up, (*LOOPS, ast.Lambda)) for up in index.above(node))
-    return not often and (function is None or function.name in _ONCE)
 
 
 class Use(NamedTuple):
@@ -228,10 +213,8 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> Use | None:
         return Use(ref, verdict) if verdict.status in _OPEN and evident else None
     if call.args and kept_on_the_cpu(context.index, call.args[0]):
         return None
-    if verdict.status in _OPEN:
-        return Use(ref, verdict)
-    note = _shown_limit(context, call, verdict)
-    return Use(ref, verdict, note) if note else None
+    note = "" if verdict.status in _OPEN else _shown_limit(context, call, verdict)
+    return Use(ref, verdict, note) if note or verdict.status in _OPEN else None
 
 
 def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
@@ -255,21 +238,24 @@ def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:
     for keyword in call.keywords:
         dtype = _dtype_name(context, keyword.value) if keyword.arg == "dtype" else ""
         if verdict.refuses(dtype):
-            return _dtype_note(context, verdict, dtype)
+            break
         # A limited parameter may be given its default, or a dtype that nothing is known against.
         usual = _DEFAULTS.get(str(keyword.arg), (None, False, 0))
         is_usual = isinstance(keyword.value, ast.Constant) and keyword.value.value in usual
         is_usual = dtype not in WIDE_DTYPES if keyword.arg == "dtype" else is_usual
         if keyword.arg in verdict.parameters and not is_usual:
             return f"{_(_PARAMETER)} {keyword.arg}"
-    listed = verdict.dtypes or verdict.left_out
-    if call.args and listed and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
-        dtype = _dtype_of(context, call.args[0])
-        if dtype == "float64" and is_reducing(verdict.api):
-            return ""  # a rule of its own says so, and takes the float64 away
-        if verdict.refuses(dtype):
-            return _dtype_note(context, verdict, dtype)
-    return ""
+    else:
+        listed, dtype = verdict.dtypes or verdict.left_out, ""
+        if call.args and listed and verdict.api.rpartition(".")[0] in _MAY_NEED_A_BACKEND:
+            dtype = _dtype_of(context, call.args[0])
+        # Of float64 that is reduced a rule of its own speaks, and takes it away.
+        if not verdict.refuses(dtype) or (dtype == "float64" and is_reducing(verdict.api)):
+            return ""
+    if verdict.lacks(dtype):
+        return _("the documents exclude {dtype} for {hardware}", dtype=dtype, hardware=context.hardware)
+    allowed = ", ".join(sorted(verdict.dtypes))
+    return _("{dtype} is not among its documented dtypes ({allowed})", dtype=dtype, allowed=allowed)
 
 
 _PARAMETER = N_("the documents limit its parameter")
@@ -284,13 +270,6 @@ _DEFAULTS = {
 }
 
 
-def _dtype_note(context: FileContext, verdict: Verdict, dtype: str) -> str:
-    if verdict.lacks(dtype):
-        return _("the documents exclude {dtype} for {hardware}", dtype=dtype, hardware=context.hardware)
-    allowed = ", ".join(sorted(verdict.dtypes))
-    return _("{dtype} is not among its documented dtypes ({allowed})", dtype=dtype, allowed=allowed)
-
-
 def _dtype_name(context: FileContext, node: ast.AST) -> str:
     """``float64`` for torch.float64; empty for anything else."""
     name = context.index.qualified_name(node)
@@ -299,10 +278,9 @@ def _dtype_name(context: FileContext, node: ast.AST) -> str:
 
 def _dtype_of(context: FileContext, node: ast.AST, depth: int = 0) -> str:
     """The dtype that an expression shows to have: by a cast, or by its factory's dtype."""
-    if isinstance(node, ast.Name) and depth < 3:
-        values = context.index.assigned(node)
-        if len(values) == len(context.index.bindings(node)) == 1:
-            return _dtype_of(context, values[0], depth + 1)
+    values = context.index.only_assigned(node) if isinstance(node, ast.Name) and depth < 3 else []
+    if len(values) == 1:
+        return _dtype_of(context, values[0], depth + 1)
     if not isinstance(node, ast.Call):
         return ""
     name = context.index.qualified_name(node.func)
@@ -387,9 +365,8 @@ def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[
         products = {"ticked": _(" and ").join(verdict.ticked), "hardware": context.hardware}
         message = _("the documents list {api} for {ticked}{where}, not for {hardware}", **about, **products)
         return f"{message}{_(_KERNEL_WORDS[verdict.kernel])}", "info"
-    if (status == "unsupported" and not verdict.documents) or (
-        status == "fallback" and verdict.evidence is not None
-    ):
+    by_evidence = status == "fallback" and verdict.evidence is not None
+    if by_evidence or (status == "unsupported" and not verdict.documents):
         message = f"{verdict.api}: {of_verdict(verdict, context.version)}"
     elif status == "unsupported":
         python = verdict.runs and not verdict.kernel and verdict.evidence is not None
@@ -399,11 +376,8 @@ def _words(context: FileContext, use: Use, rule: Rule[VerdictOptions]) -> tuple[
     elif status == "fallback" and verdict.kernel == "none":
         called = _("; documented as {documents}{where}", **about) if verdict.documents else ""
         severity = "info" if verdict.documents in ("supported", "partial") else severity
-        message = _(
-            "torch_npu registers no kernel for {api}: it falls back to the CPU (slow){called}",
-            **about,
-            called=called,
-        )
+        said = N_("torch_npu registers no kernel for {api}: it falls back to the CPU (slow){called}")
+        message = _(said, **about, called=called)
     elif status == "fallback":
         message = _("{api} falls back to the CPU according to the documents{where}", **about)
     elif status == "partial":
@@ -451,7 +425,7 @@ def find_equivalents(context: FileContext, rule: FunctionRule) -> Iterator[Match
             if judge(api, context.version).status == "absent" and not is_guarded(index, node, [node.attr]):
                 absent[node] = api
     for node, api in {**lacking, **absent}.items():
-        function = function_of(rule, api)
+        function = rule.options.functions.get(api) or api.rpartition(".")[2]
         why = _("has no NPU kernel")
         if node in absent:
             why = _("is absent in torch {version}", version=context.version.text)
@@ -475,11 +449,6 @@ def home_of_ours(context: FileContext) -> tuple[str, str]:
     bindings = (each for scope in context.index.scopes for each in scope.bindings.get(module, ()))
     others = (each.kind != "import" or context.index.segment(each.node) != statement for each in bindings)
     return statement, "" if any(others) else module
-
-
-def function_of(rule: FunctionRule, api: str) -> str:
-    """The name of the function that stands for an API, which is that of its file."""
-    return rule.options.functions.get(api) or api.rpartition(".")[2]
 
 
 def _calls_of_ours(index: ModuleIndex, node: ast.expr, written: str, function: str) -> list[Edit]:

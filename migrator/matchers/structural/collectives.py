@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any
 
 from migrator.findings.finding import Edit
-from migrator.language import _
-from migrator.matchers.context import FileContext, Match, found
+from migrator.language import N_, _
+from migrator.matchers.context import FileContext, Match, Said, found
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.packs import Options, Rule
 from migrator.names.goes_to import taken_by
@@ -41,12 +39,10 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
     chosen = [call for call, name in calls if f".{name}".endswith(choosing)]
     on_cpu = not offers.of(CUDA_DEFAULT)
     # Of a tensor on the CPU gloo takes care, which needs no device.
-    collectives = [
-        call
-        for call, name in calls
-        if rule.fits(name)
-        if not (on_cpu and call.args and kept_on_the_cpu(index, call.args[0], made=True))
-    ]
+    fitting = [call for call, name in calls if rule.fits(name)]
+    given = [call for call in fitting if on_cpu and call.args]
+    apart = {call for call in given if kept_on_the_cpu(index, call.args[0], made=True)}
+    collectives = [call for call in fitting if call not in apart]
     # The file's functions that call a collective, and choose no device.
     waiting = {*map(index.function_of, collectives)} - {None, *map(index.function_of, chosen)}
     uses = (use for function in waiting if function is not None for use in index.uses_of(function))
@@ -55,13 +51,17 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
     asks = not chosen and any(each in index.text for each in _DEVICES)
     waits = asks and bool(offers.of(WAITS)) and not offers.of(CHOOSES)
     seen: set[Scope] = set()
+
+    def decides(call: ast.Call) -> bool:
+        return any(word.arg in rule.options.decided for word in call.keywords)
+
     for join, name in calls:
         scope = index.scope_of(join)
         if not name.startswith("torch.distributed.") or not name.endswith(_JOIN) or scope in seen:
             continue
         seen.add(scope)
         backend = string_value(argument_of(join, "backend", 0))
-        if _decides(join, rule) or (backend and not any(each in backend for each in _DEVICES)):
+        if decides(join) or (backend and not any(each in backend for each in _DEVICES)):
             continue
         mine = [call for call in chosen if index.scope_of(call) is scope]
         every = (*collectives, *_called_elsewhere(context, scope))
@@ -72,22 +72,17 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
                 yield found(context, rule, join, api=name, edits=_chosen_by_number(index, scope, join))
             continue
         first = min(behind, key=index.start)
-        if _decides(first, rule) or any(index.start(call) < index.start(first) for call in mine):
+        if decides(first) or any(index.start(call) < index.start(first) for call in mine):
             continue
-        later = next((call for call in mine if _same_block(index, first, call)), None)
+        later = next((call for call in mine if _is_beside(index, first, call)), None)
         edits = _moved(index, first, later) if later else _chosen_here(index, scope, first)
         if not edits and not chosen:
             edits = _chosen_by_number(index, scope, join)
-        yield found(
-            context,
-            rule,
-            first,
-            span=(index.start(first), index.end(later)) if later and edits else None,
-            api=index.qualified_name(first.func) or last_name(first.func),
-            edits=edits,
-            severity="info" if chosen and not mine and not edits else "",  # whoever calls it may have chosen
-            needs_npu=not later,
-        )
+        about: Said = {"api": index.qualified_name(first.func) or last_name(first.func), "edits": edits}
+        # Whoever calls it may have chosen.
+        about["severity"] = "info" if chosen and not mine and not edits else ""
+        span = (index.start(first), index.end(later)) if later and edits else None
+        yield found(context, rule, first, span=span, needs_npu=not later, **about)
 
 
 def _called_elsewhere(context: FileContext, scope: Scope) -> Iterator[ast.Call]:
@@ -107,15 +102,11 @@ def _called_elsewhere(context: FileContext, scope: Scope) -> Iterator[ast.Call]:
                     break
 
 
-def _decides(call: ast.Call, rule: Rule[DeviceOptions]) -> bool:
-    return any(word.arg in rule.options.decided for word in call.keywords)
-
-
-def _same_block(index: ModuleIndex, first: ast.Call, later: ast.Call) -> bool:
+def _is_beside(index: ModuleIndex, first: ast.Call, later: ast.Call) -> bool:
     """Whether a later call is a statement by itself in the block that holds the first one's statement."""
     one, other = index.statement_of(first), index.statement_of(later)
     alone = isinstance(other, ast.Expr) and other.value is later
-    return alone and any(other is each for each in index.block(one)) and _own_lines(index, one, other)
+    return alone and index.block(one) is index.block(other) and _own_lines(index, one, other)
 
 
 def _own_lines(index: ModuleIndex, *statements: Statement) -> bool:
@@ -133,18 +124,20 @@ def _moved(index: ModuleIndex, first: ast.Call, later: ast.Call) -> list[Edit]:
     if stored & ({bare_name(node) for node in walk(later)} - {""}):
         return []
     start, end = index.line_span(other.lineno, other.end_lineno or other.lineno)  # type: ignore[union-attr]
-    return [_before(index, one, index.segment(other)), Edit(start, end, "")]
+    at, moved = index.start(one), index.segment(other) + statement_separator(index, one)  # type: ignore[arg-type]
+    return [Edit(at, at, moved), Edit(start, end, "")]
 
 
 def _chosen_here(index: ModuleIndex, scope: Scope, first: ast.Call) -> list[Edit]:
     """``set_device`` before the first collective, where the local rank has a name there."""
     one = index.statement_of(first)
-    for statement in scope.statements if _own_lines(index, one) and _binds_torch(scope) else ():
+    for statement in scope.statements if _own_lines(index, one) and _names_torch(scope) else ():
         if isinstance(statement, ast.Assign) and statement.lineno < first.lineno:
             target = statement.targets[0]
             has_rank = any(string_value(node) == _RANK for node in walk(statement.value))
             if isinstance(target, ast.Name) and has_rank and len(scope.bindings[target.id]) == 1:
-                return [_before(index, one, f"torch.npu.set_device({target.id})")]
+                at, separator = index.start(one), statement_separator(index, one)  # type: ignore[arg-type]
+                return [Edit(at, at, f"torch.npu.set_device({target.id}){separator}")]
     return []
 
 
@@ -156,19 +149,14 @@ def _chosen_by_number(index: ModuleIndex, scope: Scope, join: ast.Call) -> list[
     if not isinstance(joins, ast.Attribute) or not _own_lines(index, statement):
         return []
     new, group = statement_separator(index, statement), index.segment(joins.value)
-    npu = "torch.npu" if _binds_torch(scope) else "torch_npu.npu"
+    npu = "torch.npu" if _names_torch(scope) else "torch_npu.npu"
     text = f"{npu}.set_device({group}.get_rank() % {npu}.device_count())"
     end = index.lines.content_end(index.lines.line_of(index.end(statement)))
     return [Edit(end, end, f"{new}if {npu}.is_available():{new}    {text}")]
 
 
-def _binds_torch(scope: Scope) -> bool:
+def _names_torch(scope: Scope) -> bool:
     return any(binding.name == "torch" for binding in scope.look_up("torch"))
-
-
-def _before(index: ModuleIndex, statement: Any, text: str) -> Edit:
-    at = index.start(statement)
-    return Edit(at, at, text + statement_separator(index, statement))
 
 
 class CollectiveOptions(Options):
@@ -277,17 +265,14 @@ def _of_numbers(
         yield found(context, rule, call, api=api, edits=[Edit(end, end, ".float()")])
     elif isinstance(held, ast.Name) and _is_handed_in(index, held, origins):
         end, about = index.end(held), {"name": held.id, "api": api}
-        message = _(
-            "if {name} is a NumPy value, the tensor is float64, which HCCL cannot reduce in {api}()", **about
-        )
-        advice = _(
-            "Pass the dtype (dtype=torch.float32), or pass float({name}) if it is a single number.", **about
-        )
+        message = N_("if {name} is a NumPy value, the tensor is float64, which HCCL cannot reduce in {api}()")
+        advice = N_("Pass the dtype (dtype=torch.float32), or pass float({name}) if it is a single number.")
         # What has a NumPy value's method for it is given as numbers, of which torch makes float32.
         edits = [Edit(end, end, f'.tolist() if hasattr({held.id}, "tolist") else {held.id}')]
         edits = edits if index.qualified_name(call.func) != "torch.from_numpy" else []
-        says = partial(found, message=message, advice=advice, severity="warning")
-        yield says(context, rule, call, api=api, edits=edits)
+        said: Said = {"api": api, "edits": edits, "severity": "warning"}
+        said["message"], said["advice"] = _(message, **about), _(advice, **about)
+        yield found(context, rule, call, **said)
 
 
 def _is_handed_in(index: ModuleIndex, held: ast.Name, origins: list[ast.expr]) -> bool:

@@ -23,6 +23,7 @@ from migrator.names.strings import replace_text
 from migrator.names.tree import argument_of, called_name, last_name, string_value
 
 _SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
+_SHOWS = re.compile(rf"^(?:{'|'.join(_SHOWING)})$|(?:Error|Exception|Warning)$")
 # What reads lines, and asks nothing of them that those of an NPU answer otherwise.
 _READS_LINES = re.compile(r"wc -l|grep (?:-c )?(?:GPU|UUID|\.|\^)|head -(?:n ?)?\d+|tail -n \+\d+|cat")
 _CALL = re.compile(r"\btorch\.npu\.(\w+)")
@@ -78,14 +79,10 @@ def find_mentions(context: FileContext, rule: Rule) -> Iterator[Match]:
         if node in seen or is_docstring(index, node) or isinstance(index.parent(node), ast.JoinedStr):
             continue
         if wanted.search(written(index, node)) and not (runs and _asks_whether_there(index, node)):
-            above = (index.parent(node), *index.above(node))
-            # Some are only shown to a person.
-            if not any(isinstance(each, ast.Raise) or _is_shown_by(called_name(each)) for each in above):
+            above = [*index.above(node)]
+            shown = any(map(_SHOWS.search, map(called_name, above)))  # only to a person
+            if not shown and not any(isinstance(each, ast.Raise) for each in above):
                 yield found(context, rule, node, api=rule.match[0])
-
-
-def _is_shown_by(name: str) -> bool:
-    return name in _SHOWING or name.endswith(("Error", "Exception", "Warning"))
 
 
 def _asks_whether_there(index: ModuleIndex, node: ast.AST) -> bool:
@@ -148,8 +145,12 @@ def _printed_by_python(
     else:
         words = ", ".join(f'"{word}"' for word in start.split())
         text = f"[{words}, '{program}']"
-    unused = [(each, without_statement(index, each)) for each in _unused(index, command)]
-    return [(given, instead_of(index, given, text)), *unused]
+    changes: list[tuple[ast.AST, Edit]] = [(given, instead_of(index, given, text))]
+    for each in dict.fromkeys(command.through):  # what nobody reads any more is taken out
+        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
+            if len(index.reads_of(each.value)) <= 1:
+                changes.append((each, without_statement(index, each)))
+    return changes
 
 
 def _program(printed: Printed, texts: Sequence[str]) -> tuple[str, str]:
@@ -195,11 +196,3 @@ def _query(printed: Printed, words: Sequence[str]) -> str:
     line = ", ".join(f"{{{printed.fields[each]}}}{unit}" for each, unit in zip(asked, behind))
     header = "" if "noheader" in how else f'print("{heads}"); '
     return header + (_lines(line, f"[{device}]") if device else _lines(line))
-
-
-def _unused(index: ModuleIndex, command: Command) -> Iterator[ast.stmt]:
-    """The assignments of the command that nobody reads any more."""
-    for statement in dict.fromkeys(command.through):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            if len(index.reads_of(statement.value)) <= 1:
-                yield statement

@@ -15,7 +15,7 @@ from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.argument_edits import without_statement
-from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
+from migrator.matchers.context import FileContext, Match, Said, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top, torch_module
 from migrator.matchers.options import EXPRESSION, NEVER
 from migrator.matchers.packs import Options, Rule, pattern_fits
@@ -24,6 +24,7 @@ from migrator.names.conditions import (
     IMPORT_ERRORS,
     Choice,
     avoids_operators,
+    catching,
     choices,
     decided,
     guards_cuda_build,
@@ -84,10 +85,8 @@ def find_builds(context: FileContext, rule: Rule) -> Iterator[Match]:
         if is_cpp and not is_cuda:
             continue
         if extension is not None and not is_cuda and extension.names_no_sources:
-            message = _(
-                "{name} builds sources whose names are computed; no C++ file of this project uses CUDA",
-                name=name,
-            )
+            said = N_("{name} builds sources whose names are computed; no C++ file of this project uses CUDA")
+            message = _(said, name=name)
             advice, severity = _(_IF_CUDA), "info"
         if extension is not None and not is_cuda and extension.complete:
             if extension.name not in operators.modules:
@@ -270,8 +269,8 @@ def _building(
     if module.npu:
         advice = _("A builder for NPUs has the same name: make sure that the program loads that one.")
         severity = "info"
-    about = partial(found, message=message, advice=advice, severity=severity)
-    return about(context, rule, node, api=module.name, span=span)
+    about: Said = {"api": module.name, "message": message, "advice": advice, "severity": severity}
+    return found(context, rule, node, span=span, **about)
 
 
 _Meant = Optional[tuple[str, Optional[Operator], Optional[Module]]]  # an operator, with its name and module
@@ -289,14 +288,15 @@ class Users:
 
     def imported(self, node: Import) -> Iterator[str]:
         """What an import statement imports, by full names."""
+        file = self.context.name
         for alias in node.names:
             if isinstance(node, ast.Import):
                 yield alias.name
             else:
                 module = "." * node.level + (node.module or "")
-                yield self._absolute(f"{module}.{alias.name}" if node.module else module + alias.name)
+                yield absolute_name(f"{module}.{alias.name}" if node.module else module + alias.name, file)
                 if alias.name == "*" or node.module:
-                    yield self._absolute(module)
+                    yield absolute_name(module, file)
 
     def module(self, name: str) -> Module | None:
         """The extension module of a full name; also where the project's folder is not its package's."""
@@ -332,7 +332,7 @@ class Users:
         name = self.context.index.qualified_name(ref)
         module: Optional[Module] = None
         if name:
-            name = self._absolute(name)
+            name = absolute_name(name, self.context.name)
             module = self.module(name.rpartition(".")[0]) if "." in name else None
         elif isinstance(ref, ast.Attribute):
             module = self._held(ref.value)
@@ -362,9 +362,6 @@ class Users:
         texts = filter(None, map(string_value, value.args[:2]))
         known = (self.module(text) or self.by_short.get(text) for text in texts)
         return next(filter(None, known), None)
-
-    def _absolute(self, name: str) -> str:
-        return absolute_name(name, self.context.name)
 
 
 class KernelOptions(Options):
@@ -433,7 +430,7 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced: set[ast.AST] = set()
     for form in forms(context):
         edits = [_apply(index, form)]
-        if form.node not in replaced and _is_needed(index, form.node):
+        if form.node not in replaced and catching(index, form.node, IMPORT_ERRORS) is None:
             replaced.add(form.node)
             edits.append(instead_of(index, form.node, f"{form.bound} = None"))
             edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, form.node))
@@ -441,14 +438,6 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
         start = index.start(form.owner)
         span = (start, start + len(f"class {form.owner.name}"))
         yield found(context, rule, form.owner, api=form.owner.name, edits=edits, message=message, span=span)
-
-
-def _is_needed(index: ModuleIndex, node: Import) -> bool:
-    """Whether a program stops without a module: ``except ImportError`` that raises nothing lets it go on."""
-    tried = index.parent(node)
-    handlers = tried.handlers if isinstance(tried, ast.Try) and node in tried.body else ()
-    inside = (each for handler in handlers for each in ast.walk(handler))
-    return not handlers or any(isinstance(each, ast.Raise) for each in inside)
 
 
 def _asked_versions(index: ModuleIndex, node: Import) -> Iterator[ast.expr]:
@@ -478,7 +467,9 @@ def _forms(context: FileContext) -> Iterator[Form]:
             made = [_form(index, node, bound, owner, functions) for owner in index.classes]
             complete = [form for form in made if form is not None]
             inside = {each for form in complete for each in ast.walk(form.owner)}
-            if not _is_needed(index, node) or all(use in inside for use in _uses_in(index.tree, bound)):
+            if catching(index, node, IMPORT_ERRORS) or all(
+                use in inside for use in _uses_in(index.tree, bound)
+            ):
                 yield from complete
 
 
@@ -617,11 +608,17 @@ def find_ways_of_the_cpu(context: FileContext, rule: Rule) -> Iterator[Match]:
     """``if x.device.type == "cpu"``, where the rest goes to CUDA operators: an NPU takes the CPU's way."""
     index = context.index
     asked = [(node, _asked_of_device(index, node)) for node in index.strings if is_cpu(node)]
-    uses = [item.node for item in find_uses(context, rule)] if any(each for _node, each in asked) else []
+    every = find_uses(context, rule) if any(each for _node, each in asked) else ()
+    uses = [item.node for item in every if item.finding.severity != "info"]  # those have one for NPUs
     operators = operator_uses(index, uses) if uses else set()
     for node, compare in asked if operators else ():
         if compare is not None and avoids_operators(_ways_of_the_cpu(index, node), operators):
-            edits = _for_all_but_cuda(index, compare, node)
+            # As a question for CUDA, which an NPU answers as the CPU does.
+            start, other = index.end(compare.left), _OTHER[type(compare.ops[0])]
+            between = re.fullmatch(rb"\s*([!=]=)\s*", index.data[start : index.start(node)])
+            edits = replace_text(index, node, "cpu", "cuda", 1) if between else []
+            if between:
+                edits.insert(0, Edit(start + between.start(1), start + between.end(1), other))
             yield found(context, rule, compare, api=index.segment(compare), edits=edits)
 
 
@@ -642,15 +639,3 @@ def _asked_of_device(index: ModuleIndex, node: String) -> ast.Compare | None:
         device = device.value
     is_one = type(compare.ops[0]) in _OTHER and bare_name(device) in ("device", "get_device")
     return compare if is_one else None
-
-
-def _for_all_but_cuda(index: ModuleIndex, compare: ast.Compare, node: String) -> list[Edit]:
-    """The edits that make it a question for CUDA, which an NPU answers as the CPU does."""
-    start, end = index.end(compare.left), index.start(node)
-    between = index.data[start:end]
-    written = between.strip()
-    if written not in (b"==", b"!="):
-        return []
-    start += between.index(written)
-    operator = Edit(start, start + len(written), _OTHER[type(compare.ops[0])])
-    return [operator, *replace_text(index, node, "cpu", "cuda", 1)]

@@ -54,10 +54,8 @@ def find_default_type(context: FileContext, rule: Rule[TypeOptions]) -> Iterator
             continue
         device, dtype = default
         # A CUDA type may be the default by then: not where the other branch chooses it.
-        takes_back = bool(context.project.offers.of(CUDA_DEFAULT)) and (
-            not cuda or not all(in_other_branch(index, call, each) for each in cuda)
-        )
-        if device == _CPU and not takes_back:
+        apart = bool(cuda) and all(in_other_branch(index, call, each) for each in cuda)
+        if device == _CPU and (apart or not context.project.offers.of(CUDA_DEFAULT)):
             continue
         statement = index.parent(call)
         # Empty where it is imported by its name.

@@ -64,9 +64,9 @@ def _of_slice(index: ModuleIndex, sliced: ast.Subscript, part: ast.Slice) -> lis
         operands = (parent.left, *parent.comparators)
         texts = [each for each in operands if isinstance(each, ast.Constant) and each.value in _TEXTS]
         edits = [edit for text in texts for edit in _shortened(index, part.upper, len(str(text.value)))]
-        return edits + [
-            edit for text in texts if edits for edit in replace_text(index, text, "cuda", "npu", 1)
-        ]
+        for text in texts if edits else ():
+            edits += replace_text(index, text, "cuda", "npu", 1)
+        return edits
     number = isinstance(parent, ast.Call) and called_name(parent) == "int" and sliced in parent.args
     if number or (isinstance(parent, ast.Attribute) and parent.attr in ("isdigit", "isdecimal", "isnumeric")):
         return _shortened(index, part.lower, len("cuda:"))
@@ -161,8 +161,7 @@ def find_betas(context: FileContext, rule: Rule) -> Iterator[Match]:
         parts = [getattr(each, "left", each) for each in elements(pair)]
         values = [each.value for each in elements(pair) if isinstance(each, ast.Constant)]
         are_betas = all(isinstance(value, (int, float)) and value < 1 for value in values)
-        whole = [each for each in parts if isinstance(each, ast.Constant) and each.value == 0]
-        whole = [each for each in whole if type(each.value) is int]
+        whole = [each for each in parts if isinstance(each, ast.Constant) and repr(each.value) == "0"]
         if whole and len(parts) == 2 and are_betas:
             edits = [Edit(index.end(each), index.end(each), ".0") for each in whole]
             severity = "" if optimizer.startswith("torch.") else "warning"

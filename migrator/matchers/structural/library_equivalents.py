@@ -116,10 +116,9 @@ def _answered(context: FileContext, rule: EquivalentRule, node: ast.expr, name: 
         # A program may go on where it cannot import the module of a name that is written in full.
         first = root(node)
         bound = index.bindings(first) if isinstance(first, ast.Name) else []
-        ways = (
-            each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
-        )
-        if is_caught(index, node, IMPORT_ERRORS) or any(ways):
+        imports = [index.statement_of(each.node) for each in bound if each.kind == "import"]
+        has_way = len(imports) < len(bound) or any(_has_other_way(index, each) for each in imports)
+        if has_way or is_caught(index, node, IMPORT_ERRORS):
             return nothing
     if call is not None:
         return _called(index, call, nothing)
@@ -179,10 +178,10 @@ def _moved(
     """The statement that imports names from torch, and their uses where these change."""
     index = context.index
     # What all uses of a name are of torch; those that only ask for the class go along.
-    chosen = {
-        name: next((use.target for use in uses if use.target != use.equivalent.name), uses[0].target)
-        for name, uses in names.items()
-    }
+    chosen: dict[str, str] = {}
+    for name, uses in names.items():
+        called = (use.target for use in uses if use.target != use.equivalent.name)
+        chosen[name] = next(called, uses[0].target)
     moved = move_names(index, node, chosen)
     for alias in node.names:
         for use in names.get(alias.name, ()):

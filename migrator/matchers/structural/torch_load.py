@@ -117,10 +117,8 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
         if hands_on(call) or len(call.args) > 2 or any(each.arg in _DECIDES for each in call.keywords):
             continue
         # It may stand behind one with ``weights_only`` that an old torch does not take.
-        tried = (
-            index.parent(each) or each for each in index.above(call) if isinstance(each, ast.ExceptHandler)
-        )
-        if any("weights_only" in index.segment(each) for each in tried):
+        handlers = (each for each in index.above(call) if isinstance(each, ast.ExceptHandler))
+        if any("weights_only" in index.segment(index.parent(each) or each) for each in handlers):
             continue
         why = _held(index, rule, call, _saved(context))
         if why:
@@ -159,10 +157,8 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
             read, *later = _reads(index, use)
             # Behind other keys a tensor is asked for these: checkpoint["pos_embed"].float()
             here = () if key == "ema" or is_module_name(key) else _OF_TENSORS
-            called = chain(
-                _members(index, read, here), *(_members(index, each, _OF_TENSORS) for each in later)
-            )
-            for member in called:
+            of_later = (_members(index, each, _OF_TENSORS) for each in later)
+            for member in chain(_members(index, read, here), *of_later):
                 if member in options.module_members:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
@@ -176,9 +172,8 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
             return _("datasets of {package} store objects there", package=package)
     names = uses or ([] if keys else _targets(index, call))
     unpacked = (each for name in names for each in elements(name))
-    are_modules = any(is_module_name(last_name(each)) for each in unpacked) and any(
-        not item.key for item in saved
-    )
+    are_modules = any(is_module_name(last_name(each)) for each in unpacked)
+    are_modules = are_modules and not all(item.key for item in saved)
     if names and _saves_modules(saved):
         plain = (is_module_name(last_name(each)) and not _is_state(index, each) for each in names)
         are_modules = are_modules or all(plain)
@@ -281,9 +276,7 @@ def find_map_locations(context: FileContext, rule: Rule) -> Iterator[Match]:
         moved = body if isinstance(body, ast.Call) and bare_name(holder_of(body)) == storage else None
         if bare_name(body) == storage or called_name(moved) == "cpu":
             yield found(context, rule, place, api=api, edits=[instead_of(index, place, '"cpu"')])
-        elif (  # to the current NPU they go anyway
-            moved is None
-            or called_name(moved) not in ("cuda", "npu")
-            or not all(index.segment(each) in current for each in moved.args)
-        ):
+            continue
+        to_current = moved is not None and all(index.segment(each) in current for each in moved.args)
+        if called_name(moved) not in ("cuda", "npu") or not to_current:  # there they go anyway
             yield found(context, rule, place, api=api)

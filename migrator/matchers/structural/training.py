@@ -101,7 +101,7 @@ def _places(context: FileContext, rule: Rule[StepOptions], regions: list[Region]
             if _is_of_batch(index, call, regions) if options.of_batch else is_ours:
                 yield call
     for region in regions if options.values else ():
-        yield from _values(index, _losses(index, region), region)
+        yield from _values(index, region)
 
 
 def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Region]) -> bool:
@@ -119,20 +119,24 @@ def _is_of_batch(index: ModuleIndex, call: ast.Call, regions: list[Region]) -> b
     return any(isinstance(part, ast.Name) and part.id in names for part in targets)
 
 
-def _values(index: ModuleIndex, names: set[str], region: Region) -> Iterator[ast.expr]:
-    """Where the value of one of these tensors is needed on the host."""
-    for name in names:
-        for scope_use in index.uses(name, index.scope_of(region.body[0])):
-            parent = index.parent(scope_use)
+def _values(index: ModuleIndex, region: Region) -> Iterator[ast.expr]:
+    """Where the value of a loss is needed on the host: of what ``backward()`` is called on, or is scaled."""
+    inside = (call for call in index.calls if region.lineno <= call.lineno <= (region.end_lineno or 0))
+    values = [holder_of(call) for call in inside if called_name(call) == "backward"]
+    given = [each.args[0] for each in values if isinstance(each, ast.Call) and each.args]
+    scaled = [each for each in given if called_name(index.parent(each)) == "scale"]
+    for name in {each.id for each in (*values, *scaled) if isinstance(each, ast.Name)}:
+        for use in index.uses(name, index.scope_of(region.body[0])):
+            parent = index.parent(use)
             is_needed = isinstance(parent, ast.JoinedStr)
-            if isinstance(parent, ast.Call) and scope_use in parent.args:
+            if isinstance(parent, ast.Call) and use in parent.args:
                 called = called_name(parent)
-                is_number = called in _NUMBERS and index.qualified_name(parent.func).split(".")[0] != "torch"
+                is_number = called in _NUMBERS and not index.qualified_name(parent.func).startswith("torch.")
                 is_needed = called in _TEXTS or is_number
             elif isinstance(parent, ast.Compare) and isinstance(index.parent(parent), ast.If):
                 is_needed = not any(isinstance(op, _NO_VALUES) for op in parent.ops)
             if is_needed:
-                yield scope_use
+                yield use
 
 
 # -- where a program trains: the loops and functions that run once a step -----
@@ -168,15 +172,6 @@ def _every_step(index: ModuleIndex, node: ast.AST, regions: list[Region]) -> Reg
         if isinstance(up, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler)):
             return None
     return None
-
-
-def _losses(index: ModuleIndex, region: Region) -> set[str]:
-    """The names of tensors in a region: those that ``backward()`` is called on, or given to ``scale()``."""
-    inside = (call for call in index.calls if region.lineno <= call.lineno <= (region.end_lineno or 0))
-    values = [holder_of(call) for call in inside if called_name(call) == "backward"]
-    given = [each.args[0] for each in values if isinstance(each, ast.Call) and each.args]
-    scaled = [each for each in given if called_name(index.parent(each)) == "scale"]
-    return {each.id for each in (*values, *scaled) if isinstance(each, ast.Name)}
 
 
 # A condition inside brackets, by its text: the statement is looked at then.
