@@ -99,11 +99,16 @@ def _described(wanted: Any) -> str:
 
 
 def check_expressions(options: Any) -> None:
-    """Raises OptionError for an option that should be a regular expression, and is none or may take long."""
+    """Raises OptionError for a bad regular expression, and for words that no file can have."""
     for field in fields(options):
         value = getattr(options, field.name)
         if is_dataclass(value):
             check_expressions(value)
+        elif field.name in ("file_has", "file_has_not"):
+            for word in value:
+                if not re.fullmatch(r"\w+", word):
+                    said = N_("{name!r}: {word!r} is not one word of letters, digits and _")
+                    raise OptionError(field.name, _(said, name=field.name, word=word))
         elif field.metadata.get("expression"):
             for text in (value,) if isinstance(value, str) else value:
                 check_expression(field.name, text)

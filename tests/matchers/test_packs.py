@@ -106,6 +106,11 @@ def test_examples(tmp_path, example, message):
             "the handler 'api-verdicts' does not use the field 'words'",
         ),
         (
+            "  kind: setting\n  match: a\n  options: {of: [option], file_has: [num-layers]}",
+            6,
+            "'file_has': 'num-layers' is not one word of letters, digits and _",
+        ),
+        (
             HINT.format(r"(\w+)+!"),
             6,
             r"'hints': the regular expression '(\\w+)+!' may take too long: repeat only",
