@@ -43,6 +43,7 @@ def with_output(page: str, folder: Path) -> str:
     def block(found: re.Match[str]) -> str:
         nonlocal here
         if found["file"]:
+            (here / found["file"]).parent.mkdir(parents=True, exist_ok=True)
             (here / found["file"]).write_text(found["body"], encoding="utf-8")
         if found["language"] != "console":
             return found[0]

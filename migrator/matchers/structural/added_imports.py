@@ -197,7 +197,7 @@ def find_own_modules(context: FileContext, rule: ModuleRule) -> Iterator[Match]:
     elif statement and is_free and not _keeps(rule, index.text):
         for library in options.stands_for:
             yield from _moved(context, rule, every, statement, library)
-    elif options.reports:
+    elif options.reports and is_free:  # a result imports it already
         yield from _reported(context, rule, every)
 
 
