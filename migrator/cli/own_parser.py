@@ -7,16 +7,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, NoReturn
 
+from migrator.cli.ending import stop
 from migrator.command_options import Option
-from migrator.language import MessageError, _, did_you_mean
-
-
-class UsageError(MessageError):
-    """A command line that cannot be understood; its text is the user's line."""
+from migrator.language import _, did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, with the help of the other commands, and errors of one line: UsageError."""
+    """argparse's, with the help of the other commands, and errors of one line: UserError."""
 
     def __init__(self, command: str, about: str, options: Iterable[Option]) -> None:
         layout = partial(argparse.HelpFormatter, width=80)  # without one each option asks for the terminal's
@@ -29,11 +26,11 @@ class Parser(argparse.ArgumentParser):
                 self.add_argument(option.name, metavar=option.metavar, nargs=None if option.required else "*")
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError; with the option that may be meant by one that there is not."""
+        """Raise UserError; with the option that may be meant by one that there is not."""
         before = _("unrecognized arguments: %s").replace("%s", "")
         unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
         what = message + did_you_mean(unknown, self._option_string_actions if unknown[:2] == "--" else ())
-        raise UsageError("{what} ({command} --help shows all options)", what=what, command=self.prog)
+        stop("{what} ({command} --help shows all options)", what=what, command=self.prog)
 
     def print_help(self, _file: object = None) -> None:
         """Print the help at once: argparse takes no notice where it cannot be written."""

@@ -28,7 +28,15 @@ def record(given: Given) -> None:
     how = given.how or "npu"
     if not given.command:
         stop("no program: npumigrate record -o TRACE -- python train.py")
-    env = _machine(how, given.devices)
+    env = dict(os.environ)
+    if how != "npu":
+        from migrator.cli.emulate import prepare
+        from migrator.emulator.launch import Machine, with_cuda_on_cpu
+        from migrator.emulator.launch import environment as emulated
+
+        installed, built = prepare()
+        env = emulated(Machine(given.devices), built, installed, os.environ)
+        env = with_cuda_on_cpu(env) if how == "cpu" else env
     program = shutil.which(given.command[0], path=env.get("PATH"))
     if program is None:
         stop("command not found: {command}", NO_PROGRAM, command=given.command[0])
@@ -47,16 +55,3 @@ def record(given: Given) -> None:
     else:
         say(_("nothing was recorded: no process called a torch module or printed a number"))
     raise typer.Exit(code)
-
-
-def _machine(how: str, devices: int) -> dict[str, str]:
-    """The environment of the machine: as it is, emulated NPUs, or CUDA that is the CPU."""
-    if how == "npu":
-        return dict(os.environ)
-    from migrator.cli.emulate import prepare
-    from migrator.emulator.launch import Machine, with_cuda_on_cpu
-    from migrator.emulator.launch import environment as emulated
-
-    installed, built = prepare()
-    env = emulated(Machine(devices), built, installed, os.environ)
-    return with_cuda_on_cpu(env) if how == "cpu" else env

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.emulate import checked_soc, insight_folder, prepare, size, write_insight
+from migrator.cli.emulate import checked_soc, prepare, size, write_insight
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
 from migrator.cli.report import chosen_formats, write_reports
@@ -144,7 +144,9 @@ def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, s
         stop(f"--version: {error}")
 
     def write(notes: Path, migrated_for: str, installed: str) -> None:
-        write_insight(notes, insight_folder(folder), folder, (asked or migrated_for, installed), soc)
+        reports = folder / "migration_report"
+        place = reports if reports.is_dir() else folder / "npu_insight"
+        write_insight(notes, place, folder, (asked or migrated_for, installed), soc)
 
     return write
 

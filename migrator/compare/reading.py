@@ -35,10 +35,6 @@ _ROWS: dict[Any, Any] = {
 }
 
 
-class NoTraceError(MessageError):
-    """There is no trace of a run where one was expected."""
-
-
 @dataclass(frozen=True)
 class Tensor:
     """The numbers of a tensor."""
@@ -138,17 +134,17 @@ class Trace:
 
 
 def read_trace(folder: Path) -> Trace:
-    """Read a trace. Raises NoTraceError where there is none, or none of a run that used torch."""
+    """Read a trace. Raises MessageError where there is none, or none of a run that used torch."""
     try:
         about = json.loads((folder / RUN).read_bytes())
         " ".join(about["command"])
     except (OSError, ValueError, TypeError, LookupError):
         why = N_("{folder} is not a trace: record one with npumigrate record -o {folder} -- python train.py")
-        raise NoTraceError(why, folder=folder) from None
+        raise MessageError(why, folder=folder) from None
     found = [process for path in sorted(folder.glob("process-*.jsonl.gz")) if (process := _process(path))]
     processes = [each for each in found if each.modules] or [each for each in found if each.lines]
     if not processes:
-        raise NoTraceError("{folder} is empty: no process of the run called a torch module", folder=folder)
+        raise MessageError("{folder} is empty: no process of the run called a torch module", folder=folder)
     return Trace(folder, about, sorted(processes, key=lambda each: each.rank or 0))
 
 

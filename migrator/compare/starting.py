@@ -14,25 +14,21 @@ from migrator.language import MessageError
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
 
 
-class NoFolderForTraceError(MessageError):
-    """The trace cannot be where it is to be."""
-
-
 def prepare_folder(folder: Path) -> None:
-    """Make the folder of a trace, or empty it of an older one. Raises NoFolderForTraceError."""
+    """Make the folder of a trace, or empty it of an older one. Raises MessageError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         others = [
             path for path in folder.iterdir() if path.name != RUN and not path.match("process-*.jsonl.gz")
         ]
         if others:
-            raise NoFolderForTraceError(
+            raise MessageError(
                 "{folder} contains files other than a trace: {name}", folder=folder, name=others[0].name
             )
         for old in folder.iterdir():
             old.unlink()
     except OSError as error:
-        raise NoFolderForTraceError("{folder}: {why}", folder=folder, why=error.strerror) from None
+        raise MessageError("{folder}: {why}", folder=folder, why=error.strerror) from None
 
 
 def environment(

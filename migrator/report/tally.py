@@ -97,13 +97,6 @@ class Tally:
         table = [(code, count, self.unsafe[code]) for code, count in self.made.items()]
         return sorted(table, key=lambda row: (-row[1], row[0]))
 
-    def open_groups(self) -> list[OpenGroup]:
-        """What is left to a person, the most important first."""
-        return sorted(
-            self.groups.values(),
-            key=lambda group: (-SEVERITIES.index(group.severity), -group.count, group.code),
-        )
-
 
 def summary_text(
     tally: Tally, torch: str, options: Mapping[str, Any], exit_code: int, entry: str = ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from migrator.findings.finding import SEVERITIES
 from migrator.language import N_, _, ngettext
 from migrator.project.frameworks import TORCH, described
 from migrator.report.csv_tables import CHANGES, SKIPPED
@@ -117,7 +118,8 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
 
 
 def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
-    groups = tally.open_groups()
+    order = lambda one: (-SEVERITIES.index(one.severity), -one.count, one.code)  # noqa: E731
+    groups = sorted(tally.groups.values(), key=order)
     blockers = sum(group.count for group in groups if group.severity == "blocker")
     surely = ngettext(": {n} blocker will stop the program", ": {n} blockers will stop the program", blockers)
     if groups:

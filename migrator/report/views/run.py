@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -64,22 +65,18 @@ class Run:
         return self.places[self.places["table"] != CHANGES]
 
 
-def reports_folder(given: Path) -> Path:
-    """The folder with the tables of a result, an analysis, or itself. Raises SourceError."""
-    for folder in (given / REPORTS, given):
-        if (folder / SUMMARY).is_file():
-            return folder
-    if not given.is_dir():
-        raise SourceError(_("no such folder: {given}", given=shown(given)))
-    why = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
-    raise SourceError(_(why, given=shown(given), reports=REPORTS, summary=SUMMARY))
-
-
 def read_run(given: Path) -> Run:
-    """The run whose reports are in a folder. Raises SourceError where they cannot be read."""
+    """The run whose tables are in a folder: that of a result, an analysis, or of reports.
+
+    Raises SourceError where they cannot be read.
+    """
     import pandas
 
-    folder = reports_folder(given)
+    folder = next((each for each in (given / REPORTS, given) if (each / SUMMARY).is_file()), None)
+    if folder is None:
+        said = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
+        said = said if given.is_dir() else N_("no such folder: {given}")
+        raise SourceError(said, given=shown(given), reports=REPORTS, summary=SUMMARY)
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         name = str(summary["options"]["input"])
@@ -104,17 +101,11 @@ def read_run(given: Path) -> Run:
     skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
     source = next((path for path in inputs(folder) if path.exists()), None)
     lines, original = map(lines_below, (folder.parent, source) if kind == "migrate" else (source, None))
-    verdict = read_verdict(folder)
-    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
-
-
-def read_verdict(folder: Path) -> Optional[dict[str, Any]]:
-    """What the last ``npumigrate verify`` left in a folder of reports."""
-    try:
+    verdict = None
+    with suppress(OSError, ValueError):
         found = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and "verdict" in found else None
+        verdict = found if isinstance(found, dict) and "verdict" in found else None
+    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
 
 
 def _read(file: Path) -> pandas.DataFrame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     import pandas
 
     from migrator.matchers.packs import Rule
-
-FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
 def write_formats(
@@ -208,18 +205,11 @@ def _write_workbook(run: Run, file: Path) -> None:
 _KEY = ["file", "code", "api", "message"]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The findings that are gone, those that are new, how many stayed, and the readiness of both."""
+def difference(before: Run, after: Run) -> tuple[pandas.DataFrame, pandas.DataFrame, int]:
+    """The findings that are new in the second run, those that are gone, and how many stayed.
 
-    fixed: pandas.DataFrame
-    new: pandas.DataFrame
-    same: int
-    readiness: tuple[int, int]
-
-
-def difference(before: Run, after: Run) -> Difference:
-    """Compare what two runs left to a person; several equal findings of a file are counted."""
+    Several equal findings of a file are counted.
+    """
     import pandas
 
     sides = []
@@ -234,22 +224,20 @@ def difference(before: Run, after: Run) -> Difference:
     def ordered(rows: pandas.DataFrame) -> pandas.DataFrame:
         return rows[columns].astype({"line": int}).sort_values(["file", "line"], kind="stable")
 
-    return Difference(
-        ordered(gone),
-        ordered(merged[merged["_merge"] == "right_only"]),
-        int((merged["_merge"] == "both").sum()),
-        (readiness(counts_of(before))[0], readiness(counts_of(after))[0]),
-    )
+    new = merged[merged["_merge"] == "right_only"]
+    return ordered(new), ordered(gone), int((merged["_merge"] == "both").sum())
 
 
-def show_difference(console: Console, found: Difference, name: str) -> None:
+def show_difference(
+    console: Console, runs: tuple[Run, Run], new: pandas.DataFrame, gone: pandas.DataFrame, same: int
+) -> None:
     """Print what is new, then what is gone, and how many findings stayed."""
     texts = Texts()
     width = min(console.width, WIDEST)
-    before, after = found.readiness
-    console.print(Text(texts("diff_title", name=name), style="bold"), soft_wrap=True)
+    before, after = (readiness(counts_of(run))[0] for run in runs)
+    console.print(Text(texts("diff_title", name=runs[1].name), style="bold"), soft_wrap=True)
     console.print(Text(texts("diff_readiness", before=before, after=after)))
-    for key, rows, sign in (("diff_new", found.new, "+"), ("diff_fixed", found.fixed, "-")):
+    for key, rows, sign in (("diff_new", new, "+"), ("diff_fixed", gone, "-")):
         console.print()
         console.print(Text(texts(key, len(rows)), style="bold"))
         for row in rows.to_dict("records"):
@@ -260,4 +248,4 @@ def show_difference(console: Console, found: Difference, name: str) -> None:
             for part in wrap(row["message"], width - 11):
                 console.print(Text(f"{'':11}{part}"), soft_wrap=True)
     console.print()
-    console.print(Text(texts("diff_same", found.same)))
+    console.print(Text(texts("diff_same", same)))
