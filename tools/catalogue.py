@@ -43,12 +43,12 @@ _MARKS = {
     "N_": (0,),
     "ngettext": (0, 1),
     **dict.fromkeys(("ManifestError", "MessageError", "MpiLineError", "RankTableError"), (0,)),
-    **dict.fromkeys(("NoFolderForTraceError", "NoTraceError", "UnknownVersion"), (0,)),
+    "UnknownVersion": (0,),
     **dict.fromkeys(("CannotWrite", "ConfigError", "ResultExists", "SourceError", "Unreadable"), (0,)),
-    **dict.fromkeys(("UsageError", "stop"), (0,)),
+    "stop": (0,),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
-# What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/spoken.py.
+# What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/start.py.
 _OF_LIBRARIES = (
     "Missing command.",
     "unrecognized arguments: %s",

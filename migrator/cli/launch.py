@@ -145,7 +145,16 @@ def make(given: Given) -> None:
     if given.context.invoked_subcommand:
         return
     hosts = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
-    for line in _assumptions(hosts):
+    said = N_("ranks 0 to {hosts}, numbered in the order of the hosts")
+    lines = [_(said, hosts=sum(len(host.devices) for host in hosts) - 1)]
+    without = [host.name for host in hosts if not host.addresses]
+    if without and len(hosts) > 1:
+        more = _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
+        said = N_("no NPU addresses for {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
+        lines.append(_(said, shown=", ".join(without[:3]) + more))
+    elif without:
+        lines.append(_("no NPU addresses: not needed on one server"))
+    for line in lines:
         note(f"assumed: {line}")
     _give_table(rank_table.build(hosts), given.output, given.form)
 
@@ -193,21 +202,6 @@ def _numbers(text: str | None) -> list[int]:
     if len(set(found)) < len(found):
         stop("--devices: {text} lists a device twice", text=text)
     return found
-
-
-def _assumptions(hosts: list[Host]) -> list[str]:
-    said = N_("ranks 0 to {hosts}, numbered in the order of the hosts")
-    lines = [_(said, hosts=sum(len(host.devices) for host in hosts) - 1)]
-    without = [host.name for host in hosts if not host.addresses]
-    if without and len(hosts) > 1:
-        shown = ", ".join(without[:3]) + (
-            _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
-        )
-        said = N_("no NPU addresses for {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
-        lines.append(_(said, shown=shown))
-    elif without:
-        lines.append(_("no NPU addresses: not needed on one server"))
-    return lines
 
 
 @rank_tables.command()

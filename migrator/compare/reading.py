@@ -9,7 +9,6 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -153,14 +152,6 @@ def clean(path: str) -> str:
     return _WRAPPERS.sub("", path).lstrip(".")
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a file whose end may be missing, as of a process that was killed."""
-    unpack = zlib.decompressobj(wbits=31)
-    *whole, _rest = unpack.decompress(path.read_bytes()).split(b"\n")
-    for line in whole:
-        yield json.loads(line)
-
-
 def _process(path: Path) -> Optional[Process]:
     """One process; None where its file is damaged from its beginning."""
     process: Optional[Process] = None
@@ -168,7 +159,9 @@ def _process(path: Path) -> Optional[Process]:
     table: dict[int, Call] = {}
     kinds: dict[int, tuple[str, str, str, bool]] = {}
     try:
-        for line in _lines(path):
+        # The end may be missing, as of a process that was killed.
+        *whole, _rest = zlib.decompressobj(wbits=31).decompress(path.read_bytes()).split(b"\n")
+        for line in map(json.loads, whole):
             if process is None:
                 process = Process(None if line["rank"] is None else int(line["rank"]))
                 continue
@@ -213,8 +206,9 @@ def _step(process: Process, line: dict[str, Any], strings: list[str], table: dic
         if what == "module":
             number, parent, module, training, given, made = row
             known = table[module]
-            call = Call(known.label, known.path, known.kind, bool(training), "", "", given, made)
-            call.inside, call.order = _without_wrappers(call, inside.pop(number, [])), order
+            call = Call(known.label, known.path, known.kind, bool(training), "", "", given, made, [], order)
+            for each in inside.pop(number, []):  # what is in the module that it wraps is in it
+                call.inside += each.inside if not each.api and each.key == call.key else [each]
             inside.setdefault(parent, []).append(call)
         elif what == "api":
             parent, name, said, given, made = row
@@ -239,14 +233,6 @@ def _step(process: Process, line: dict[str, Any], strings: list[str], table: dic
             process.notes.append(strings[row[0]])
     step.inside += [call for calls in inside.values() for call in calls]  # -1, and those that never ended
     step.inside.sort(key=lambda call: call.order)
-
-
-def _without_wrappers(outer: Call, inside: list[Call]) -> list[Call]:
-    """What is in a call; what is in the module that it wraps takes the place of that one's call."""
-    found: list[Call] = []
-    for call in inside:
-        found += call.inside if not call.api and call.key == outer.key else [call]
-    return found
 
 
 def _root(process: Process, row: list[Any], table: dict[int, Call], known: dict[str, int]) -> None:

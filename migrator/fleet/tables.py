@@ -86,11 +86,6 @@ def blocking(found: pd.DataFrame) -> pd.DataFrame:
     return _ranked(left, ["api", "code"])
 
 
-def firing(found: pd.DataFrame) -> pd.DataFrame:
-    """The rules that fire in most repositories."""
-    return _ranked(found, ["code"])
-
-
 def _ranked(found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     groups = found.groupby(by, sort=False)
     table = groups.agg(repositories=("name", "nunique"), places=("count", "sum")).reset_index()
@@ -137,7 +132,7 @@ def write_page(
         blocked=int((table["blocker"].fillna(0) > 0).sum()),
         table=table.head(_SHOWN).astype(object).where(table.head(_SHOWN).notna(), None).to_dict("records"),
         blocking=blocking(found).head(_TOP).to_dict("records"),
-        firing=firing(found).head(_TOP).to_dict("records"),
+        firing=_ranked(found, ["code"]).head(_TOP).to_dict("records"),
         summaries=summaries,
         cost=cost(table),
     )

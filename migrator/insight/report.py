@@ -15,7 +15,7 @@ from rich.text import Text
 from migrator import __version__
 from migrator.api_support.versions import UnknownVersion, newest, resolve
 from migrator.data_folders import reports_yaml
-from migrator.insight import communication, kinds
+from migrator.insight import kinds
 from migrator.insight.recorded import Held, Memory, Recorded, Sum, most_steps, read_recorded
 from migrator.insight.rows import HALVES, NOWHERE, Row, Run, Tally, names_of, size
 from migrator.language import N_, _
@@ -57,7 +57,7 @@ def find_rows(run: Run, root: Path) -> list[Row]:
     """Everything that there is to say, by severity, kind and effect."""
     finders = (
         *(kinds.fallbacks, kinds.limits, kinds.new_shapes, kinds.host_sync),
-        *(communication.waits_and_calls, too_large),
+        *(kinds.waits_and_calls, too_large),
     )
     found = [*(row for find in finders for row in find(run)), *kinds.fused(run, root)]
 
@@ -115,7 +115,7 @@ def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
                 **{key: value for key, value in asdict(fact["call"]).items() if key != "rank"},
                 **{key: fact[key] for key in ("bytes", "calls", "per_step", "ranks")},
             }
-            for fact in communication.facts(run)
+            for fact in kinds.collectives(run)
         ],
         "memory": memory_facts(run),
         "roofline": step_time(run),

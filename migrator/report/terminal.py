@@ -41,7 +41,14 @@ def show_summary(
     """
     width = min(console.width, WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
-    console.print(_files_line(tally))
+    what = _("Python files and notebooks") if tally.notebooks else _("Python files")
+    parts = [_("{what}: {n} seen", what=what, n=tally.seen)]
+    if "migrate" in tally.runs:  # an analysis changes none
+        parts.append(_("{n} changed", n=tally.changed))
+    if tally.others_changed:
+        parts.append(_("other files: {n} changed", n=tally.others_changed))
+    line = Text(_(", ").join([*parts, ""]))
+    console.print(line.append(_("{n} skipped", n=tally.skipped), style="yellow" if tally.skipped else ""))
     if set(tally.frameworks) - {TORCH}:
         console.print(Text(_("Frameworks: {names}", names=described(tally.frameworks))), soft_wrap=True)
     if conversion:
@@ -84,17 +91,6 @@ def show_block(console: Console, lines: Iterable[Text], head: str = "") -> None:
 def show_next(console: Console, commands: Iterable[str]) -> None:
     """Print the commands that come next, whole: they are for pasting."""
     show_block(console, (Text(f"  {line}") for line in commands), _("Next"))
-
-
-def _files_line(tally: Tally) -> Text:
-    what = _("Python files and notebooks") if tally.notebooks else _("Python files")
-    parts = [_("{what}: {n} seen", what=what, n=tally.seen)]
-    if "migrate" in tally.runs:  # an analysis changes none
-        parts.append(_("{n} changed", n=tally.changed))
-    if tally.others_changed:
-        parts.append(_("other files: {n} changed", n=tally.others_changed))
-    line = Text(_(", ").join([*parts, ""]))
-    return line.append(_("{n} skipped", n=tally.skipped), style="yellow" if tally.skipped else "")
 
 
 def _change_lines(tally: Tally, width: int) -> Iterator[Text]:

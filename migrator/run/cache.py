@@ -139,20 +139,15 @@ def _opened(folder: Path, tool: str) -> Connection:
         raise OSError(f"{file} is no file of ours")
     if not file.exists():
         _prepare(folder)
-    sqlite = _sqlite()
+    try:  # sqlite3's own part loads datetime, which takes a fiftieth of a hook
+        sqlite: Any = import_module("_sqlite3")
+    except ImportError:
+        sqlite = import_module("sqlite3")
     try:
         return _connected(sqlite, file)
     except sqlite.DatabaseError:
         file.unlink()  # not a database: somebody else wrote there, or the disk did
         return _connected(sqlite, file)
-
-
-def _sqlite() -> Any:
-    """What sqlite3 has of its C module; its own part loads datetime, which takes a fiftieth of a hook."""
-    try:
-        return import_module("_sqlite3")
-    except ImportError:
-        return import_module("sqlite3")
 
 
 def _behind_link(folder: Path, root: Path) -> bool:

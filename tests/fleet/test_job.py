@@ -58,8 +58,7 @@ def test_a_killed_worker_leaves_nothing_running_and_no_files(tmp_path: Path, mon
 FETCHING = """
 import sys
 from pathlib import Path
-from migrator.fleet.obtain import obtain
-from migrator.fleet.repositories import Repository
+from migrator.fleet.repositories import Repository, obtain
 obtain(Repository("r", "git", sys.argv[1], ""), Path(sys.argv[2]), "", float(sys.argv[3]))
 """
 
