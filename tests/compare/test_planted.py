@@ -50,7 +50,7 @@ def test_the_module_with_a_planted_difference_is_named(traces, name) -> None:
     assert parting is not None
     assert parting.place == place
     assert parting.causes
-    assert cause in ("", parting.causes[0].name)
+    assert cause in ("", parting.causes[0]["name"])
 
 
 @pytest.mark.parametrize("name", names("CLEAN"))

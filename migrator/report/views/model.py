@@ -10,17 +10,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
 from migrator.language import _, language
+from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import CHANGES, cell_in
 from migrator.report.views.hunks import Place, hunks_of
 from migrator.report.views.run import Run
-
-if TYPE_CHECKING:
-    from migrator.matchers.packs import Rule
 
 _DATA = "page/estimates.yaml"
 _KINDS = ("automatic", "reviewed", "manual")

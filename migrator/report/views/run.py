@@ -8,16 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
+
+import pandas
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
 from migrator.language import N_, _
 from migrator.report.csv_tables import CHANGES, ENCODING, SKIPPED, Column, as_written, cell_in, load_tables
 from migrator.report.log_file import inputs
-
-if TYPE_CHECKING:
-    import pandas
 
 REPORTS = "migration_report"
 SUMMARY = "summary.json"
@@ -70,8 +69,6 @@ def read_run(given: Path) -> Run:
 
     Raises SourceError where they cannot be read.
     """
-    import pandas
-
     folder = next((each for each in (given / REPORTS, given) if (each / SUMMARY).is_file()), None)
     if folder is None:
         said = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
@@ -110,8 +107,6 @@ def read_run(given: Path) -> Run:
 
 def _read(file: Path) -> pandas.DataFrame:
     """A table under the names of its values; with those that an older version did not write."""
-    import pandas
-
     columns: tuple[Column, ...] = load_tables()[file.name].columns
     rows = pandas.read_csv(file, dtype=str, keep_default_na=False, encoding=ENCODING, lineterminator="\n")
     for column in columns:

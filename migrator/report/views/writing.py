@@ -6,25 +6,22 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas
 from rich.console import Console
 from rich.text import Text
 
 from migrator.files.errors import SourceError, cannot_write
 from migrator.files.replacing import replace_file
 from migrator.language import _
+from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import ENCODING, cell, load_tables
 from migrator.report.terminal import COLOURS, WIDEST
 from migrator.report.views.model import Texts, counts_of, effort_of, groups_of, readiness, verdict_of
 from migrator.report.views.run import Run, read_run
 from migrator.this_copy import install_command
 from migrator.wrapping import padded, wrap
-
-if TYPE_CHECKING:
-    import pandas
-
-    from migrator.matchers.packs import Rule
 
 
 def write_formats(
@@ -165,8 +162,6 @@ def _write_workbook(run: Run, file: Path) -> None:
         from openpyxl.styles import Alignment, Font
     except ImportError:
         raise SourceError(_("xlsx needs openpyxl: {command}", command=install_command("xlsx"))) from None
-    import pandas
-
     book = openpyxl.Workbook(write_only=True)
     wrapped, bold = Alignment(wrap_text=True, vertical="top"), Font(bold=True)
     tables = {name: rows for name, rows in run.tables.items() if len(rows)}
@@ -210,8 +205,6 @@ def difference(before: Run, after: Run) -> tuple[pandas.DataFrame, pandas.DataFr
 
     Several equal findings of a file are counted.
     """
-    import pandas
-
     sides = []
     for run in (before, after):
         rows = run.findings.sort_values(["file", "line"], kind="stable")
