@@ -20,10 +20,21 @@ class Parser(argparse.ArgumentParser):
         super().__init__(f"npumigrate {command}", formatter_class=layout, allow_abbrev=False)
         self._help = command, about, list(options)
         for option in self._help[2]:
-            if option.spelled:
-                self.add_argument(*option.spelled.split(), **_taking(option))
-            elif option.metavar:
-                self.add_argument(option.name, metavar=option.metavar, nargs=None if option.required else "*")
+            taken: dict[str, Any] = {"metavar": option.metavar}
+            if not option.spelled:
+                taken["nargs"] = None if option.required else "*"
+            elif option.kind == "flag":
+                taken = {"action": "store_true"}
+            elif option.kind == "switch":
+                taken = {"action": argparse.BooleanOptionalAction}
+            elif option.kind == "number":
+                taken["type"] = _jobs
+            elif not option.metavar:
+                taken = {"choices": option.choices, "default": option.default}
+            elif option.repeated:
+                taken["action"] = "append"
+            if option.spelled or option.metavar:
+                self.add_argument(*(option.spelled.split() or [option.name]), **taken)
 
     def error(self, message: str) -> NoReturn:
         """Raise UserError; with the option that may be meant by one that there is not."""
@@ -37,19 +48,6 @@ class Parser(argparse.ArgumentParser):
         from migrator.cli.help import page
 
         print(page(*self._help), flush=True)
-
-
-def _taking(option: Option) -> dict[str, Any]:
-    """What argparse is told of an option's value. Without one it gives None, or False for a flag."""
-    if option.kind == "flag":
-        return {"action": "store_true"}
-    if option.kind == "switch":
-        return {"action": argparse.BooleanOptionalAction}
-    if option.kind == "number":
-        return {"metavar": option.metavar, "type": _jobs}
-    if not option.metavar:
-        return {"choices": option.choices, "default": option.default}
-    return {"metavar": option.metavar, "action": "append" if option.repeated else "store"}
 
 
 def _jobs(text: str) -> int:
