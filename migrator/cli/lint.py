@@ -13,7 +13,7 @@ from migrator.language import N_
 from migrator.lint.options import OPTIONS
 
 if TYPE_CHECKING:
-    from migrator.lint.run import CommandLine
+    from migrator.lint.files import CommandLine
 
 ABOUT = """Find what keeps a project from running on Ascend NPUs.
 
@@ -44,7 +44,7 @@ def lint(arguments: Sequence[str]) -> int:
 
 def command_line(arguments: Sequence[str]) -> CommandLine:
     """What the arguments say, checked. Raises UserError."""
-    from migrator.lint.run import CommandLine
+    from migrator.lint.files import CommandLine
 
     line = parser().parse_args(list(arguments), CommandLine())
     # A variable of a script that is not set is no current folder, and no wish for the default.

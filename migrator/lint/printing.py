@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, TextIO
 from migrator.files.errors import shown
 from migrator.language import _, ngettext
 from migrator.lint.checking import rules_of
+from migrator.lint.files import CommandLine, Outcome, Target
 from migrator.lint.options import Options, rule_set, torch_version
 from migrator.report import colors
 from migrator.report.formats import FOR_PEOPLE, LintReport, writer
 from migrator.report.formats.text import summary
 
 if TYPE_CHECKING:
-    from migrator.lint.files import Target
-    from migrator.lint.run import CommandLine, Outcome
     from migrator.matchers.packs import Rule
 
 

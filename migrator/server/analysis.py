@@ -95,7 +95,7 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
 def migrated(analysis: Analysis) -> str:
     """The text of a file with all fixes, the unsafe ones too."""
     asked = analysis.question
-    return fix_document(asked.target, asked.document, asked.project, list(analysis.found), True).text
+    return fix_document(asked.target, asked.document, asked.project, list(analysis.found), True)[0]
 
 
 def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
@@ -103,7 +103,7 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     asked = analysis.question
     options = asked.target.options
     shown = [item for item in analysis.found if may_be_fixed(item, options)]
-    new = fix_document(asked.target, asked.document, asked.project, shown, options.unsafe_fixes).text
+    new, *_ = fix_document(asked.target, asked.document, asked.project, shown, options.unsafe_fixes)
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]

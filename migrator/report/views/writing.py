@@ -101,10 +101,11 @@ def markdown(run: Run, rules: Mapping[str, Rule]) -> str:
     groups = groups_of(run, rules)
     rows = []
     for group in groups[:_ROWS]:
-        places = [place for said in group.said for place in said.places]
+        places = [place for said in group["said"] for place in said["places"]]
         where = ", ".join(_code(f"{file}:{line}") for file, line in places[:_PLACES])
-        more = f", … ({group.count})" if group.count > _PLACES else ""
-        rows.append((texts.about("severities", group.severity), group.code, _cell(group.title), where + more))
+        where += f", … ({group['count']})" if group["count"] > _PLACES else ""
+        severity = texts.about("severities", group["severity"])
+        rows.append((severity, group["code"], _cell(group["title"]), where))
     left = [texts("md_more", len(groups) - _ROWS), ""] if len(groups) > _ROWS else []
     lines += [f"### {texts('md_review')}", "", *_table(texts("md_head"), rows), *left] if rows else []
     by_rule = run.summary["changes"]["by_rule"]
