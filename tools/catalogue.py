@@ -187,7 +187,7 @@ def _of_help() -> Iterator[tuple[str, str]]:
     from migrator.cli.help import paragraphs
     from migrator.command_options import every_option
 
-    yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
+    yield from ((text, "migrator/cli/main.py") for text in _OF_LIBRARIES)
     yield from ((text, "migrator/report/api_text.py") for text in _SOURCES)
 
     own = [name for name in main.COMMANDS if name not in main.OWN_PARSER]
