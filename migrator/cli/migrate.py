@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from migrator.cli import options
-from migrator.cli.ending import INTERRUPTED, stop, summary_printed
+from migrator.cli.ending import DONE, INTERRUPTED, forget_stdout, stop, summary_printed
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
@@ -130,9 +130,13 @@ def migrate(given: Given) -> None:
 def _print_bytes(data: bytes) -> None:
     from migrator.report.colors import diff_for_terminal
 
-    sys.stdout.flush()
-    sys.stdout.buffer.write(diff_for_terminal(data))
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(diff_for_terminal(data))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # typer would make an error of it
+        forget_stdout()
+        raise typer.Exit(DONE) from None
 
 
 def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:

@@ -155,12 +155,10 @@ class Loader:
         self._cache = cache
         self._native = native
         self._jobs = jobs
-        self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
+        self._every: list[PythonFile] = []
+        self._files: list[tuple[PythonFile, bytes]] = []  # that may tell, with the digest of the content
         self._size = 0
-        self._names: list[str] = []
         self.other_names: list[str] = []  # of texts of other types
-        self._folders: dict[str, Path] = {}
-        self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
         self.frameworks: Counter[str] = Counter()  # of the files
         # C++ and CUDA files that an internal error kept from telling.
@@ -168,9 +166,7 @@ class Loader:
 
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
-        self._names.append(file.name)
-        self._folders[file.name.rpartition("/")[0]] = file.path.parent
-        self._root = self._root or root_of(file.path, file.name)
+        self._every.append(file)
         framework = shown_framework(data, file.name)
         if framework:
             self.frameworks[framework] += 1
@@ -209,15 +205,17 @@ class Loader:
     @cached_property
     def _requirements(self) -> list[str]:
         """The lines that may ask for a version of a library: findings about its functions depend on it."""
-        return list(lines_with_versions(self._root)) if self._root else []
+        roots = (root_of(file.path, file.name) for file in self._every[:1])
+        return [line for root in roots for line in lines_with_versions(root)]
 
     @cached_property
     def _packages(self) -> frozenset[str]:
-        return packages_of({*self._names, *_beside(self._folders)})
+        folders = {file.name.rpartition("/")[0]: file.path.parent for file in self._every}
+        return packages_of({*(file.name for file in self._every), *_beside(folders)})
 
     @cached_property
     def _twins(self) -> frozenset[str]:
-        return npu_twins([*self._names, *self.other_names])
+        return npu_twins([*(file.name for file in self._every), *self.other_names])
 
     @cached_property
     def _facts(self) -> list[Any]:
