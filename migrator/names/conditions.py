@@ -786,6 +786,8 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     parent = index.parent(node)
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
         return has_npu(index, parent, parent.elts) or beside_npu(index, parent)
+    if isinstance(parent, ast.Call):  # a row of a test's table
+        return called_name(parent) == "param" and beside_npu(index, parent)
     if isinstance(parent, ast.Dict):
         if not has_npu(index, parent, parent.keys):
             return False
@@ -800,11 +802,16 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     return isinstance(owner, ast.Module) and has_npu(index, parent, [_beside(index, parent)])
 
 
+def _in_row(node: ast.AST | None) -> Sequence[ast.expr]:
+    """What a list, or a row of a test's table, has."""
+    return node.args if isinstance(node, ast.Call) and called_name(node) == "param" else elements(node)
+
+
 def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
     """Whether one of the values in a holder is an NPU's name, or has it; each of thousands of them asks."""
 
     def find() -> bool:
-        parts = (part for each in values for part in (each, *elements(each)))
+        parts = (part for each in values for part in (each, *_in_row(each)))
         texts = filter(None, map(string_value, parts))
         return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
 

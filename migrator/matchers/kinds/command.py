@@ -19,6 +19,7 @@ from migrator.other_files.index import Command, Program, Span, TextIndex
 from migrator.project.frameworks import TORCH
 
 # What only asks whether there is such a command.
+_CONTAINERS = frozenset({"docker run", "podman run"})
 _ASKING = ("command", "which", "type", "hash")
 _SILENCED = re.compile(r"\s2>\s*/dev/null\b")
 _QUOTES = frozenset("'\"\\")
@@ -77,7 +78,9 @@ def _instead(
     else:
         span = words[0].span[0], words[-1].span[1]
         new = table.get(" ".join([program.name, *(word.text or "" for word in words[1:])]), "")
-    return span, None if command.captured else new
+    # What a container has, its image says.
+    inside = any(each.name in _CONTAINERS for each in command.programs)
+    return span, None if command.captured or inside else new
 
 
 def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
