@@ -180,32 +180,24 @@ def _in_windows(draft: Draft, training: Training) -> None:
     for window in loop.body:
         if not isinstance(window, ast.If) or window.orelse or "Mod()" not in ast.dump(window.test):
             continue
+        begun = (one for one in window.body if isinstance(one, ast.Assign) and _is_nothing(one.value))
+        reset = {dotted(one.targets[0]): one for one in [*begun][::-1]}
         shown = [
             name
             for name, added in _sums(program, loop).items()
-            if not _counts_rounds(added) and _is_reset_and_used(window, name)
+            if not _counts_rounds(added) and name in reset
+            if any(dotted(one) == name and one not in reset[name].targets for one in ast.walk(window))
         ]
-        if training.mixed or not _same_on_every_rank(program, loop, window.test):
+        # A condition on the number of the round alone is the same on every rank.
+        asked = names_below(window.test) - {_round_number(loop)}
+        set_here = [program.parent(one) for one in below(loop) if is_stored(one) and dotted(one) in asked]
+        same = all(isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) for up in set_here)
+        if training.mixed or not same:
             for name in shown:
                 draft.report("own_share", loop, name=name)
         elif shown:
             lines = [_line(program, loop, name, True) for name in shown]
             draft.insert("first", window, lines, _(_SUMMED))
-
-
-def _is_reset_and_used(window: ast.If, name: str) -> bool:
-    """Whether a block sets a sum to nothing, and uses it otherwise."""
-    assigns = (one for one in window.body if isinstance(one, ast.Assign) and _is_nothing(one.value))
-    reset = next((one for one in assigns if dotted(one.targets[0]) == name), None)
-    named = (node for node in ast.walk(window) if dotted(node) == name)
-    return reset is not None and any(node not in reset.targets for node in named)
-
-
-def _same_on_every_rank(program: Program, loop: Loop, test: ast.expr) -> bool:
-    """Whether a condition depends on the number of the round alone."""
-    asked = names_below(test) - {_round_number(loop)}
-    setting = (program.parent(node) for node in below(loop) if is_stored(node) and dotted(node) in asked)
-    return all(isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) for up in setting)
 
 
 # -- what the uses of a sum say of it: whether it is to be summed over the ranks, or averaged ----------

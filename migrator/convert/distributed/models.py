@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from migrator.convert.distributed.training import Training
@@ -27,7 +27,7 @@ from migrator.convert.write import first_argument
 from migrator.names.tree import FUNCTIONS, Function, arguments_of, bare_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.distributed_use import listed
-from migrator.project.imports import Read
+from migrator.project.module_names import Read
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
 _DEPTH = 8
@@ -125,12 +125,12 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
             yield from _outwards(program, program.home_of(node, dotted(node)), depth - 1)
 
 
-def _pairs(assign: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+def _pairs(assign: ast.Assign) -> Iterable[tuple[ast.expr, ast.expr]]:
     """What an assignment gives to what: ``self.model, self.optimizer = model, optimizer``."""
     target, value = assign.targets[0], assign.value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts))
-    return [(one, value) for one in assign.targets]
+        return zip(target.elts, value.elts)
+    return ((one, value) for one in assign.targets)
 
 
 def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
@@ -248,9 +248,11 @@ def _is_move(node: ast.AST | None) -> bool:
 def follow(program: Program, wrapped: Wrapped) -> None:
     """Note what becomes of the uses. Raises UncertainError where training goes past the wrapper."""
     seen = wrapped.follow(lambda home, node, up: _attribute(program, home, node, up, wrapped))
+    known = {one for home in seen for one in wrapped.uses(home)}
     for node in wrapped.inner:  # what is wrapped when the program trains may be the bare model at other times
         here = Home(program.scope_of(node), dotted(node))
-        bare = here.is_parameter and here != wrapped.home and any(wrapped.bare_arguments(node, seen))
+        calls = program.call_sites(here.scope) if here.is_parameter and here != wrapped.home else ()
+        bare = any(program.argument(call, here.scope, here.text) not in known for call in calls)
         wrapped.inner[node] = bare or program.file(node) is not program.entry  # others may import the file
     if not wrapped.calls:
         raise UncertainError("model_not_called", wrapped.behind, home=wrapped.home)
@@ -440,9 +442,10 @@ def _prepares(program: Program, statement: ast.stmt, named: list[ast.expr]) -> b
     """Whether a statement changes a model in a way that has to come before it is wrapped."""
     if "requires_grad" in (bare_name(one) for one in ast.walk(statement) if is_stored(one)):
         return True
-    for up in map(program.parent, named):
-        up = program.parent(up) if isinstance(up, ast.Attribute) and up.attr == "module" else up
-        if isinstance(up, ast.Attribute) and up.attr not in _CHECKPOINTS and "param" not in up.attr:
-            if up.attr in ("cuda", "to", "requires_grad_") or not listed("same_when_wrapped", up.attr):
-                return True
-    return False
+    around = [*map(program.parent, named)]
+    around += [program.parent(up) for up in around if up is not None and bare_name(up) == "module"]
+    asked = {up.attr for up in around if isinstance(up, ast.Attribute)} - {"module", *_CHECKPOINTS}
+    moves = {"cuda", "to", "requires_grad_"}
+    return any(
+        name in moves or not listed("same_when_wrapped", name) for name in asked if "param" not in name
+    )
