@@ -81,7 +81,7 @@ def modelarts(given: Given) -> None:
 
     Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
-    from migrator.launch.modelarts import boot_file, parse_pair, reads_init_method
+    from migrator.launch.target import boot_file, parse_pair
 
     given_pairs = (("--map", given.inputs), ("--output", given.outputs))
     pairs = [[parse_pair(option, text) for text in texts or ()] for option, texts in given_pairs]
@@ -100,7 +100,8 @@ def modelarts(given: Given) -> None:
                 "repeat the same work"
             )
         )
-    if reads_init_method(text) and ranks != "program":
+    # The script itself has the option that the PyTorch engine gives.
+    if ('"--init_method"' in text or "'--init_method'" in text) and ranks != "program":
         notes.append(
             _(
                 "{entry} does not need --init_method: the boot file sets RANK, WORLD_SIZE, "
@@ -119,7 +120,7 @@ def mindspore(given: Given) -> None:
 
     Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
-    from migrator.launch.script import mindspore_script
+    from migrator.launch.target import mindspore_script
 
     entry, _, notes = find_script(given.folder, given.main, "mindspore")
     made = mindspore_script(entry)
@@ -331,7 +332,7 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     """
     from migrator.files.discover import discover
     from migrator.files.source import read, text_below
-    from migrator.launch.add import place_of, refuse_other_framework
+    from migrator.launch.target import place_of, refuse_other_framework
     from migrator.project.entry import candidate, ranked
 
     if not folder.is_dir():

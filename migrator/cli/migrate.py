@@ -144,7 +144,7 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
 
     from migrator.api_support.versions import resolve
     from migrator.cli.next_commands import after_migration, after_preview
-    from migrator.launch.script import NAME
+    from migrator.launch.target import NAME
     from migrator.report.terminal import show_next, show_summary
 
     # A diff has the standard output to itself.

@@ -61,7 +61,7 @@ def verify(given: Given) -> None:
     command = given.command or _started(folder, devices)
     set_to: tuple[str, ...] = ()
     if given.shrink:
-        from migrator.verify.started import shrink as shrunk
+        from migrator.verify.run import shrink as shrunk
 
         command, set_to = shrunk(command, folder, devices)
         for line in set_to or (
@@ -124,7 +124,7 @@ def verify(given: Given) -> None:
     for file in write_reports(migrated, built) if built else ():
         typer.echo(f"Report   {file}", err=True)
     from migrator.cli.next_commands import after_verification
-    from migrator.launch.script import NAME
+    from migrator.launch.target import NAME
     from migrator.report.terminal import show_next
 
     launcher = NAME if (migrated / NAME).is_file() else ""
@@ -171,7 +171,7 @@ def _started(folder: Path, devices: int) -> list[str]:
 
     from migrator.cli.launch import find_start
     from migrator.files.errors import SourceError
-    from migrator.verify.started import command_of, launched
+    from migrator.verify.run import command_of, launched
 
     try:
         start = find_start(folder, launched(folder) or None)[0]

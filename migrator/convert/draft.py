@@ -12,7 +12,7 @@ from migrator.convert.program import Program
 from migrator.convert.write import Changes, changed_arguments, write
 from migrator.core.check import Converted
 from migrator.data_folders import data_folder, reports_yaml
-from migrator.findings.finding import Finding, Fix, Operation, Severity
+from migrator.findings.finding import Finding, Fix, Operation
 from migrator.language import _
 from migrator.matchers.context import instead_of
 from migrator.names.tree import parse, walk
@@ -21,20 +21,11 @@ _CHANGED, _REPORTED = "NPU920", "NPU921"
 Place = Literal["before", "after", "first", "last"]
 
 
-@dataclass(frozen=True)
-class Text:
-    """A message, what a person does about it, and how grave it is."""
-
-    message: str
-    advice: str
-    severity: Severity = "warning"
-
-
-def text(key: str, **values: object) -> Text:
-    """One of the texts, with values in it."""
+def reported(key: str, **values: object) -> Finding:
+    """What reports one of the texts, with values in it; its place is still to be given."""
     found = reports_yaml("distributed/texts.yaml")[key]
     message, advice = (_(found[part]).format_map(values) for part in ("message", "advice"))
-    return Text(message, advice, found.get("severity", "warning"))
+    return Finding(_REPORTED, message, 1, 1, 1, 1, found.get("severity", "warning"), advice=advice)
 
 
 @cache
@@ -74,8 +65,8 @@ class UncertainError(Exception):
     """
 
     def __init__(self, key: str, node: ast.AST | None = None, **values: object) -> None:
-        self.text = text(key, **values)
-        super().__init__(self.text.message)
+        self.finding = reported(key, **values)
+        super().__init__(self.finding.message)
         self.node = node
 
 
@@ -149,15 +140,12 @@ class Draft:
 
     def report(self, key: str, node: ast.AST, **values: object) -> None:
         """Say what a person has to look at, with the lines to write."""
-        found = text(key, **values)
-        self._add(node, Finding(_REPORTED, found.message, 1, 1, 1, 1, found.severity, advice=found.advice))
+        self._add(node, reported(key, **values))
 
     def give_up(self, error: UncertainError) -> None:
         """Change nothing, and say why."""
         self.changes, self.findings = {}, {}
-        message, advice = error.text.message, error.text.advice
-        found = Finding(_REPORTED, message, 1, 1, 1, 1, "error", advice=advice)
-        self._add(error.node or self.program.entry.tree, found)
+        self._add(error.node or self.program.entry.tree, error.finding._replace(severity="error"))
 
     def _add(self, node: ast.AST, finding: Finding) -> None:
         """Add a finding, at a node's place; a module has none."""

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from migrator.project.imports import Read
-from migrator.project.module_names import folders_around
+from migrator.project.module_names import Read, folders_around
 from migrator.project.program_files import rows_of
 
 _STARTED = re.compile(r"^if\s+__name__\s*==", re.M)
@@ -72,12 +71,9 @@ def places(files: Iterable[str], read: Read) -> Mapping[str, Place]:
 def _library(name: str, imports: _Imports) -> str:
     """The folder of a package whose ``__init__.py`` imports modules of its own; empty for another file."""
     folder, _, file = name.rpartition("/")
-    own = posixpath.basename(folder)
-    return (
-        folder
-        if file == "__init__.py" and any(module.partition(".")[0] in ("", own) for module, _ in imports)
-        else ""
-    )
+    own = ("", posixpath.basename(folder))
+    imports_own = any(module.partition(".")[0] in own for module, _ in imports)
+    return folder if file == "__init__.py" and imports_own else ""
 
 
 class _Files:

@@ -54,13 +54,6 @@ class CallGraph:
         definition = self.modules[key[0]].definitions.get(key[1])
         return definition.kind if definition else ""
 
-    def runnable(self) -> Iterator[Key]:
-        """Every function, method and module."""
-        for module, facts in self.modules.items():
-            for name, definition in facts.definitions.items():
-                if definition.kind != "class":
-                    yield module, name
-
     # -- names -----------------------------------------------------------------
 
     def meaning(self, full: str, depth: int = 0) -> Meaning | None:

@@ -19,7 +19,7 @@ from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
 from migrator.names.written_names import imported_places
 from migrator.project.distributed_use import distributed_words, listed
-from migrator.project.imports import Read, imported_names, place_of_import
+from migrator.project.module_names import Read, imported_names, place_of_import
 from migrator.project.parser_options import WORDS, Option, options, positionals
 
 _WORDS = frozenset({*WORDS, "spawn", "start_processes", "Process", "launch"})

@@ -34,8 +34,7 @@ from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, string_value, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.entry import candidate
-from migrator.project.imports import imported_names, place_of_import
-from migrator.project.module_names import folders_around
+from migrator.project.module_names import folders_around, imported_names, place_of_import
 from migrator.project.parser_options import WORDS, Option, given_values, place_of, span_of
 from migrator.project.program_files import FileRows, ProgramFiles
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from migrator.files.discover import Entry
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
-    from migrator.project.entry import StartFacts
+    from migrator.project.entry import Candidate
     from migrator.project.facts import FileFacts
     from migrator.project.project import Project
 
@@ -71,7 +71,7 @@ class Read(NamedTuple):
 
     content: bytes
     facts: FileFacts
-    start: Optional[StartFacts] = None
+    start: Optional[Candidate] = None
     failed: Optional[Result] = None
     framework: str = ""
 

@@ -13,7 +13,7 @@ import pytest
 
 from migrator.cli import main
 from migrator.emulator.installed import EmulatorError, look
-from migrator.verify.started import free_port
+from migrator.verify.run import free_port
 
 __all__ = ["free_port"]
 

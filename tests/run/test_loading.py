@@ -86,7 +86,7 @@ def test_processes_give_the_same_project(entries) -> None:
 def test_how_programs_are_started_is_told_where_it_is_asked(entries) -> None:
     assert load_project(entries, 1)[0].starts == ()
     (start,) = load_project(entries, 1, starts=True)[0].starts
-    assert start.file == "train.py"
+    assert start.name == "train.py"
 
 
 def again(kind: type, value: object) -> object:

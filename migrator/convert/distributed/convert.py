@@ -85,7 +85,7 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
     draft.give_up(problem)
     for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
         draft.report(key, program.entry.tree)
-    return Conversion(entry, draft.converted(), reason=problem.text.message)
+    return Conversion(entry, draft.converted(), reason=str(problem))
 
 
 @dataclass(frozen=True)

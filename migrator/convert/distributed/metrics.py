@@ -48,7 +48,6 @@ def reduce_metrics(draft: Draft, found: list[Training]) -> None:
             _in_windows(draft, training)
     for training in found:
         _meters(draft, training)
-        _lists(draft, training)
         _others(draft, training)
 
 
@@ -328,20 +327,16 @@ def average_in_closures(draft: Draft, found: list[Training]) -> None:
             draft.insert("before", last, [_line(program, last, name, True)], _(_SUMMED))
 
 
-def _lists(draft: Draft, training: Training) -> None:
-    """``losses.append(loss.item())``: what is made of the list is of one rank."""
-    behind = _behind(draft.program, training.batches, ast.Call)
-    taken = names_below(ast.Tuple([one for one in behind if last_name(one) in ("mean", "sum")]))
-    for node in calls_in(training.batches):
-        if method_name(node) == "append" and len(node.args) == 1:
-            name = dotted(holder_of(node))
-            if name in taken and "loss" in ast.dump(node.args[0]).lower():
-                draft.report("mean_of_list", node, name=name)
-
-
 def _others(draft: Draft, training: Training) -> None:
-    """Report the sums in tables, and means that are kept up to date, which are used behind the loop."""
+    """Report lists of losses, sums in tables, and running means, which are used behind the loop."""
     program, loop = draft.program, training.batches
+    behind = _behind(program, loop, ast.Call)
+    taken = names_below(ast.Tuple([one for one in behind if last_name(one) in ("mean", "sum")]))
+    for call in calls_in(loop):  # losses.append(loss.item())
+        if method_name(call) == "append" and len(call.args) == 1:
+            name = dotted(holder_of(call))
+            if name in taken and "loss" in ast.dump(call.args[0]).lower():
+                draft.report("mean_of_list", call, name=name)
     of_batches = feeds(program, training)
     used = {node.id for node in _behind(program, loop, ast.Name)}
     for node in below(*loop.body):

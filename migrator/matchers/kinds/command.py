@@ -160,7 +160,7 @@ def _is_in_one_piece(index: TextIndex, command: Command) -> bool:
 def _starts_beside_launcher(context: TextContext, command: Command) -> bool:
     """Whether a command starts a script in the top folder, where the migrated project has its launcher."""
     project, program, content = context.project, command.programs[-1], context.index.content
-    if project.programs is None or not any(start.candidate for start in project.starts):
+    if project.programs is None or not any(start.score for start in project.starts):
         return False
     first = ((each.programs[0].name, each) for each in content.commands if each.programs)
     goes = any(name == "cd" and each.words[-1].text for name, each in first)

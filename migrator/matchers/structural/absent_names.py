@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from migrator.api_support import npu_names, tables
-from migrator.api_support.own_names import absence, instead, spelled
+from migrator.api_support.npu_names import absence, instead, spelled
 from migrator.api_support.torch_names import of_version
 from migrator.findings.finding import Edit
 from migrator.language import _

@@ -43,7 +43,7 @@ from migrator.names.tree import (
     string_value,
 )
 from migrator.names.what_is import options_like
-from migrator.project.imports import Read, import_pattern
+from migrator.project.module_names import Read, import_pattern
 from migrator.project.offers import LIBRARY
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_of

@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Optional
 
-from migrator.api_support.library_defaults import LibraryDefault, Limits, known
+from migrator.api_support.libraries import LibraryDefault, Limits, defaults
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
@@ -66,7 +66,7 @@ class DefaultOptions(Options):
 
 @cache
 def _last_parts(outcomes: tuple[str, ...]) -> frozenset[str]:
-    of_outcome = (each.api for every in known().values() for each in every if each.outcome in outcomes)
+    of_outcome = (each.api for every in defaults().values() for each in every if each.outcome in outcomes)
     return frozenset(name.rpartition(".")[2] for name in of_outcome)
 
 
@@ -84,9 +84,9 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
     A project that names no version gets the newest.
     """
     name = context.index.qualified_name(call.func)
-    every = known().get(name, ())
+    every = defaults().get(name, ())
     if not every and isinstance(call.func, ast.Attribute):
-        methods = known().get(f".{call.func.attr}", ())
+        methods = defaults().get(f".{call.func.attr}", ())
         every = tuple(each for each in methods if imports_package(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
         return None, False

@@ -24,7 +24,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, St
 from pygments.util import ClassNotFound
 
 from migrator.data_folders import data_folder, reports_yaml
-from migrator.launch.script import NAME as LAUNCHER
+from migrator.launch.target import NAME as LAUNCHER
 from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import cell_in
 from migrator.report.views.hunks import Line
