@@ -75,13 +75,15 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     """
     path = PurePosixPath(name)
     guarded = "__main__" in text and bool(_GUARD.search(text))
+    by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
     if not guarded:
+        if by_name < 8 and ".backward(" not in text:
+            return None  # as most are: nothing trains, whatever else it holds
         text = _DOCSTRING.sub("", text)
     if path.suffix != ".py" or path.name in ("setup.py", "__init__.py", "conftest.py"):
         return None
     if (other_framework(text) or TORCH) != framework:
         return None
-    by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
     # The training itself may lie in what the script imports: then its name says it, and a loop.
     trains = ".backward(" in text or (by_name >= 8 and _LOOP.search(text) is not None)
     if not guarded:  # then it starts by a loop, main() or x = train(y)

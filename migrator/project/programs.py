@@ -41,7 +41,7 @@ from migrator.project.program_files import FileRows, ProgramFiles
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
 _GETTERS = ("get", "getenv", "pop", "setdefault")
 _PLAIN_OPTION = re.compile(r"-[\w.-]*")
-_QUOTED_OPTION = re.compile(r"""(?<=["'])-[\w.-]*(?=["'])""")
+_QUOTED_OPTION = re.compile(r"""-(?<=["']-)[\w.-]*(?=["'])""")
 # The beginning of a package that lies at the project's top, or in its folder of sources.
 _PACKAGE = re.compile(r"(?:(?:src|python|lib)/)?(?!tests?/|docs?/)[^/]+/__init__\.py")
 _INIT = "__init__.py"
