@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from migrator.convert.program import LOOPS, Home, Program, calls_in, dotted, is_stored, method_name
-from migrator.names.tree import only_target
+from migrator.convert.draft import UncertainError
+from migrator.convert.program import LOOPS, Home, Program, calls_in, dotted, is_stored, method, method_name
+from migrator.names.tree import Function, only_target
 from migrator.project.distributed_use import listed
 
+CHECKPOINTS = ("state_dict", "load_state_dict")
 _MOST_GROUPS = 8
 
 
@@ -100,26 +102,48 @@ class Wrapped:
         end = file.end(self.behind)
         return [one for one in found if program.scope_of(one) is not scope or file.start(one) >= end]
 
-    def follow(self, attribute: Callable[[Home, ast.expr, ast.Attribute], None]) -> list[Home]:
-        """Judge the uses of the model; gives all scopes in which it has a name.
-
-        ``attribute`` judges ``model.something``.
-        """
-        seen = self._family(self.home)
+    def follow(self) -> None:
+        """Judge the uses of the model. Raises UncertainError where training goes past the wrapper."""
+        program, seen = self.program, self._family(self.home)
         for home in seen:  # grows
             name, objects = home.text.partition(".")[2], list[ast.expr]()
             if isinstance(home.scope, ast.ClassDef):  # for self.model each trainer.model of its objects
-                named = (node for node in self.program.nodes(ast.Attribute) if node.attr == name)
+                named = (node for node in program.nodes(ast.Attribute) if node.attr == name)
                 others = (node for node in named if dotted(node.value) != "self")
-                objects += (one for one in others if home.scope in self.program.classes_of(one.value))
+                objects += (one for one in others if home.scope in program.classes_of(one.value))
             for node in [*self.uses(home), *objects]:
-                up = self.program.parent(node)
+                up = program.parent(node)
                 if not isinstance(up, ast.Attribute):
-                    more = (one for each in self._handed_on(home, node) for one in self._family(each))
+                    more = (one for each in self._handed_on(node) for one in self._family(each))
                     seen += (one for one in more if one not in seen)
                 elif not is_stored(node):
-                    attribute(home, node, up)
-        return seen
+                    self._attribute(home, node, up)
+        known = {one for home in seen for one in self.uses(home)}
+        for node in self.inner:  # what is wrapped while the program trains may be bare at other times
+            here = Home(program.scope_of(node), dotted(node))
+            calls = program.call_sites(here.scope) if here.is_parameter and here != self.home else ()
+            bare = any(program.argument(call, here.scope, here.text) not in known for call in calls)
+            self.inner[node] = bare or program.file(node) is not program.entry  # others may import the file
+        if not self.calls:
+            raise UncertainError("model_not_called", self.behind, home=self.home)
+
+    def _attribute(self, home: Home, node: ast.expr, up: ast.Attribute) -> None:
+        """Judge ``model.something``."""
+        program = self.program
+        around = program.parent(up)
+        inside = up.attr == "module" and isinstance(around, ast.Attribute)
+        asked = around if inside and isinstance(around, ast.Attribute) else up
+        if listed("same_when_wrapped", asked.attr):
+            return
+        if asked.attr in CHECKPOINTS and self.has_prefix(node):
+            return
+        trains = node in self.training and program.file(asked).call_of(asked) is not None
+        if trains and asked.attr not in CHECKPOINTS:
+            own = program.method_of(node, asked.attr)
+            if own is None or _uses_parts(program, own):
+                raise UncertainError("training_calls_method", asked, home=home, up=asked)
+        if not inside:
+            self.inner[node] = False
 
     def _family(self, home: Home) -> list[Home]:
         """A scope, and for ``self.name`` the classes that inherit the name."""
@@ -127,40 +151,35 @@ class Wrapped:
             return [home]
         return [Home(one, home.text) for one in self.program.family(home.scope)]
 
-    def _handed_on(self, home: Home, node: ast.expr) -> Iterator[Home]:
+    def _handed_on(self, node: ast.expr) -> Iterator[Home]:
         """Judge a use that asks for no attribute; gives the scopes to which it hands the model."""
-        up, call = self.program.parent(node), self.program.taker_of(node)
+        program = self.program
+        up, call = program.parent(node), program.taker_of(node)
         if is_stored(node):
             return
         if isinstance(call, ast.Call):
-            yield from self._argument(home, node, call)
+            name = program.name(call) or dotted(call.func)
+            if call.func is node:
+                self.calls += [node] if node in self.training else []
+            elif given := program.receiving(call, node):
+                yield from given
+            elif listed("need_the_model", name):
+                asked = [ast.dump(one) for one in call.args[1:]]  # hasattr(model, "module")
+                of_wrapper = name in ("hasattr", "getattr") and "Constant(value='module')" in asked[:1]
+                of_class = name == "isinstance" and any("DataParallel" in one for one in asked)
+                if not (of_wrapper or of_class):
+                    self.inner[node] = False
+            elif not listed("take_a_wrapped_model", name):
+                self.unclear.append(node)
         elif isinstance(up, ast.Assign) and only_target(up) is not None and up.value is node:
             yield from self._kept(up.targets[0], node)
         elif isinstance(up, ast.Return):
-            for site in self.program.call_sites(self.program.scope_of(node)):
-                assign = self.program.parent(site)
+            for site in program.call_sites(program.scope_of(node)):
+                assign = program.parent(site)
                 if not isinstance(assign, ast.Expr):
                     target = assign.targets[0] if isinstance(assign, ast.Assign) else None
                     yield from self._kept(target, node, site)
         elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
-            self.unclear.append(node)
-
-    def _argument(self, home: Home, node: ast.expr, call: ast.Call) -> Iterator[Home]:
-        """The same for a use that is called, or is an argument of a call."""
-        if call.func is node:
-            self.calls += [node] if node in self.training else []
-            return
-        name = self.program.name(call) or dotted(call.func)
-        given = self.program.receiving(call, node)
-        if given:
-            yield from given
-        elif listed("need_the_model", name):
-            asked = [ast.dump(one) for one in call.args[1:]]  # hasattr(model, "module")
-            of_wrapper = name in ("hasattr", "getattr") and "Constant(value='module')" in asked[:1]
-            of_class = name == "isinstance" and any("DataParallel" in one for one in asked)
-            if not (of_wrapper or of_class):
-                self.inner[node] = False
-        elif not listed("take_a_wrapped_model", name):
             self.unclear.append(node)
 
     def _kept(self, target: ast.expr | None, node: ast.expr, site: ast.expr | None = None) -> Iterator[Home]:
@@ -170,3 +189,28 @@ class Wrapped:
             yield kept
         else:
             self.unclear.append(node)
+
+
+def _uses_parts(program: Program, function: Function, depth: int = 4) -> bool:
+    """Whether a method uses what was made by calls, as layers and parameters are, or hands the object on."""
+    owner = program.class_of(function)
+    if owner is None or not depth:
+        return True
+    for node in ast.walk(function):
+        part = program.parent(node) if isinstance(node, ast.Name) and node.id == "self" else None
+        if part is None or is_stored(part):
+            continue
+        if not isinstance(part, ast.Attribute):
+            return True
+        own = method(owner, part.attr)
+        if own is not None and own is not function and not _uses_parts(program, own, depth - 1):
+            continue
+        values = program.values(owner, f"self.{part.attr}")
+        made = any(value is None or isinstance(value, ast.Call) for value, _ in values)
+        # next(self.parameters()).device, next(self.training): nothing is computed.
+        around = program.parent(part)
+        taker = program.taker_of(around) if around and part.attr in ("parameters", "training") else None
+        asked = isinstance(taker, ast.Call) and dotted(taker.func) == "next"
+        if (made or not values) and not asked:
+            return True
+    return False

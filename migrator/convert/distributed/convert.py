@@ -10,7 +10,6 @@ from pathlib import Path
 from migrator.convert.distributed.batches import counts
 from migrator.convert.distributed.metrics import average_in_closures, reduce_metrics
 from migrator.convert.distributed.models import (
-    follow,
     models_to_wrap,
     parallels,
     prefixed,
@@ -134,7 +133,7 @@ def _plan(draft: Draft, read: Read, target: str, others: Collection[str]) -> Non
         model.unless = frozenset(test for one in own for test in one.tests)
         for one in own[:1]:
             take_its_place(program, model, one)
-        follow(program, model)
+        model.follow()
         _use_the_model_inside(draft, model)
         _wrap(draft, model, bool(own), model is models[0])
     check_batches(program, found, models)
