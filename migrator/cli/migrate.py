@@ -56,11 +56,7 @@ def migrate(given: Given) -> None:
     distributed = given.distributed or _DISTRIBUTED in words
     if _DISTRIBUTED in words:
         words.remove(_DISTRIBUTED)
-    source = options.one_source(words, given.source)
-    needed = {"SRC (-i/--input)": source}
-    if not given.diff:
-        needed["-o/--output"] = given.output
-    options.refuse_missing(needed, "npumigrate")
+    source = options.source_of(given, words, "npumigrate", writes=not given.diff)
     if given.target_model and not distributed:
         stop("-t/--target-model needs --distributed")
     transfer = given.mode == "transfer"
@@ -74,7 +70,6 @@ def migrate(given: Given) -> None:
         },
         *_EXCLUDING,
     )
-    options.refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
     built = chosen_formats(given.formats)
     if built and given.diff:
         stop("--format needs a result: --diff writes none")

@@ -84,10 +84,6 @@ class Tally:
             if len(group.places) < _PLACES_KEPT:
                 group.places.append((finding.api, f"{file_of(result.name, finding)}:{finding.line}"))
 
-    def rule_name(self, code: str) -> str:
-        """The name of a rule; empty for a code that no rule has."""
-        return self.rules[code].name if code in self.rules else ""
-
     def changes(self) -> int:
         """How many changes were made."""
         return sum(self.made.values())
@@ -106,7 +102,8 @@ def summary_text(
     for group in tally.groups.values():
         severities[group.severity] += group.count
         by_rule[group.code] += group.count
-    found = {code: {"name": tally.rule_name(code), "total": total} for code, total in sorted(by_rule.items())}
+    names = {code: tally.rules[code].name if code in tally.rules else "" for code in by_rule | tally.made}
+    found = {code: {"name": names[code], "total": total} for code, total in sorted(by_rule.items())}
     content = {
         "schema": SCHEMA,
         "npumigrate": __version__,
@@ -126,7 +123,7 @@ def summary_text(
             "total": tally.changes(),
             "unsafe": sum(tally.unsafe.values()),
             "by_rule": {
-                code: {"name": tally.rule_name(code), "total": total, "unsafe": unsafe}
+                code: {"name": names[code], "total": total, "unsafe": unsafe}
                 for code, total, unsafe in sorted(tally.changes_by_rule())
             },
         },

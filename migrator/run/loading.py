@@ -224,7 +224,8 @@ class Loader:
         unknown = [place for place, facts in enumerate(every) if facts is None]
         if unknown:
             files = [self._files[place][0] for place in unknown]
-            for place, file, item in zip(unknown, files, read_python(files, self._size, self._jobs)):
+            read = spread(files, processes_for(self._size, self._jobs), _read, False, True)
+            for place, file, item in zip(unknown, files, read):
                 every[place] = to_json(item.facts)
                 if item.failed:
                     self._failed[file.name] = item.failed
@@ -283,11 +284,6 @@ def _beside(folders: Mapping[str, Path]) -> Iterator[str]:
 
 def _key(file: PythonFile, content: bytes) -> bytes:
     return digest(b"facts", file.name.encode("utf-8", "surrogatepass"), content)
-
-
-def read_python(files: Sequence[PythonFile], size: int, jobs: Optional[int]) -> list[Read]:
-    """What each file tells, which may be something, in their order; ``size`` is how many bytes they have."""
-    return list(spread(files, processes_for(size, jobs), _read, False, True))
 
 
 def _read(file: PythonFile, starts: bool, looked: bool = False) -> Read:

@@ -72,7 +72,7 @@ def test_the_cache_gives_what_the_files_give(entries, tmp_path, monkeypatch) -> 
         *(name[:-3] for name in FILES if "/" not in name and name.endswith(".py")),
     }
     first = known(entries, Cache(tmp_path / "cache", "tool"))
-    monkeypatch.setattr(loading, "read_python", None)
+    monkeypatch.setattr(loading, "spread", None)
     monkeypatch.setattr(loading, "read_native", None)
     assert known(entries, Cache(tmp_path / "cache", "tool")) == first
     assert (first.classes, first.packages) == (plain.classes, plain.packages)
