@@ -16,6 +16,7 @@ from typing import Any, Optional
 from migrator.language import N_, MessageError
 
 RUN = "run.json"
+BOOTSTRAP = Path(__file__).parent / "bootstrap"  # what stands in PYTHONPATH lets the recorder begin
 _FIELDS = 14  # as in bootstrap/npumigrate_recorder/measuring.py
 _WRAPPERS = re.compile(
     r"(?:^|\.)(?:module|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)(?=\.|$)"

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from migrator.compare.reading import read_trace
+from migrator.compare.reading import BOOTSTRAP, read_trace
 from migrator.compare.showing import Outcome, compare
-from migrator.compare.starting import BOOTSTRAP
 
 HERE = Path(__file__).parent
 
