@@ -25,8 +25,14 @@ from migrator.language import UserError
 
 State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values
-_START = "from migrator.cli.start import main; main()"
+# The job is done by the npumigrate that asks for it, also where another one is installed.
+_FOLDER = str(Path(__file__).parents[2])
+_START = (
+    f"import sys; {_FOLDER!r} in sys.path or sys.path.insert(0, {_FOLDER!r}); "
+    "from migrator.cli.start import main; main()"
+)
 _BLOCK = 1 << 20
+_CONNECTING = "10s"
 
 
 @dataclass(frozen=True)
@@ -250,7 +256,7 @@ def _client(scheduler: Optional[str], jobs: int) -> Iterator[Any]:
 
     logging.getLogger("distributed").setLevel(logging.ERROR)  # it speaks of its own inner life
     if scheduler is not None:
-        with Client(scheduler, timeout="10s", set_as_default=False) as client:
+        with Client(scheduler, timeout=_CONNECTING, set_as_default=False) as client:
             yield client
         return
     with (

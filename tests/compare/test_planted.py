@@ -12,6 +12,7 @@ import pytest
 
 from migrator.compare.reading import BOOTSTRAP, read_trace
 from migrator.compare.showing import Outcome, compare
+from tests.warm import warm
 
 HERE = Path(__file__).parent
 
@@ -31,7 +32,7 @@ def traces(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("traces")
     env = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     env |= {"OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, str(HERE / "programs.py"), str(folder)], env=env, check=True)
+    subprocess.run([sys.executable, str(HERE / "programs.py"), str(folder)], env=warm(env), check=True)
     return folder
 
 
