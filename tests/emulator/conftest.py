@@ -78,7 +78,7 @@ def emulate(cache: Path) -> Emulate:
         process = subprocess.Popen(
             whole,
             cwd=cwd,
-            env=environment if cold else warm(environment, with_npu=True),
+            env=environment if cold else warm(environment, "npu"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

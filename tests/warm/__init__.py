@@ -15,18 +15,31 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-_MODULES = ("numpy", "torch", "torch._dynamo", "torch.distributed", "torch.distributed.run")
+# What each kind of process has imported.
+_TORCH = ("numpy", "torch", "torch._dynamo", "torch.distributed", "torch.distributed.run")
+_MODULES = {
+    "cpu": _TORCH,
+    "npu": (*_TORCH, "torch_npu"),
+    "editor": (
+        "pygls.lsp.server",
+        "migrator.server.session",
+        "migrator.core.check",
+        "migrator.matchers.packs",
+    ),
+}
 _MARK = "NPUMIGRATE_TESTED_BY"  # what bears it ends with a test that fails
 
 
-def warm(env: Mapping[str, str], with_npu: bool = False) -> dict[str, str]:
-    """The environment in which the program of each Python below is run by a process that has torch already.
+def warm(env: Mapping[str, str], kind: str = "cpu") -> dict[str, str]:
+    """The environment in which the program of each Python below is run by a process that has its imports.
 
-    Without NPU those only that ask torch not to load torch_npu (``TORCH_DEVICE_BACKEND_AUTOLOAD=0``).
+    ``cpu``: of programs that ask torch not to load torch_npu (``TORCH_DEVICE_BACKEND_AUTOLOAD=0``). ``npu``:
+    of programs on emulated NPUs. ``editor``: of ``npumigrate server``.
     """
-    if sys.version_info < (3, 10) or not sys.platform.startswith("linux") or find_spec("torch") is None:
+    needed = _MODULES[kind][-1].partition(".")[0]
+    if sys.version_info < (3, 10) or not sys.platform.startswith("linux") or find_spec(needed) is None:
         return dict(env)
-    _start(_folder() / ("npu" if with_npu else "cpu"), env.get("XDG_CACHE_HOME", ""))
+    _start(_folder() / kind, env.get("XDG_CACHE_HOME", ""))
     behind = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(HERE))]
     path = os.pathsep.join([str(HERE), *behind])
     return {**env, "NPUMIGRATE_WARM": str(_folder()), "PYTHONPATH": path}
@@ -44,15 +57,15 @@ def _start(socket: Path, cache_folder: str) -> None:
     """Start what listens at a socket, and ends when this process does."""
     env = {key: value for key, value in os.environ.items() if key != _MARK}
     env |= {"OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": cache_folder}
-    command, modules = [sys.executable], _MODULES
+    command = [sys.executable]
     if socket.name == "npu":
         # What the emulator does when torch is imported is done in the children.
         command = [*command, "-m", "migrator", "emulate", "--", "env", "-u", "PYTHONPATH", *command]
-        modules = (*modules, "torch_npu")
     else:
-        env |= {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": ""}
+        ours = str(HERE.parents[1]) if socket.name == "editor" else ""
+        env |= {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": ours}
     server = subprocess.Popen(
-        [*command, str(HERE / "server.py"), str(socket), *modules],
+        [*command, str(HERE / "server.py"), str(socket), *_MODULES[socket.name]],
         env=env,
         stdin=subprocess.PIPE,
         start_new_session=True,

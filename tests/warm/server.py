@@ -157,8 +157,14 @@ def become(asked: dict[str, Any]) -> int:
     os.environb.clear()
     os.environb.update(asked["environment"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(write_through=asked["unbuffered"])  # type: ignore[union-attr]
+    for file, (name, kind) in enumerate(asked["streams"].items()):
+        if kind is not None:
+            encoding, errors = kind
+            how = {"encoding": encoding, "errors": errors, "closefd": False}
+            stream = open(file, "w" if file else "r", **how)  # noqa: SIM115 (as long as Python)
+            stream.reconfigure(line_buffering=file == 2, write_through=asked["unbuffered"])
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
     sys.executable = asked["executable"]
     sys.path[:] = asked["path"]
     sys.warm = True  # type: ignore[attr-defined]

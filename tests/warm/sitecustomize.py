@@ -20,7 +20,7 @@ def _asked():
     if not words or any(flag not in ("-u", "-B") for flag in flags) or "PYTHONWARNINGS" in os.environ:
         return None
     what = words[-1]
-    if kind == "-m" and what.partition(".")[0] in _NOT:
+    if kind == "-m" and what.partition(".")[0] in _NOT and not _is_for_editors():
         return None
     if kind == "-c" and "resource_tracker" in what:
         return None
@@ -32,10 +32,19 @@ def _asked():
         "what": what,
         "arguments": arguments,
         "unbuffered": unbuffered,
+        "streams": {name: _kind(getattr(sys, name)) for name in ("stdin", "stdout", "stderr")},
         "path": sys.path,
         "cwd": os.getcwd(),
         "executable": sys.executable,
     }
+
+
+def _kind(stream):
+    return stream and (stream.encoding, stream.errors)
+
+
+def _is_for_editors():
+    return sys.orig_argv[1:4] == ["-m", "migrator", "server"]
 
 
 def _run_there(asked, address):
@@ -88,7 +97,8 @@ def _chain():
 
 _folder = os.environ.get("NPUMIGRATE_WARM")
 if _folder and not hasattr(sys, "warm"):
-    _address = f"{_folder}/{'cpu' if os.environ.get('TORCH_DEVICE_BACKEND_AUTOLOAD') == '0' else 'npu'}"
+    _plain = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") == "0"
+    _address = f"{_folder}/{'editor' if _is_for_editors() else 'cpu' if _plain else 'npu'}"
     if os.path.exists(_address) and (_what := _asked()) is not None:
         _run_there(_what, _address)
 _chain()
