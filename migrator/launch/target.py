@@ -72,8 +72,17 @@ def start_of(
     ways: Mapping[str, StartWay],
     version: TorchVersion | None = None,
 ) -> Start:
-    """What starts a script; ``exists`` tells which ``__init__.py`` there are."""
-    module, root = _module_of(entry, exists) if relative_imports else ("", "")
+    """What starts a script; ``exists`` tells which ``__init__.py`` there are.
+
+    It is no module where the file lies in no package, or its path cannot be a name.
+    """
+    path = PurePosixPath(entry)
+    folder = path.parent
+    while relative_imports and folder.name and exists(str(folder / "__init__.py")):
+        folder = folder.parent
+    parts = path.with_suffix("").relative_to(folder).parts
+    is_module = relative_imports and len(parts) > 1 and all(part.isidentifier() for part in parts)
+    module, root = (".".join(parts), str(folder)) if is_module else ("", "")
     return Start(entry, module, root, ways, tuple(variables(version)))
 
 
@@ -83,21 +92,6 @@ def variables(version: TorchVersion | None = None) -> list[dict[str, str]]:
     if version is None:
         return [variable for variable in listed if "versions" not in variable]
     return [variable for variable in listed if in_range(variable.get("versions", ""), version.tuple)]
-
-
-def _module_of(entry: str, exists: Callable[[str], bool]) -> tuple[str, str]:
-    """The name under which Python finds a package's file, and the folder above the package.
-
-    Two empty strings where the file lies in no package, or its path cannot be a name.
-    """
-    path = PurePosixPath(entry)
-    folder = path.parent
-    while folder.name and exists(str(folder / "__init__.py")):
-        folder = folder.parent
-    parts = path.with_suffix("").relative_to(folder).parts
-    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-        return "", ""
-    return ".".join(parts), str(folder)
 
 
 def template(name: str) -> str:

@@ -66,21 +66,18 @@ class CallGraph:
         for length in range(len(parts), 0, -1):
             module = ".".join(parts[:length])
             if module in self.modules:
-                rest = parts[length:]
-                return self._inside(module, rest, depth) if rest else self._module_or(module, depth)
+                if rest := parts[length:]:
+                    return self._inside(module, rest, depth)
+                # It, or what its package binds to the same name: ``from .nms import nms``.
+                package, _, name = module.rpartition(".")
+                imports = self.definition((package, "")).imports if package in self.modules else {}
+                target = imports.get(name, module)
+                bound = self.meaning(target, depth + 1) if target != module else None
+                same = bound is not None and bound.kind in ("function", "class")
+                return bound if same else Meaning("module", module)
         if parts[0] == SOURCE_FOLDER:  # where the folder is a package
             return self.meaning(full[len(SOURCE_FOLDER) + 1 :], depth + 1)
         return Meaning("outside", "", full)
-
-    def _module_or(self, module: str, depth: int) -> Meaning:
-        """A module, or what its package binds to the same name: ``from .nms import nms``."""
-        package, _, name = module.rpartition(".")
-        imports = self.definition((package, "")).imports if package in self.modules else {}
-        if (target := imports.get(name, module)) != module:
-            bound = self.meaning(target, depth + 1)
-            if bound is not None and bound.kind in ("function", "class"):
-                return bound
-        return Meaning("module", module)
 
     def _inside(self, module: str, rest: list[str], depth: int) -> Meaning | None:
         facts, own = self.modules[module], self.definition((module, ""))
