@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from migrator.convert.draft import UncertainError
 from migrator.convert.program import LOOPS, Home, Program, calls_in, dotted, is_stored, method, method_name
 from migrator.names.tree import Function, only_target
-from migrator.project.distributed_use import listed
+from migrator.project.frameworks import listed
 
 CHECKPOINTS = ("state_dict", "load_state_dict")
 _MOST_GROUPS = 8

@@ -18,7 +18,7 @@ from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
 from migrator.names.written_names import imported_places
-from migrator.project.distributed_use import distributed_words, listed
+from migrator.project.frameworks import distributed_words, listed
 from migrator.project.module_names import Read, imported_names, place_of_import
 from migrator.project.parser_options import WORDS, Option, options, positionals
 

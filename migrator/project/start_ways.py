@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, Optional
 
 from migrator.names.outline import outline
-from migrator.project.distributed_use import listed
+from migrator.project.frameworks import listed
 from migrator.project.module_names import Read
 from migrator.project.parser_options import Option
 from migrator.project.program_files import FileRows, KnownCall, ProgramFiles, Values, table

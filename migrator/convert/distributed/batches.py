@@ -27,7 +27,7 @@ from migrator.convert.program import (
     parameters,
 )
 from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of
-from migrator.project.distributed_use import listed
+from migrator.project.frameworks import listed
 
 _DEPTH = 8
 _STEPS = 6

@@ -42,7 +42,7 @@ from migrator.findings.finding import internal_error
 from migrator.language import N_, _
 from migrator.names.tree import bare_name
 from migrator.project.definitions import Definitions
-from migrator.project.distributed_use import listed
+from migrator.project.frameworks import listed
 from migrator.project.module_names import Read
 
 _OWN_DEVICE = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"

@@ -32,7 +32,7 @@ from migrator.convert.program import (
 from migrator.convert.write import first_argument
 from migrator.names.tree import FUNCTIONS, arguments_of, bare_name
 from migrator.names.whole_file import WholeFile
-from migrator.project.distributed_use import listed
+from migrator.project.frameworks import listed
 from migrator.project.module_names import Read
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")

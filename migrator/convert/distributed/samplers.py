@@ -12,7 +12,7 @@ from migrator.convert.program import Program, dotted, last_name, parameters
 from migrator.convert.write import added_parameter
 from migrator.language import _
 from migrator.names.tree import FUNCTIONS, arguments_of
-from migrator.project.distributed_use import entries, listed
+from migrator.project.frameworks import entries, listed
 
 _POSITIONS = ("dataset", "batch_size", "shuffle")
 _READY = "dist.is_initialized()"
