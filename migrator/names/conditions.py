@@ -521,7 +521,7 @@ def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
         owners: set[Function | ast.ClassDef] = set()
         for use in fresh:  # the outermost one, where no choice inside it has another way
             owner = _outermost(index, use)
-            if owner and not any(_has_other_way(index, up, use) for up in index.above(use)):
+            if owner and not any(_has_other_way(index, up, use, found) for up in index.above(use)):
                 owners.add(owner)
         owners -= named
         named |= owners
@@ -556,13 +556,17 @@ def _outermost(index: ModuleIndex, node: ast.AST) -> Function | ast.ClassDef | N
     return owners[-1] if owners else None
 
 
-def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
+def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST, operators: set[object]) -> bool:
     if isinstance(around, ast.IfExp):
         return use is not around.test
     if isinstance(around, ast.If) and (other := _ways(index, around)[1]):
-        return not _is_refusal(other)
+        return not _is_refusal(other) and not any(
+            inner in operators for each in other for inner in ast.walk(each)
+        )
     before = index.before(around)
-    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
+    ways = (each.body[-1] for each in before if isinstance(each, ast.If))
+    # What is kept of an earlier call, ``if key in cache: return cache[key]``, is the same way.
+    return any(isinstance(each, ast.Return) and not isinstance(each.value, ast.Subscript) for each in ways)
 
 
 def _is_refusal(way: Sequence[ast.AST]) -> bool:

@@ -169,6 +169,7 @@ class _Climb:
     """The file, the vocabulary, and how many names were followed to come here.
 
     ``siblings`` are the values beside the one that is asked about: in a list, in the branches of a choice.
+    ``column`` is its place in the row of a table.
     """
 
     def __init__(self, index: ModuleIndex, vocabulary: DeviceVocabulary, depth: int) -> None:
@@ -176,6 +177,7 @@ class _Climb:
         self.vocabulary = vocabulary
         self.depth = depth
         self.siblings = Beside()
+        self.column = 0
 
     def of(self, node: ast.expr) -> DeviceContext:
         """The context of another value, that decides about this one."""
@@ -217,6 +219,8 @@ class _Climb:
             if key := self.index.once(("keys before", holder), lambda: _keys_before(holder.elts)).get(value):
                 return self._hinted(key, _("the value of {name}", name=key))
             self.siblings |= self._among(holder, holder.elts)
+            rows = holder.elts if isinstance(holder, ast.Tuple) else ()
+            self.column = next((n for n, each in enumerate(rows) if each is value), self.column)
             return None
         if kind == "text":
             parts = self.index.parts(holder)  # it begins the text, and ends it or is followed by a colon
@@ -444,8 +448,9 @@ class _Climb:
             named = vocabulary.says_device(call.args[place - 1])
             return self._likely(N_("default of a setting named like a {noun}")) if named else None
         if called in _HAND_ON:
+            self.column = place if called == "param" else self.column
             return None
-        if called == "parametrize" and place and vocabulary.says_device(call.args[0]):
+        if called == "parametrize" and place and self._is_named(call.args[0]):
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
@@ -458,6 +463,13 @@ class _Climb:
             return DeviceContext(LIKELY, reason)
         verdict = LIKELY if called and vocabulary.says(called) else UNCLEAR
         return DeviceContext(verdict, _("an argument of {called}()", called=shown))
+
+    def _is_named(self, names: ast.expr) -> bool:
+        """Whether the column of a test's table in which a value is has the name of a device."""
+        columns = [string_value(each) for each in elements(names)] or (string_value(names) or "").split(",")
+        if not 1 < len(columns) > self.column:
+            return self.vocabulary.says_device(names)
+        return self.vocabulary.says((columns[self.column] or "").strip())
 
     def _option(self, call: ast.Call) -> DeviceContext:
         """The default or a choice of a command-line option or a field."""
@@ -512,12 +524,11 @@ class _Climb:
         is_part = "torch.device" in map(self.index.qualified_name, around)  # case torch.device(type="cuda")
         if is_part or self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, _("a case of a device or a backend"))
-        if _is_type(match.subject):
-            return DeviceContext(LIKELY, _("compared with a type"))
-        patterns = (case.pattern for case in match.cases)
+        patterns: Iterable[Any] = (each for case in match.cases for each in ast.walk(case.pattern))
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
         if self._among(match, values).device:
-            return DeviceContext(LIKELY, _("a case beside other devices"), by=BESIDE)
+            by = "" if _is_type(match.subject) else BESIDE
+            return DeviceContext(LIKELY, _("a case beside other devices"), by=by)
         return DeviceContext(UNCLEAR, _("a match case"))
 
     def _dictionary_value(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
