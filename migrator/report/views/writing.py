@@ -49,27 +49,24 @@ def write_formats(
             rows.columns = rows.columns.str.replace("_", " ").str.title()
             text = str(rows.to_csv(index=False, lineterminator="\n"))
             replace_file(file, text.encode(ENCODING, "backslashreplace"))
+        elif name == "md":
+            replace_file(file, markdown(run, rules).encode("utf-8", "backslashreplace"))
         else:
-            text = markdown(run, rules) if name == "md" else _json(run)
+            effort, files = effort_of(run)
+            content: dict[str, Any] = {
+                "schema": 1,
+                "summary": run.summary,
+                "readiness": readiness(counts_of(run))[0],
+                "effort": {"minutes": effort.minutes, "places": effort.places},
+                "effort_by_file": {name: each.minutes for name, each in files.items() if each.total},
+                "places": run.places.to_dict("records"),
+                "skipped": run.skipped.to_dict("records"),
+                "tables": {name: rows.to_dict("records") for name, rows in run.tables.items()},
+            }
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
             replace_file(file, text.encode("utf-8", "backslashreplace"))
         written.append(file)
     return written
-
-
-def _json(run: Run) -> str:
-    """The summary, the two estimates and every row of the tables as JSON."""
-    effort, files = effort_of(run)
-    content: dict[str, Any] = {
-        "schema": 1,
-        "summary": run.summary,
-        "readiness": readiness(counts_of(run))[0],
-        "effort": {"minutes": effort.minutes, "places": effort.places},
-        "effort_by_file": {name: each.minutes for name, each in files.items() if each.total},
-        "places": run.places.to_dict("records"),
-        "skipped": run.skipped.to_dict("records"),
-        "tables": {name: rows.to_dict("records") for name, rows in run.tables.items()},
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 # -- Markdown --------------------------------------------------------------------------
