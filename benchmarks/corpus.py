@@ -32,8 +32,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from migrator.fleet.obtain import NotObtainedError, obtain, run
-from migrator.fleet.repositories import Repository, read_list
+from migrator.fleet.repositories import NotObtainedError, Repository, obtain, read_list, run
 from tests.fuzzing.properties import lost_lines
 
 RESULTS = "results.jsonl"

@@ -34,6 +34,11 @@ _LONG = (
 )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: tests of programs that hang or are killed wait for them."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let pytest-xdist hand out files in the order below, not by how many tests they have."""
     if hasattr(config.option, "loadscopereorder"):

@@ -43,12 +43,12 @@ _MARKS = {
     "N_": (0,),
     "ngettext": (0, 1),
     **dict.fromkeys(("ManifestError", "MessageError", "MpiLineError", "RankTableError"), (0,)),
-    **dict.fromkeys(("NoFolderForTraceError", "NoTraceError", "UnknownVersion"), (0,)),
+    "UnknownVersion": (0,),
     **dict.fromkeys(("CannotWrite", "ConfigError", "ResultExists", "SourceError", "Unreadable"), (0,)),
-    **dict.fromkeys(("UsageError", "stop"), (0,)),
+    "stop": (0,),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }
-# What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/spoken.py.
+# What typer and argparse say themselves of a wrong command line: both ask gettext for it, see cli/start.py.
 _OF_LIBRARIES = (
     "Missing command.",
     "unrecognized arguments: %s",
@@ -187,7 +187,7 @@ def _of_help() -> Iterator[tuple[str, str]]:
     from migrator.cli.help import paragraphs
     from migrator.command_options import every_option
 
-    yield from ((text, "migrator/cli/spoken.py") for text in _OF_LIBRARIES)
+    yield from ((text, "migrator/cli/main.py") for text in _OF_LIBRARIES)
     yield from ((text, "migrator/report/api_text.py") for text in _SOURCES)
 
     own = [name for name in main.COMMANDS if name not in main.OWN_PARSER]

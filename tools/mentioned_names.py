@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from migrator.api_support import own_names, tables
+from migrator.api_support import npu_names, tables
 from migrator.api_support.versions import TorchVersion, known
 from migrator.data_folders import data_folder
 from tools.releases import writing
@@ -37,7 +37,7 @@ def _mentioned(clone: str, version: TorchVersion) -> Iterator[str]:
     bound = (f"{row[0]}.{row[1]}" for row in tables.rows("wheel_names") if row[0].startswith("torch_npu"))
     for name in sorted({*tables.grouped("custom_ops"), *bound}):
         if "._" not in name and name.rpartition(".")[2] in words:
-            if version.text not in own_names.releases_with(name):
+            if version.text not in npu_names.releases_with(name):
                 yield name
 
 

@@ -31,9 +31,7 @@ def analyze(given: Given) -> None:
     Exit status: 0 done; 1 done, but some files could not be analysed; 2 usage error
     or nothing done; 130 interrupted.
     """
-    source = options.one_source(given.words or (), given.source)
-    options.refuse_missing({"SRC (-i/--input)": source, "-o/--output": given.output}, "npumigrate analyze")
-    options.refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
+    source = options.source_of(given, given.words or (), "npumigrate analyze")
     built = chosen_formats(given.formats)
     modes = tuple(dict.fromkeys(split(given.mode))) if given.mode else _MODES[:1]
     wrong = [name for name in modes if name not in _MODES]

@@ -9,7 +9,7 @@ import typer
 
 from migrator.cli.ending import DONE, PROBLEMS, say, stop
 from migrator.cli.options import Given
-from migrator.language import _
+from migrator.language import N_, _
 
 
 def compare(given: Given) -> None:
@@ -19,7 +19,13 @@ def compare(given: Given) -> None:
 
     Exit status: 0 the runs agree; 1 they do not; 2 usage error.
     """
-    limit = None if given.max_loss_diff is None else _share(given.max_loss_diff)
+    limit = None
+    if given.max_loss_diff is not None:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", given.max_loss_diff.strip())
+        if not match:
+            said = N_("--max-loss-diff: {text!r} is not a share, such as 2% or 0.02")
+            stop(said, text=given.max_loss_diff)
+        limit = float(match[1]) / (100 if match[2] else 1)
     if given.output_format == "html" and given.output is None:
         stop("--format html needs a file: -o compare.html")
     from migrator.compare import showing
@@ -39,11 +45,3 @@ def compare(given: Given) -> None:
         replace_file(given.output, text.encode("utf-8", "backslashreplace"))
         say(_("written: {file}", file=given.output))
     raise typer.Exit(DONE if outcome.agrees else PROBLEMS)
-
-
-def _share(text: str) -> float:
-    """A share such as 2% or 0.02; stop where it is none."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
-    if not match:
-        stop("--max-loss-diff: {text!r} is not a share, such as 2% or 0.02", text=text)
-    return float(match[1]) / (100 if match[2] else 1)

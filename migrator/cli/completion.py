@@ -46,24 +46,19 @@ def candidates(words: list[str]) -> list[str]:
     name = before[0] if before and before[0] in COMMANDS else "migrate"
     if "--" in before or name == "completion":
         return sorted(each for each in _SHELLS if each.startswith(last)) if len(before) == 1 else []
-    options, below = _parts(name, before[1:])
-    for spellings, values in options:
-        if before and before[-1] in spellings and values:
-            return sorted(value for value in values if value.startswith(last))
-    if last.startswith("-"):
-        return sorted(each for spellings, _ in options for each in spellings if each.startswith(last))
-    return sorted(each for each in below if each.startswith(last))
-
-
-def _parts(name: str, words: list[str]) -> tuple[list[tuple[list[str], Sequence[str]]], list[str]]:
-    """The options of a command, by their spellings, with the values that some have; the commands below it."""
     known = {command for option in every_option() for command in option.commands}
     name = "lint" if name in ("check", "upgrade") else name
-    for word in words:
+    for word in before[1:]:
         name = f"{name} {word}" if f"{name} {word}" in known else name
     options: list[tuple[list[str], Sequence[str]]] = [(["--help", "-h"], ())]
     for option in options_of(name):
         spelled = option.spelled.replace("/", " ").split()
         spelled += [f"--no-{option.name}"] if option.kind == "switch" else []
         options.append((spelled, option.choices))
-    return options, [each.rpartition(" ")[2] for each in known if each.rpartition(" ")[0] == name]
+    for spellings, values in options:
+        if before and before[-1] in spellings and values:
+            return sorted(value for value in values if value.startswith(last))
+    if last.startswith("-"):
+        return sorted(each for spellings, _ in options for each in spellings if each.startswith(last))
+    below = [each.rpartition(" ")[2] for each in known if each.rpartition(" ")[0] == name]
+    return sorted(each for each in below if each.startswith(last))

@@ -62,15 +62,15 @@ def _check(given: Given, machine: Machine) -> bool:
         python = python_at(given.python) if given.python else None if given.root else running_python()
     except ValueError as error:
         stop(f"--python: {error}")
-    found = examine(machine, python)
-    errors = [fault for fault in found.faults if fault.severity == "error"]
+    faults, count = examine(machine, python), len(machine.npus())
+    errors = [fault for fault in faults if fault.severity == "error"]
     packages = {name: package.version for name, package in python.packages.items()} if python else {}
-    installed = {name: getattr(found, name).version for name in ("cann", "driver", "firmware")}
+    installed = {name: getattr(machine, name)().version for name in ("cann", "driver", "firmware")}
     if given.as_json:
         content = {"schema": 1, "npumigrate": __version__, "packages": packages, **installed}
         content["python"] = python and {"path": python.name, "version": python.version}
-        content |= {"npus": list(found.npus), "emulated": found.emulated}
-        print_json({**content, "faults": [fault._asdict() for fault in found.faults]})
+        content |= {"npus": machine.npus(), "emulated": machine.emulated is not None}
+        print_json({**content, "faults": [fault._asdict() for fault in faults]})
     elif given.brief:
         typer.echo("".join(f"{fault.line()}\n" for fault in errors[:1]), nl=False)
     else:
@@ -78,13 +78,13 @@ def _check(given: Given, machine: Machine) -> bool:
         lines = [{"Python": python.version, **packages} if python else {}]
         lines += [{names[name]: version for name, version in installed.items() if version}]
         seen = [", ".join(f"{name} {version}" for name, version in line.items()) for line in lines if line]
-        npus = ngettext("{n} NPU", "{n} NPUs", len(found.npus))
-        if found.emulated:
-            npus = ngettext("{n} emulated NPU", "{n} emulated NPUs", len(found.npus))
+        npus = ngettext("{n} NPU", "{n} NPUs", count)
+        if machine.emulated is not None:
+            npus = ngettext("{n} emulated NPU", "{n} emulated NPUs", count)
         typer.echo("\n".join(map(wrapped, [*seen, npus])))
-        _show(found.faults)
+        _show(faults)
         # Emulated NPUs are a way to go on where there is none.
-        emulated = [] if found.npus else [f"npumigrate emulate -- {own_command()} doctor"]
+        emulated = [] if count else [f"npumigrate emulate -- {own_command()} doctor"]
         say_next(*([] if errors else ["npumigrate lint"]), *emulated)
     return not errors
 

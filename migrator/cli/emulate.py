@@ -15,7 +15,6 @@ from migrator.cli.options import Given
 from migrator.language import N_, _
 
 if TYPE_CHECKING:
-    from migrator.api_support.companions import ReleaseSet
     from migrator.emulator.build import Built
     from migrator.emulator.installed import Installed
 
@@ -68,36 +67,24 @@ def prepare(torch: Optional[str] = None) -> tuple[Installed, Built]:
     """
     from migrator.cli.progress import ProgressBar
     from migrator.emulator.build import build
-    from migrator.emulator.installed import EmulatorError, look
+    from migrator.emulator.installed import EmulatorError, look, tried
 
     try:
+        python = None
         if torch:
+            from migrator.api_support.companions import of_torch, recommended
             from migrator.emulator.environments import python_with
 
-            installed = look(python_with(_release(torch), say))
-        else:
-            installed = look()
+            known = {(row.torch, row.torch_npu) for row in tried()}
+            ran = (one for one in of_torch(torch) if (one.torch, one.torch_npu) in known)
+            release = next(ran, recommended(torch))
+            if release is None:
+                stop("--torch: torch_npu has no release for torch {torch}", torch=torch)
+            python = python_with(release, say)
+        installed = look(python)
         return installed, build(installed, say, ProgressBar(shown=True))
     except EmulatorError as error:
         stop(str(error), CANNOT_RUN)
-
-
-def _release(torch: str) -> ReleaseSet:
-    """The release of torch_npu for a torch that was tried on the emulator, or the recommended one."""
-    from migrator.api_support.companions import of_torch, recommended
-    from migrator.emulator.installed import tried
-
-    known = {(row.torch, row.torch_npu) for row in tried()}
-    found = next((one for one in of_torch(torch) if (one.torch, one.torch_npu) in known), recommended(torch))
-    if found is None:
-        stop("--torch: torch_npu has no release for torch {torch}", torch=torch)
-    return found
-
-
-def insight_folder(migrated: Path) -> Path:
-    """Beside the reports of the migration, or in a folder of its own where there are none."""
-    reports = migrated / "migration_report"
-    return reports if reports.is_dir() else migrated / "npu_insight"
 
 
 def write_insight(

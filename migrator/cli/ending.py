@@ -74,20 +74,15 @@ def ended(work: Callable[[], int]) -> int:
         if isinstance(error, OSError):
             with suppress(OSError):
                 return lost_output(error)
-        return _internal_error(error)
+        if isinstance(error, MemoryError):
+            return fail(_("out of memory: use fewer processes (--jobs 1) or raise the limit"))
+        from traceback import format_exception
 
+        from migrator.report.log_file import keep_details
 
-def _internal_error(error: Exception) -> int:
-    """Report an error of our own, with the place of its details; gives the exit code."""
-    if isinstance(error, MemoryError):
-        return fail(_("out of memory: use fewer processes (--jobs 1) or raise the limit"))
-    from traceback import format_exception
-
-    from migrator.report.log_file import keep_details
-
-    trace = "".join(format_exception(type(error), error, error.__traceback__))
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)))
+        trace = "".join(format_exception(type(error), error, error.__traceback__))
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return fail(_("internal error: {what}; {trace}", what=what, trace=keep_details(trace)))
 
 
 def print_json(content: object) -> None:

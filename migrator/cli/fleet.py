@@ -44,8 +44,7 @@ def fleet(given: Given) -> None:
     del distributed, pyarrow
     from migrator.api_support.versions import resolve
     from migrator.cli.emulate import size
-    from migrator.fleet.cluster import examine_all
-    from migrator.fleet.job import Task
+    from migrator.fleet.job import Task, examine_all
     from migrator.fleet.repositories import read_list
     from migrator.run.cache import digest, tool_digest
     from migrator.run.processes import processors

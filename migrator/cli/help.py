@@ -18,7 +18,11 @@ def page(command: str, about: str, options: Sequence[Option], below: Mapping[str
     """The help of a command: its usage, what it is ``about``, its options and the commands ``below`` it."""
     width = max(min(shutil.get_terminal_size().columns, 100), 40)
     arguments = [row for row in options if not row.spelled and row.help]
-    words = ["[OPTIONS]", *map(_in_usage, arguments), *(["COMMAND …"] if below else [])]
+    words = ["[OPTIONS]"]
+    for row in arguments:
+        name = _taken(row)
+        words.append(name if row.required or "|" in name or name.startswith("[") else f"[{name}]")
+    words += ["COMMAND …"] if below else []
     lines = wrap(_("Usage: ") + " ".join([f"npumigrate {command}".rstrip(), *words]), width, "", "  ")
     for part in paragraphs(about):
         free, *kept = _(part).splitlines()
@@ -46,11 +50,6 @@ def _section(title: str, rows: Sequence[tuple[str, str]], width: int) -> list[st
         lines += [] if beside else [f"  {name}"]
         lines += wrap(text, width, padded(f"  {name}" if beside else "", column), " " * column)
     return lines
-
-
-def _in_usage(row: Option) -> str:
-    name = _taken(row)
-    return name if row.required or "|" in name or name.startswith("[") else f"[{name}]"
 
 
 def _spelled(row: Option) -> str:

@@ -81,7 +81,7 @@ def modelarts(given: Given) -> None:
 
     Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
-    from migrator.launch.modelarts import boot_file, parse_pair, reads_init_method
+    from migrator.launch.target import boot_file, parse_pair
 
     given_pairs = (("--map", given.inputs), ("--output", given.outputs))
     pairs = [[parse_pair(option, text) for text in texts or ()] for option, texts in given_pairs]
@@ -100,7 +100,8 @@ def modelarts(given: Given) -> None:
                 "repeat the same work"
             )
         )
-    if reads_init_method(text) and ranks != "program":
+    # The script itself has the option that the PyTorch engine gives.
+    if ('"--init_method"' in text or "'--init_method'" in text) and ranks != "program":
         notes.append(
             _(
                 "{entry} does not need --init_method: the boot file sets RANK, WORLD_SIZE, "
@@ -119,7 +120,7 @@ def mindspore(given: Given) -> None:
 
     Assumptions are printed on standard error. Exit status: 0 done; 2 usage error or nothing written.
     """
-    from migrator.launch.script import mindspore_script
+    from migrator.launch.target import mindspore_script
 
     entry, _, notes = find_script(given.folder, given.main, "mindspore")
     made = mindspore_script(entry)
@@ -145,7 +146,16 @@ def make(given: Given) -> None:
     if given.context.invoked_subcommand:
         return
     hosts = _hosts(given.hosts, given.hostfile, given.hccn or [], _numbers(given.devices))
-    for line in _assumptions(hosts):
+    said = N_("ranks 0 to {hosts}, numbered in the order of the hosts")
+    lines = [_(said, hosts=sum(len(host.devices) for host in hosts) - 1)]
+    without = [host.name for host in hosts if not host.addresses]
+    if without and len(hosts) > 1:
+        more = _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
+        said = N_("no NPU addresses for {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
+        lines.append(_(said, shown=", ".join(without[:3]) + more))
+    elif without:
+        lines.append(_("no NPU addresses: not needed on one server"))
+    for line in lines:
         note(f"assumed: {line}")
     _give_table(rank_table.build(hosts), given.output, given.form)
 
@@ -193,21 +203,6 @@ def _numbers(text: str | None) -> list[int]:
     if len(set(found)) < len(found):
         stop("--devices: {text} lists a device twice", text=text)
     return found
-
-
-def _assumptions(hosts: list[Host]) -> list[str]:
-    said = N_("ranks 0 to {hosts}, numbered in the order of the hosts")
-    lines = [_(said, hosts=sum(len(host.devices) for host in hosts) - 1)]
-    without = [host.name for host in hosts if not host.addresses]
-    if without and len(hosts) > 1:
-        shown = ", ".join(without[:3]) + (
-            _(" and {without} more", without=len(without) - 3) if len(without) > 3 else ""
-        )
-        said = N_("no NPU addresses for {shown}: HCCL needs them between servers (--hccn HOST=FILE)")
-        lines.append(_(said, shown=shown))
-    elif without:
-        lines.append(_("no NPU addresses: not needed on one server"))
-    return lines
 
 
 @rank_tables.command()
@@ -337,7 +332,7 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     """
     from migrator.files.discover import discover
     from migrator.files.source import read, text_below
-    from migrator.launch.add import place_of, refuse_other_framework
+    from migrator.launch.target import place_of, refuse_other_framework
     from migrator.project.entry import candidate, ranked
 
     if not folder.is_dir():

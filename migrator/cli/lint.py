@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrator.cli.own_parser import Parser, UsageError
+from migrator.cli.ending import stop
+from migrator.cli.own_parser import Parser
 from migrator.cli.progress import ProgressBar
 from migrator.command_options import Option, split
 from migrator.language import N_
 from migrator.lint.options import OPTIONS
 
 if TYPE_CHECKING:
-    from migrator.lint.run import CommandLine
+    from migrator.lint.files import CommandLine
 
 ABOUT = """Find what keeps a project from running on Ascend NPUs.
 
@@ -42,19 +43,19 @@ def lint(arguments: Sequence[str]) -> int:
 
 
 def command_line(arguments: Sequence[str]) -> CommandLine:
-    """What the arguments say, checked. Raises UsageError."""
-    from migrator.lint.run import CommandLine
+    """What the arguments say, checked. Raises UserError."""
+    from migrator.lint.files import CommandLine
 
     line = parser().parse_args(list(arguments), CommandLine())
     # A variable of a script that is not set is no current folder, and no wish for the default.
     if "" in line.paths:
-        raise UsageError("a path is empty")
+        stop("a path is empty")
     line.paths = tuple(line.paths or ["-" if line.stdin_filename else "."])
     line.given = {}
     for option in OPTIONS:
         value = getattr(line, option.name.replace("-", "_"), None)
         if value == "" or (isinstance(value, list) and "" in value):
-            raise UsageError("--{value} is empty", value=option.name)
+            stop("--{value} is empty", value=option.name)
         if value is not None and option.key:
             line.given[option.name] = _as_configured(option, value)
     return line
@@ -66,7 +67,7 @@ def _as_configured(option: Option, value: Any) -> Any:
         return value
     parts = list(split(value))
     if option.kind == "codes" and not parts:
-        raise UsageError("--{name}: no such rule", name=option.name)
+        stop("--{name}: no such rule", name=option.name)
     if option.kind != "ignores":
         return parts
     globs: dict[str, list[str]] = {}  # of --per-file-ignores tests/*:NPU1,docs/*:ALL
@@ -76,6 +77,6 @@ def _as_configured(option: Option, value: Any) -> Any:
         glob = before if colon else glob
         if not glob or not code:
             said = N_("--{name} {part}: must be GLOB:RULES, as in tests/*:NPU101")
-            raise UsageError(said, name=option.name, part=part)
+            stop(said, name=option.name, part=part)
         globs.setdefault(glob, []).append(code)
     return globs

@@ -6,6 +6,7 @@ Nothing heavy is imported here: ``npumigrate --help`` answers at once.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -16,7 +17,7 @@ import typer
 from migrator.cli.ending import DONE, WRONG_USE, ended, escape_unprintable, stop
 from migrator.cli.options import Given, described
 from migrator.command_options import options_of
-from migrator.language import _, did_you_mean
+from migrator.language import N_, _, did_you_mean
 
 # What the list of all commands says of those that read their options themselves.
 OWN_PARSER = {
@@ -145,6 +146,23 @@ def _run_app(arguments: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        from migrator.cli.spoken import usage_error  # typer's own: an unknown option, a bad value
+        stop("{what} (npumigrate --help shows all options)", what=_wrong(error))
 
-        stop("{what} (npumigrate --help shows all options)", what=usage_error(error))
+
+def _wrong(error: Any) -> str:
+    """What is wrong with a command line that typer refuses, as for an unknown option, in our words."""
+    name, words = type(error).__name__, " ".join(error.format_message().split())
+    if name == "NoSuchOption":
+        meant = did_you_mean(error.option_name, error.possibilities or ())
+        return _("no such option: {option}", option=error.option_name) + meant
+    if name == "BadOptionUsage":
+        said = N_("{option} needs a value") if "requires" in words else N_("{option} takes no value")
+        return _(said, option=error.option_name)
+    if name == "MissingParameter":
+        return _("missing: {what}", what=error.param.metavar or "/".join(error.param.opts))
+    if found := re.search(r"No such command '(.*?)'", words):
+        known = getattr(error.ctx.command, "commands", ())
+        return _("no such command: {what}", what=found[1]) + did_you_mean(found[1], known)
+    if found := re.search(r"unexpected extra argument\S* \((.*)\)", words):
+        return _("more than it takes: {what}", what=found[1])
+    return words

@@ -56,11 +56,7 @@ def migrate(given: Given) -> None:
     distributed = given.distributed or _DISTRIBUTED in words
     if _DISTRIBUTED in words:
         words.remove(_DISTRIBUTED)
-    source = options.one_source(words, given.source)
-    needed = {"SRC (-i/--input)": source}
-    if not given.diff:
-        needed["-o/--output"] = given.output
-    options.refuse_missing(needed, "npumigrate")
+    source = options.source_of(given, words, "npumigrate", writes=not given.diff)
     if given.target_model and not distributed:
         stop("-t/--target-model needs --distributed")
     transfer = given.mode == "transfer"
@@ -74,7 +70,6 @@ def migrate(given: Given) -> None:
         },
         *_EXCLUDING,
     )
-    options.refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
     built = chosen_formats(given.formats)
     if built and given.diff:
         stop("--format needs a result: --diff writes none")
@@ -134,7 +129,7 @@ def _print_bytes(data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(diff_for_terminal(data))
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except BrokenPipeError:  # typer would make an error of it
         forget_stdout()
         raise typer.Exit(DONE) from None
 
@@ -144,7 +139,7 @@ def _show(outcome: Outcome, plan: Plan, files: Sequence[Path]) -> None:
 
     from migrator.api_support.versions import resolve
     from migrator.cli.next_commands import after_migration, after_preview
-    from migrator.launch.script import NAME
+    from migrator.launch.target import NAME
     from migrator.report.terminal import show_next, show_summary
 
     # A diff has the standard output to itself.

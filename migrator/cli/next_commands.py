@@ -36,22 +36,21 @@ def own_command() -> str:
 
 def after_migration(result: Path, launcher: str, reported: bool) -> list[str]:
     """Look at a result; where it has a launcher, check it on emulated NPUs and start it on NPUs."""
-    place = _path(result)
-    commands = [] if reported else [f"{own_command()} report {shell_word(place)}"]
+    commands = [] if reported else [f"{own_command()} report {_path(result)}"]
     if launcher:
-        commands.append(f"{own_command()} verify {shell_word(place)} --devices 2 -- bash {launcher}")
-        commands.append(f"bash {shell_word(os.path.join(place, launcher))}")
+        commands.append(f"{own_command()} verify {_path(result)} --devices 2 -- bash {launcher}")
+        commands.append(f"bash {_path(result, launcher)}")
     return commands
 
 
 def after_preview(source: Path, version: str) -> list[str]:
     """Make the changes that a diff has shown."""
-    return [f"{own_command()} -i {shell_word(_path(source))} -o out -v {version}"]
+    return [f"{own_command()} -i {_path(source)} -o out -v {version}"]
 
 
 def after_analysis(source: Path, reports: Path, version: str, reported: bool) -> list[str]:
     """Look at the tables, and migrate."""
-    shown = [] if reported else [f"{own_command()} report {shell_word(_path(reports))}"]
+    shown = [] if reported else [f"{own_command()} report {_path(reports)}"]
     return [*shown, *after_preview(source, version)]
 
 
@@ -62,16 +61,16 @@ def after_verification(
 
     ``code`` is the exit code of the run of this ``command``; ``again`` are the options for another one.
     """
-    place, made = _path(migrated), (migrated / "migration_report").is_dir()  # any program can be verified
+    made = (migrated / "migration_report").is_dir()  # any program can be verified
     if code == PROBLEMS:
-        words = f"{own_command()} verify {shell_word(place)} {again}"
+        words = f"{own_command()} verify {_path(migrated)} {again}"
         program = " ".join(map(shell_word, command))
         repair = [f"{words} --repair -- {program}"] if made and "--repair" not in again else []
         return [*repair, f"{words} -- {program} 2>&1 | {own_command()} explain -"]
     if code:
-        return [f"{own_command()} lint {shell_word(place)}"]
-    commands = [f"{own_command()} report {shell_word(place)}"] if made and not reported else []
-    return [*commands, *([f"bash {shell_word(os.path.join(place, launcher))}"] if launcher else [])]
+        return [f"{own_command()} lint {_path(migrated)}"]
+    commands = [f"{own_command()} report {_path(migrated)}"] if made and not reported else []
+    return [*commands, *([f"bash {_path(migrated, launcher)}"] if launcher else [])]
 
 
 def after_report(folder: Path) -> list[str]:
@@ -79,7 +78,7 @@ def after_report(folder: Path) -> list[str]:
     result = folder.parent if folder.name == "migration_report" else folder
     if not (result / "migration_report").is_dir():  # of an analysis
         return []
-    return [f"npumigrate verify {shell_word(_path(result))}"]
+    return [f"npumigrate verify {_path(result)}"]
 
 
 def say_next(*commands: str) -> None:
@@ -94,7 +93,6 @@ def say_next(*commands: str) -> None:
             print(f"  {own_command() if program == 'npumigrate' else program}{space}{rest}", file=sys.stderr)
 
 
-def _path(path: Path) -> str:
-    """A path that no command takes for an option."""
-    text = str(path)
-    return f"./{text}" if text.startswith("-") else text
+def _path(path: Path, *inside: str) -> str:
+    """A path as one word of bash that no command takes for an option."""
+    return shell_word(os.path.join(f"./{path}" if str(path).startswith("-") else path, *inside))

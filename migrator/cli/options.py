@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 from math import nan
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable
 
 import typer
 
@@ -78,20 +78,21 @@ def _checked(option: Option, value: Any) -> Any:
     return number
 
 
-def one_source(words: Sequence[str], given: Optional[str]) -> str:
-    """The input, which may be said as a word or with ``--input``; stops where it is said twice."""
-    said = [*words, *([given] if given is not None else [])]
-    if len(said) > 1:
-        stop("more than one input: {said}", said=", ".join(said))
-    return said[0] if said else ""
+def source_of(given: Given, words: Sequence[str], command: str, writes: bool = True) -> str:
+    """The input of a command that ``writes`` a result: it may be said as a word or with ``--input``.
 
-
-def refuse_missing(needed: Mapping[str, Any], command: str) -> None:
-    """Stop where one of the options that a command needs was not given."""
-    missing = [option for option, value in sorted(needed.items()) if not value]
+    Stops where it is said twice, where it or the output is missing, and at --quiet with --verbose.
+    """
+    inputs = [*words, *([given.source] if given.source is not None else [])]
+    if len(inputs) > 1:
+        stop("more than one input: {said}", said=", ".join(inputs))
+    needed = {"-o/--output": given.output or not writes, "SRC (-i/--input)": any(inputs)}
+    missing = [option for option, there in needed.items() if not there]
     if missing:
         said = N_("missing: {missing} ({command} --help shows all options)")
         stop(said, missing=", ".join(missing), command=command)
+    refuse_together({"--quiet": given.quiet, "--verbose": given.verbose}, ("--quiet", "--verbose"))
+    return str(inputs[0])
 
 
 def refuse_together(given: Mapping[str, Any], *pairs: tuple[str, str]) -> None:

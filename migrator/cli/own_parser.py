@@ -7,52 +7,47 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, NoReturn
 
+from migrator.cli.ending import stop
 from migrator.command_options import Option
-from migrator.language import MessageError, _, did_you_mean
-
-
-class UsageError(MessageError):
-    """A command line that cannot be understood; its text is the user's line."""
+from migrator.language import _, did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, with the help of the other commands, and errors of one line: UsageError."""
+    """argparse's, with the help of the other commands, and errors of one line: UserError."""
 
     def __init__(self, command: str, about: str, options: Iterable[Option]) -> None:
         layout = partial(argparse.HelpFormatter, width=80)  # without one each option asks for the terminal's
         super().__init__(f"npumigrate {command}", formatter_class=layout, allow_abbrev=False)
         self._help = command, about, list(options)
         for option in self._help[2]:
-            if option.spelled:
-                self.add_argument(*option.spelled.split(), **_taking(option))
-            elif option.metavar:
-                self.add_argument(option.name, metavar=option.metavar, nargs=None if option.required else "*")
+            taken: dict[str, Any] = {"metavar": option.metavar}
+            if not option.spelled:
+                taken["nargs"] = None if option.required else "*"
+            elif option.kind == "flag":
+                taken = {"action": "store_true"}
+            elif option.kind == "switch":
+                taken = {"action": argparse.BooleanOptionalAction}
+            elif option.kind == "number":
+                taken["type"] = _jobs
+            elif not option.metavar:
+                taken = {"choices": option.choices, "default": option.default}
+            elif option.repeated:
+                taken["action"] = "append"
+            if option.spelled or option.metavar:
+                self.add_argument(*(option.spelled.split() or [option.name]), **taken)
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError; with the option that may be meant by one that there is not."""
+        """Raise UserError; with the option that may be meant by one that there is not."""
         before = _("unrecognized arguments: %s").replace("%s", "")
         unknown = message.partition(before)[2].partition(" ")[0].partition("=")[0]
         what = message + did_you_mean(unknown, self._option_string_actions if unknown[:2] == "--" else ())
-        raise UsageError("{what} ({command} --help shows all options)", what=what, command=self.prog)
+        stop("{what} ({command} --help shows all options)", what=what, command=self.prog)
 
     def print_help(self, _file: object = None) -> None:
         """Print the help at once: argparse takes no notice where it cannot be written."""
         from migrator.cli.help import page
 
         print(page(*self._help), flush=True)
-
-
-def _taking(option: Option) -> dict[str, Any]:
-    """What argparse is told of an option's value. Without one it gives None, or False for a flag."""
-    if option.kind == "flag":
-        return {"action": "store_true"}
-    if option.kind == "switch":
-        return {"action": argparse.BooleanOptionalAction}
-    if option.kind == "number":
-        return {"metavar": option.metavar, "type": _jobs}
-    if not option.metavar:
-        return {"choices": option.choices, "default": option.default}
-    return {"metavar": option.metavar, "action": "append" if option.repeated else "store"}
 
 
 def _jobs(text: str) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
+from migrator import __version__
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
-from migrator.language import _
+from migrator.language import N_, _
 
 
 def record(given: Given) -> None:
@@ -22,23 +25,36 @@ def record(given: Given) -> None:
 
     Exit status: that of the program; 2 usage error; 126 it cannot run here; 127 no such program.
     """
-    from migrator.compare.starting import environment, prepare_folder, write_about
-    from migrator.emulator.launch import run
+    from migrator.compare.reading import BOOTSTRAP
+    from migrator.emulator.launch import in_front, run
 
     how = given.how or "npu"
     if not given.command:
         stop("no program: npumigrate record -o TRACE -- python train.py")
-    env = _machine(how, given.devices)
+    env = dict(os.environ)
+    if how != "npu":
+        from migrator.cli.emulate import prepare
+        from migrator.emulator.launch import Machine, with_cuda_on_cpu
+        from migrator.emulator.launch import environment as emulated
+
+        installed, built = prepare()
+        env = emulated(Machine(given.devices), built, installed, os.environ)
+        env = with_cuda_on_cpu(env) if how == "cpu" else env
     program = shutil.which(given.command[0], path=env.get("PATH"))
     if program is None:
         stop("command not found: {command}", NO_PROGRAM, command=given.command[0])
     folder: Path = given.output
-    prepare_folder(folder)
-    env = environment(env, folder, given.steps, given.level, given.same_random, given.seed)
+    _prepare(folder)
+    own = {"": str(folder.absolute()), "_STEPS": str(given.steps), "_LEVEL": given.level}
+    own |= {"_RANDOM": "same"} if given.same_random else {}
+    own |= {} if given.seed is None else {"_SEED": str(given.seed)}
+    env = {name: value for name, value in env.items() if not name.startswith("NPUMIGRATE_RECORD")}
+    env |= {f"NPUMIGRATE_RECORD{name}": value for name, value in own.items()}
+    env["PYTHONPATH"] = in_front(BOOTSTRAP, env.get("PYTHONPATH"))
     try:
-        write_about(folder, given.command, how, None)
+        _write_about(folder, given.command, how, None)
         code = run([program, *given.command[1:]], env)
-        write_about(folder, given.command, how, code)
+        _write_about(folder, given.command, how, code)
     except OSError as error:
         stop("cannot start {command}: {strerror}", CANNOT_RUN, command=program, strerror=error.strerror)
     count = len([*folder.glob("process-*.jsonl.gz")])
@@ -49,14 +65,25 @@ def record(given: Given) -> None:
     raise typer.Exit(code)
 
 
-def _machine(how: str, devices: int) -> dict[str, str]:
-    """The environment of the machine: as it is, emulated NPUs, or CUDA that is the CPU."""
-    if how == "npu":
-        return dict(os.environ)
-    from migrator.cli.emulate import prepare
-    from migrator.emulator.launch import Machine, with_cuda_on_cpu
-    from migrator.emulator.launch import environment as emulated
+def _prepare(folder: Path) -> None:
+    """Make the folder of a trace, or empty it of an older one; stop where that cannot be."""
+    from migrator.compare.reading import RUN
 
-    installed, built = prepare()
-    env = emulated(Machine(devices), built, installed, os.environ)
-    return with_cuda_on_cpu(env) if how == "cpu" else env
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if path.name != RUN and not path.match("process-*.jsonl.gz"):
+                said = N_("{folder} contains files other than a trace: {name}")
+                stop(said, folder=folder, name=path.name)
+        for old in folder.iterdir():
+            old.unlink()
+    except OSError as error:
+        stop("{folder}: {why}", folder=folder, why=error.strerror)
+
+
+def _write_about(folder: Path, command: Sequence[str], how: str, code: int | None) -> None:
+    """Write what was run into a trace, and its exit code once it is known. Raises OSError."""
+    from migrator.compare.reading import RUN
+
+    about = {"schema": 1, "npumigrate": __version__, "command": [*command], "with": how, "code": code}
+    (folder / RUN).write_text(json.dumps(about) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.cli.options import Given
 from migrator.command_options import Several, split
 
-_FORMATS = ("html", "md", "xlsx", "csv", "json")
+FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
 def report(given: Given) -> None:
@@ -42,9 +42,9 @@ def report(given: Given) -> None:
 def chosen_formats(formats: Several) -> tuple[str, ...]:
     """The formats that were asked for. Stops at one that there is not."""
     given = tuple(dict.fromkeys(split(formats)))
-    wrong = [name for name in given if name not in _FORMATS]
+    wrong = [name for name in given if name not in FORMATS]
     if wrong:
-        stop("no such format: {wrong} (choose from {formats})", wrong=wrong[0], formats=", ".join(_FORMATS))
+        stop("no such format: {wrong} (choose from {formats})", wrong=wrong[0], formats=", ".join(FORMATS))
     return given
 
 
@@ -71,9 +71,9 @@ def _diff(before: Path, after: Path, quiet: bool) -> int:
     found = difference(*runs)
     if not quiet:
         try:
-            show_difference(Console(highlight=False), found, runs[1].name)
+            show_difference(Console(highlight=False), runs, *found)
             sys.stdout.flush()
             say_next(f"npumigrate report {shell_word(str(after))}")
         except (BrokenPipeError, SystemExit):  # rich turns the one into the other
             forget_stdout()
-    return 1 if len(found.new) else DONE
+    return 1 if len(found[0]) else DONE

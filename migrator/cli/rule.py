@@ -26,7 +26,7 @@ def rule(given: Given) -> None:
     pack.
     """
     from migrator.matchers.packs import load_all
-    from migrator.report.rule_text import all_as_markdown, as_json, as_markdown
+    from migrator.report.rule_text import as_json, as_markdown, tables_as_markdown
 
     everything, packs, output_format = given.everything, tuple(given.packs or ()), given.output_format
     if given.check is not None:
@@ -43,7 +43,8 @@ def rule(given: Given) -> None:
     if output_format == "json":
         typer.echo(as_json(chosen), nl=False)
         return
-    text = all_as_markdown(chosen) if everything else "\n".join(map(as_markdown, chosen))
+    tables = [tables_as_markdown(chosen, "#{anchor}")] if everything else []
+    text = "\n".join([*tables, *(as_markdown(one, 3 if everything else 1) for one in chosen)])
     if output_format == "text" and sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown

@@ -37,7 +37,10 @@ def run() -> int:
     # and once more at the end a quarter of a hook's.
     gc.set_threshold(2_000_000)
     atexit.register(gc.freeze)
-    _open_streams()
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it, as cron jobs and ``>&-`` do
+            stream = open(os.devnull, "r" if name == "stdin" else "w")  # noqa: SIM115 (it stays open)
+            setattr(sys, name, stream)
     try:
         os.getcwd()
     except OSError as error:
@@ -51,9 +54,10 @@ def run() -> int:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given
     if language() != "en":
-        from migrator.cli.spoken import ask_catalogue
+        import gettext  # the libraries that are loaded from now on find their words in our catalogue
 
-        ask_catalogue()
+        gettext.gettext = lambda message: _(message)
+        gettext.ngettext = lambda msgid1, msgid2, n: _(msgid1 if n == 1 else msgid2)
     name, *arguments = given or [""]
     if name not in ("lint", "check", "upgrade", "api"):
         from migrator.cli.main import run as run_command
@@ -116,11 +120,3 @@ def _end_in_order() -> list[int]:
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, end)
     return asked
-
-
-def _open_streams() -> None:
-    """Python has none where the caller closed one, as cron jobs and ``>&-`` do."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, "r" if name == "stdin" else "w")  # noqa: SIM115 (it stays open)
-            setattr(sys, name, stream)

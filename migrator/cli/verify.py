@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.emulate import checked_soc, insight_folder, prepare, size, write_insight
+from migrator.cli.emulate import checked_soc, prepare, size, write_insight
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
 from migrator.cli.report import chosen_formats, write_reports
@@ -61,7 +61,7 @@ def verify(given: Given) -> None:
     command = given.command or _started(folder, devices)
     set_to: tuple[str, ...] = ()
     if given.shrink:
-        from migrator.verify.started import shrink as shrunk
+        from migrator.verify.run import shrink as shrunk
 
         command, set_to = shrunk(command, folder, devices)
         for line in set_to or (
@@ -124,7 +124,7 @@ def verify(given: Given) -> None:
     for file in write_reports(migrated, built) if built else ():
         typer.echo(f"Report   {file}", err=True)
     from migrator.cli.next_commands import after_verification
-    from migrator.launch.script import NAME
+    from migrator.launch.target import NAME
     from migrator.report.terminal import show_next
 
     launcher = NAME if (migrated / NAME).is_file() else ""
@@ -144,7 +144,9 @@ def _writer(folder: Path, soc: str, version: Optional[str]) -> Callable[[Path, s
         stop(f"--version: {error}")
 
     def write(notes: Path, migrated_for: str, installed: str) -> None:
-        write_insight(notes, insight_folder(folder), folder, (asked or migrated_for, installed), soc)
+        reports = folder / "migration_report"
+        place = reports if reports.is_dir() else folder / "npu_insight"
+        write_insight(notes, place, folder, (asked or migrated_for, installed), soc)
 
     return write
 
@@ -169,7 +171,7 @@ def _started(folder: Path, devices: int) -> list[str]:
 
     from migrator.cli.launch import find_start
     from migrator.files.errors import SourceError
-    from migrator.verify.started import command_of, launched
+    from migrator.verify.run import command_of, launched
 
     try:
         start = find_start(folder, launched(folder) or None)[0]

@@ -31,15 +31,6 @@ Difference = tuple[str, Any, Any]  # a name with its values in both runs
 
 
 @dataclass(frozen=True)
-class Cause:
-    """Why numbers part, and what to do."""
-
-    name: str
-    why: str
-    advice: str
-
-
-@dataclass(frozen=True)
 class Parting:
     """Where two runs part: ``place`` is a module by path and class, an optimizer, or an input.
 
@@ -56,12 +47,11 @@ class Parting:
     api: str = ""
 
     @property
-    def causes(self) -> list[Cause]:
-        """What these are signs of, the likeliest first; two at most."""
-        known = [
-            each for each in reports_yaml("compare.yaml")["causes"] if self.signs.issuperset(each["signs"])
-        ]
-        return [Cause(_(each["name"]), _(each["why"]), _(each["advice"])) for each in known[:2]]
+    def causes(self) -> list[dict[str, str]]:
+        """What these are signs of, the likeliest first, two at most: ``name``, ``why`` and ``advice``."""
+        known = reports_yaml("compare.yaml")["causes"]
+        likely = [each for each in known if self.signs.issuperset(each["signs"])]
+        return [{key: _(each[key]) for key in ("name", "why", "advice")} for each in likely[:2]]
 
 
 @dataclass
@@ -230,7 +220,11 @@ class Judge:
             if later.get(together.get(tensor, -1))
         ]
         graded = self.without_overflows(graded)
-        factor = self.loss_scale(*graded[0][1:]) if graded else 1.0
+        factor = 1.0  # a power of two by which the second run's are larger is that of a GradScaler
+        if graded:
+            ratio = self.ratio(*graded[0][1:])
+            power = round(math.log2(ratio)) if 0 < ratio < math.inf else 0
+            factor = 2.0**power if math.isclose(ratio, 2.0**power, rel_tol=1e-5) else 1.0
         largest = max((self.size(ours) for _tensor, ours, _theirs in graded), default=0.0)
         errors: dict[int, float] = {}
         for tensor, ours, theirs in graded:
@@ -407,12 +401,6 @@ class Judge:
         """How much larger the second run's tensor is."""
         both = self.numbers([ours], [theirs])
         return both[0][1].norm / both[0][0].norm if both and both[0][0].norm else math.inf
-
-    def loss_scale(self, ours: int, theirs: int) -> float:
-        """A power of two by which the gradients of the second run are larger: that of a GradScaler."""
-        ratio = self.ratio(ours, theirs)
-        power = round(math.log2(ratio)) if 0 < ratio < math.inf else 0
-        return 2.0**power if math.isclose(ratio, 2.0**power, rel_tol=1e-5) else 1.0
 
     def graded(self, call: Call) -> bool:
         """Whether gradients go through what a call gave: it is on the way to the loss."""

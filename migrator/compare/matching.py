@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -78,22 +78,32 @@ def pairs(both: Both, ours: Sequence[Call], theirs: Sequence[Call]) -> Pair:
     also by their label, or else by their order. APIs belong together by their names, in their order.
     """
     whole = Pair(Call(inside=list(ours)), Call(inside=list(theirs)))
-    modules = _modules([each for each in ours if not each.api], [each for each in theirs if not each.api])
+    waiting: defaultdict[tuple[str, str], list[Call]] = defaultdict(list)
+    for call in theirs:
+        waiting[call.key] += [] if call.api else [call]
+    modules = [(each, waiting[each.key].pop(0)) for each in ours if not each.api and waiting[each.key]]
+    matched = {id(each) for pair in modules for each in pair}
+    # The class of a model, and so its label, may be another one.
+    by_path: list[defaultdict[str, list[Call]]] = [defaultdict(list), defaultdict(list)]
+    for side, found in zip((ours, theirs), by_path):
+        for call in side:
+            found[call.path] += [] if call.api or id(call) in matched else [call]
+    modules += [pair for path, calls in by_path[0].items() for pair in zip(calls, by_path[1][path])]
     named = [[short_name(each) for each in side if each.api] for side in (ours, theirs)]
     apis = [[each for each in side if each.api] for side in (ours, theirs)]
     equal = SequenceMatcher(None, named[0], named[1], autojunk=False).get_matching_blocks()
     together = [(apis[0][a + i], apis[1][b + i]) for a, b, size in equal for i in range(size)]
-    matched = sorted([*modules, *together], key=lambda pair: pair[0].order)
-    for first, second in matched:
+    every = sorted([*modules, *together], key=lambda pair: pair[0].order)
+    for first, second in every:
         pair = pairs(both, first.inside, second.inside)
         pair.first, pair.second = first, second
         pair.given = both.largest(first.given, second.given)
         pair.made = both.largest(first.made, second.made)
         whole.inside.append(pair)
-    taken = {id(each) for pair in matched for each in pair}
+    taken = {id(each) for pair in every for each in pair}
     alone = ([each.api or each.place for each in side if id(each) not in taken] for side in (ours, theirs))
     whole.alone = (tuple(next(alone)), tuple(next(alone)))
-    orders = [second.order for _, second in matched]
+    orders = [second.order for _, second in every]
     whole.turned = orders != sorted(orders)
     return whole
 
@@ -110,24 +120,6 @@ def short_name(call: Call) -> str:
     """The name of an API without what says where it stands, or that it works in place."""
     last = call.api.rpartition(".")[2].strip("_")
     return _OPERATORS.get(last, last)
-
-
-def _modules(ours: Sequence[Call], theirs: Sequence[Call]) -> list[tuple[Call, Call]]:
-    waiting: defaultdict[tuple[str, str], list[Call]] = defaultdict(list)
-    for call in theirs:
-        waiting[call.key].append(call)
-    found = [(call, waiting[call.key].pop(0)) for call in ours if waiting[call.key]]
-    taken = {id(each) for pair in found for each in pair}
-    # The class of a model, and so its label, may be another one.
-    rest = [_by_path(call for call in side if id(call) not in taken) for side in (ours, theirs)]
-    return found + [pair for path, calls in rest[0].items() for pair in zip(calls, rest[1].get(path, ()))]
-
-
-def _by_path(calls: Iterable[Call]) -> dict[str, list[Call]]:
-    found: dict[str, list[Call]] = {}
-    for call in calls:
-        found.setdefault(call.path, []).append(call)
-    return found
 
 
 def parameters(ours: dict[str, int], theirs: dict[str, int]) -> Iterator[tuple[str, int, int]]:

@@ -118,9 +118,16 @@ def compare(original: str, migrated: str, tolerance: float) -> Comparison:
         only[0].extend(line.text for line in left)
         only[1].extend(line.text for line in right)
         for first, second in together:
-            if len(first.whole) < len(first.numbers) or len(second.whole) < len(second.numbers):
-                pairs.append(_pair(first, second, tolerance))
-                numbers += len(first.numbers)
+            if len(first.whole) == len(first.numbers) and len(second.whole) == len(second.numbers):
+                continue
+            agrees = len(first.numbers) == len(second.numbers)
+            largest = 0.0 if agrees else math.inf
+            for both in zip(first.numbers, second.numbers):
+                relative, rounded = _apart(*both)
+                largest = max(largest, relative)
+                agrees &= rounded or relative <= tolerance
+            pairs.append(Pair(first.text, second.text, largest, agrees))
+            numbers += len(first.numbers)
     return Comparison(tolerance, tuple(pairs), numbers, tuple(only[0]), tuple(only[1]))
 
 
@@ -165,17 +172,6 @@ def _together(ours: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Li
     left, right = ([line for line in side if id(line) not in taken] for side in (ours, theirs))
     both = min(len(left), len(right))
     return [*pairs, *zip(left, right)], left[both:], right[both:]
-
-
-def _pair(first: Line, second: Line, tolerance: float) -> Pair:
-    """Two lines with the relative difference of their numbers, and whether it is allowed."""
-    agrees = len(first.numbers) == len(second.numbers)
-    largest = 0.0 if agrees else math.inf
-    for pair in zip(first.numbers, second.numbers):
-        relative, rounded = _apart(*pair)
-        largest = max(largest, relative)
-        agrees &= rounded or relative <= tolerance
-    return Pair(first.text, second.text, largest, agrees)
 
 
 def _apart(ours: str, theirs: str, floor: float = 0.0) -> tuple[float, bool]:
@@ -223,18 +219,12 @@ def curves(original: str, migrated: str, tolerance: float) -> list[Curve]:
             texts = [
                 (a.numbers[place], b.numbers[place]) for a, b in pairs if len(a.numbers) == len(b.numbers)
             ]
-            if any("." in text or "n" in text.lower() for pair in texts for text in pair):
-                found.append(_curve(name or f"number {place + 1}", texts, tolerance))
+            if not any("." in text or "n" in text.lower() for pair in texts for text in pair):
+                continue
+            values = tuple((float(a), float(b)) for a, b in texts)
+            floor = max((abs(a) for a, _b in values if math.isfinite(a)), default=0.0) / 100
+            apart = [_apart(*pair, floor) for pair in texts]
+            wrong = (at for at, (far, rounded) in enumerate(apart) if far > tolerance and not rounded)
+            largest = max(far for far, _rounded in apart)
+            found.append(Curve(name or f"number {place + 1}", values, largest, next(wrong, None)))
     return found
-
-
-def _curve(name: str, texts: list[tuple[str, str]], tolerance: float) -> Curve:
-    values = tuple((float(a), float(b)) for a, b in texts)
-    floor = max((abs(a) for a, _b in values if math.isfinite(a)), default=0.0) / 100
-    largest, parts = 0.0, None
-    for place, pair in enumerate(texts):
-        distance, rounded = _apart(*pair, floor)
-        largest = max(largest, distance)
-        if parts is None and distance > tolerance and not rounded:
-            parts = place
-    return Curve(name, values, largest, parts)

@@ -9,7 +9,6 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -17,6 +16,7 @@ from typing import Any, Optional
 from migrator.language import N_, MessageError
 
 RUN = "run.json"
+BOOTSTRAP = Path(__file__).parent / "bootstrap"  # what stands in PYTHONPATH lets the recorder begin
 _FIELDS = 14  # as in bootstrap/npumigrate_recorder/measuring.py
 _WRAPPERS = re.compile(
     r"(?:^|\.)(?:module|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)(?=\.|$)"
@@ -33,10 +33,6 @@ _ROWS: dict[Any, Any] = {
     **dict.fromkeys(("grad", "given", "left", "line"), (str, int, int)),
     **dict.fromkeys(("settings", "note"), (str, int)),
 }
-
-
-class NoTraceError(MessageError):
-    """There is no trace of a run where one was expected."""
 
 
 @dataclass(frozen=True)
@@ -138,31 +134,23 @@ class Trace:
 
 
 def read_trace(folder: Path) -> Trace:
-    """Read a trace. Raises NoTraceError where there is none, or none of a run that used torch."""
+    """Read a trace. Raises MessageError where there is none, or none of a run that used torch."""
     try:
         about = json.loads((folder / RUN).read_bytes())
         " ".join(about["command"])
     except (OSError, ValueError, TypeError, LookupError):
         why = N_("{folder} is not a trace: record one with npumigrate record -o {folder} -- python train.py")
-        raise NoTraceError(why, folder=folder) from None
+        raise MessageError(why, folder=folder) from None
     found = [process for path in sorted(folder.glob("process-*.jsonl.gz")) if (process := _process(path))]
     processes = [each for each in found if each.modules] or [each for each in found if each.lines]
     if not processes:
-        raise NoTraceError("{folder} is empty: no process of the run called a torch module", folder=folder)
+        raise MessageError("{folder} is empty: no process of the run called a torch module", folder=folder)
     return Trace(folder, about, sorted(processes, key=lambda each: each.rank or 0))
 
 
 def clean(path: str) -> str:
     """A path of a module or parameter without those that only wrap another one."""
     return _WRAPPERS.sub("", path).lstrip(".")
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a file whose end may be missing, as of a process that was killed."""
-    unpack = zlib.decompressobj(wbits=31)
-    *whole, _rest = unpack.decompress(path.read_bytes()).split(b"\n")
-    for line in whole:
-        yield json.loads(line)
 
 
 def _process(path: Path) -> Optional[Process]:
@@ -172,7 +160,9 @@ def _process(path: Path) -> Optional[Process]:
     table: dict[int, Call] = {}
     kinds: dict[int, tuple[str, str, str, bool]] = {}
     try:
-        for line in _lines(path):
+        # The end may be missing, as of a process that was killed.
+        *whole, _rest = zlib.decompressobj(wbits=31).decompress(path.read_bytes()).split(b"\n")
+        for line in map(json.loads, whole):
             if process is None:
                 process = Process(None if line["rank"] is None else int(line["rank"]))
                 continue
@@ -217,8 +207,9 @@ def _step(process: Process, line: dict[str, Any], strings: list[str], table: dic
         if what == "module":
             number, parent, module, training, given, made = row
             known = table[module]
-            call = Call(known.label, known.path, known.kind, bool(training), "", "", given, made)
-            call.inside, call.order = _without_wrappers(call, inside.pop(number, [])), order
+            call = Call(known.label, known.path, known.kind, bool(training), "", "", given, made, [], order)
+            for each in inside.pop(number, []):  # what is in the module that it wraps is in it
+                call.inside += each.inside if not each.api and each.key == call.key else [each]
             inside.setdefault(parent, []).append(call)
         elif what == "api":
             parent, name, said, given, made = row
@@ -243,14 +234,6 @@ def _step(process: Process, line: dict[str, Any], strings: list[str], table: dic
             process.notes.append(strings[row[0]])
     step.inside += [call for calls in inside.values() for call in calls]  # -1, and those that never ended
     step.inside.sort(key=lambda call: call.order)
-
-
-def _without_wrappers(outer: Call, inside: list[Call]) -> list[Call]:
-    """What is in a call; what is in the module that it wraps takes the place of that one's call."""
-    found: list[Call] = []
-    for call in inside:
-        found += call.inside if not call.api and call.key == outer.key else [call]
-    return found
 
 
 def _root(process: Process, row: list[Any], table: dict[int, Call], known: dict[str, int]) -> None:

@@ -139,8 +139,8 @@ def _text(outcome: Outcome) -> Iterator[str]:
             yield "  " + _("{far:.2g} of the norm; allowed: {allowed:.2g}", **values)
         yield from (f"  {fact}" for fact in parting.facts)
         for cause in parting.causes:
-            yield _("Likely: {name}. {why}", name=cause.name, why=cause.why)
-            yield f"  {cause.advice}"
+            yield _("Likely: {name}. {why}", **cause)
+            yield f"  {cause['advice']}"
     yield from _listed(_("Printed numbers"), [_curve_said(each) for each in outcome.curves])
     both = outcome.ranks[0].both
     said = _("{name}: {ours} in A, {theirs} in B")
@@ -182,8 +182,8 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     both = outcome.ranks[0].both
     found = None
     if ranked and parting:
-        causes = [asdict(each) for each in parting.causes]
-        found = {**asdict(parting), "signs": sorted(parting.signs), "rank": ranked.rank, "causes": causes}
+        more = {"signs": sorted(parting.signs), "rank": ranked.rank, "causes": parting.causes}
+        found = {**asdict(parting), **more}
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "agrees": outcome.agrees,

@@ -12,41 +12,24 @@ from migrator.convert.program import Program
 from migrator.convert.write import Changes, changed_arguments, write
 from migrator.core.check import Converted
 from migrator.data_folders import data_folder, reports_yaml
-from migrator.findings.finding import Finding, Fix, Operation, Severity
+from migrator.findings.finding import Finding, Fix, Operation
 from migrator.language import _
 from migrator.matchers.context import instead_of
 from migrator.names.tree import parse, walk
 
-_RANKS, _HELPERS = "ranks.py", "helpers.py"  # of reports/distributed
 _CHANGED, _REPORTED = "NPU920", "NPU921"
-_SET_UP = "setup_distributed"
 Place = Literal["before", "after", "first", "last"]
 
 
-@dataclass(frozen=True)
-class Text:
-    """A message, what a person does about it, and how grave it is."""
-
-    message: str
-    advice: str
-    severity: Severity = "warning"
-
-
-def text(key: str, **values: object) -> Text:
-    """One of the texts, with values in it."""
+def reported(key: str, **values: object) -> Finding:
+    """What reports one of the texts, with values in it; its place is still to be given."""
     found = reports_yaml("distributed/texts.yaml")[key]
     message, advice = (_(found[part]).format_map(values) for part in ("message", "advice"))
-    return Text(message, advice, found.get("severity", "warning"))
-
-
-def new_imports() -> dict[str, str]:
-    """What new code may hold, and the import that it then needs."""
-    found: dict[str, str] = reports_yaml("distributed/names.yaml")["imports"]
-    return found
+    return Finding(_REPORTED, message, 1, 1, 1, 1, found.get("severity", "warning"), advice=advice)
 
 
 @cache
-def functions(file: str) -> dict[str, str]:
+def functions(file: str = "helpers.py") -> dict[str, str]:
     """The sources of a file's functions and classes by their names, in the order of the file.
 
     Those of ``ranks.py``, which the module for Horovod gets as well, come before what calls them.
@@ -56,14 +39,14 @@ def functions(file: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in ast.parse(source).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.update(functions(_RANKS) if node.name == _SET_UP else {})
+            found.update(functions("ranks.py") if node.name == "setup_distributed" else {})
             found[node.name] = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
     return found
 
 
-def sources(file: str, names: Iterable[str]) -> str:
-    """The sources of some of a file's functions, with those that they use."""
-    every = functions(file)
+def sources(names: Iterable[str]) -> str:
+    """The sources of some of the helpers, with those that they use."""
+    every = functions()
     wanted = [name for name in names if name in every]
     for name in wanted:  # grows
         wanted += [word for word in names_in(every[name]) if word in every and word not in wanted]
@@ -82,8 +65,8 @@ class UncertainError(Exception):
     """
 
     def __init__(self, key: str, node: ast.AST | None = None, **values: object) -> None:
-        self.text = text(key, **values)
-        super().__init__(self.text.message)
+        self.finding = reported(key, **values)
+        super().__init__(self.finding.message)
         self.node = node
 
 
@@ -109,9 +92,10 @@ class Draft:
         """Import what new code in a node's file needs, and take over the helpers that it calls."""
         names = names_in(code)
         self.used.setdefault(self.program.file(node).name, set()).update(names)
-        text = ast.unparse(parse(f"{code}\n{sources(_HELPERS, names)}"))
+        text = ast.unparse(parse(f"{code}\n{sources(names)}"))
         names = names_in(text)
-        needed = ((start, line) for start, line in new_imports().items() if start in text)
+        imports: dict[str, str] = reports_yaml("distributed/names.yaml")["imports"]
+        needed = ((start, line) for start, line in imports.items() if start in text)
         self.of(node).imports += (line for start, line in needed if start.rstrip(".") in names)
 
     def replace(self, node: ast.AST, code: str, message: str = "") -> None:
@@ -132,12 +116,11 @@ class Draft:
         for line in lines if message else ():
             self.changed(statement, message, "INSERT", line)
 
-    def remove(self, statement: ast.stmt, instead: Sequence[str] = (), message: str = "") -> None:
-        """Take a statement away, or put lines in its place, and say so where there is a message."""
+    def remove(self, statement: ast.stmt, message: str = "") -> None:
+        """Take a statement away, and say so where there is a message."""
         self.of(statement).removed.add(statement)
-        self.of(statement).after.setdefault(statement, []).extend(instead)
         if message:
-            self.changed(statement, message, "MODIFY" if instead else "DELETE")
+            self.changed(statement, message, "DELETE")
 
     def indent(self, first: ast.stmt, last: ast.stmt, head: str, message: str) -> None:
         """Put statements into a block with this head."""
@@ -157,16 +140,12 @@ class Draft:
 
     def report(self, key: str, node: ast.AST, **values: object) -> None:
         """Say what a person has to look at, with the lines to write."""
-        found = text(key, **values)
-        self._add(node, Finding(_REPORTED, found.message, 1, 1, 1, 1, found.severity, advice=found.advice))
+        self._add(node, reported(key, **values))
 
-    def give_up(self, errors: Iterable[UncertainError], instead: ast.AST, before: str = "") -> None:
-        """Change nothing, and say why: where an error has its place, or ``instead``."""
+    def give_up(self, error: UncertainError) -> None:
+        """Change nothing, and say why."""
         self.changes, self.findings = {}, {}
-        for error in errors:
-            message, advice = before + error.text.message, error.text.advice
-            found = Finding(_REPORTED, message, 1, 1, 1, 1, "error", advice=advice)
-            self._add(error.node or instead, found)
+        self._add(error.node or self.program.entry.tree, error.finding._replace(severity="error"))
 
     def _add(self, node: ast.AST, finding: Finding) -> None:
         """Add a finding, at a node's place; a module has none."""
@@ -186,7 +165,7 @@ class Draft:
         for name in sorted({*self.changes, *self.findings}):
             file, changes = self.program.files[name], self.changes.get(name)
             if changes:
-                helpers = sources(_HELPERS, self.used.get(name, ()))
+                helpers = sources(self.used.get(name, ()))
                 changes.header = "\n\n".join(filter(None, [helpers, changes.header]))
             edits = write(file, changes) if changes else ()
             result[name] = Converted(file.text, edits, tuple(self.findings.get(name, ())))

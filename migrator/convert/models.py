@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from migrator.convert.draft import Draft
-from migrator.convert.program import LOOPS, Home, Program, calls_in, dotted, is_after, is_stored, method_name
-from migrator.names.tree import only_target
-from migrator.project.distributed_use import listed
+from migrator.convert.draft import UncertainError
+from migrator.convert.program import LOOPS, Home, Program, calls_in, dotted, is_stored, method, method_name
+from migrator.names.tree import Function, only_target
+from migrator.project.frameworks import listed
 
+CHECKPOINTS = ("state_dict", "load_state_dict")
 _MOST_GROUPS = 8
 
 
@@ -43,20 +44,6 @@ def unmoved(node: ast.AST | None) -> ast.AST | None:
         else:
             break
     return node
-
-
-def free_models(program: Program, guard: ast.AST, wrapped: Iterable[tuple[Home, ast.stmt]]) -> list[str]:
-    """Lines for the end of a script, before the process group goes: no wrapped model is left to hold it.
-
-    ``guard`` is the main block, or the module; ``wrapped`` are the models, and the statements behind which
-    they are wrapped. The models of functions are gone with these.
-    """
-    tree = program.file(guard).tree
-    return [
-        f"{home.text} = {home.text}.module"
-        for home, behind in wrapped
-        if home.scope is tree and program.parent(behind) in (tree, guard)
-    ]
 
 
 def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
@@ -111,41 +98,52 @@ class Wrapped:
         found, program = self.program.uses(home), self.program
         if home != self.home:
             return found
-        scope = program.scope_of(self.behind)
-        return [one for one in found if program.scope_of(one) is not scope or is_after(one, self.behind)]
+        scope, file = program.scope_of(self.behind), program.file(self.behind)
+        end = file.end(self.behind)
+        return [one for one in found if program.scope_of(one) is not scope or file.start(one) >= end]
 
-    def bare_arguments(self, node: ast.expr, seen: Iterable[Home]) -> list[bool]:
-        """Of each call that gives the parameter which a node is: whether it may give the bare model."""
-        known, scope = {one for home in seen for one in self.uses(home)}, self.program.scope_of(node)
-        calls = self.program.call_sites(scope)
-        return [self.program.argument(call, scope, dotted(node)) not in known for call in calls]
-
-    def use_the_model_inside(self, draft: Draft, message: str) -> None:
-        """Plan ``.module`` where the model itself is needed; report where that is not known."""
-        for node, perhaps in self.inner.items():
-            text = self.program.segment(node)
-            code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
-            draft.replace(node, code, message)
-        for bare in self.bare:
-            draft.replace(bare, self.program.segment(bare.value), "the model is not wrapped yet")
-        for node in self.unclear:
-            draft.report("wrapped_here", node, text=dotted(node) or "what comes back")
-
-    def follow(self, attribute: Callable[[Home, ast.expr, ast.Attribute], None]) -> list[Home]:
-        """Judge the uses of the model; gives all scopes in which it has a name.
-
-        ``attribute`` judges ``model.something``.
-        """
-        seen = self._family(self.home)
+    def follow(self) -> None:
+        """Judge the uses of the model. Raises UncertainError where training goes past the wrapper."""
+        program, seen = self.program, self._family(self.home)
         for home in seen:  # grows
-            for node in [*self.uses(home), *self._of_objects(home)]:
-                up = self.program.parent(node)
+            name, objects = home.text.partition(".")[2], list[ast.expr]()
+            if isinstance(home.scope, ast.ClassDef):  # for self.model each trainer.model of its objects
+                named = (node for node in program.nodes(ast.Attribute) if node.attr == name)
+                others = (node for node in named if dotted(node.value) != "self")
+                objects += (one for one in others if home.scope in program.classes_of(one.value))
+            for node in [*self.uses(home), *objects]:
+                up = program.parent(node)
                 if not isinstance(up, ast.Attribute):
-                    more = (one for each in self._handed_on(home, node) for one in self._family(each))
+                    more = (one for each in self._handed_on(node) for one in self._family(each))
                     seen += (one for one in more if one not in seen)
                 elif not is_stored(node):
-                    attribute(home, node, up)
-        return seen
+                    self._attribute(home, node, up)
+        known = {one for home in seen for one in self.uses(home)}
+        for node in self.inner:  # what is wrapped while the program trains may be bare at other times
+            here = Home(program.scope_of(node), dotted(node))
+            calls = program.call_sites(here.scope) if here.is_parameter and here != self.home else ()
+            bare = any(program.argument(call, here.scope, here.text) not in known for call in calls)
+            self.inner[node] = bare or program.file(node) is not program.entry  # others may import the file
+        if not self.calls:
+            raise UncertainError("model_not_called", self.behind, home=self.home)
+
+    def _attribute(self, home: Home, node: ast.expr, up: ast.Attribute) -> None:
+        """Judge ``model.something``."""
+        program = self.program
+        around = program.parent(up)
+        inside = up.attr == "module" and isinstance(around, ast.Attribute)
+        asked = around if inside and isinstance(around, ast.Attribute) else up
+        if listed("same_when_wrapped", asked.attr):
+            return
+        if asked.attr in CHECKPOINTS and self.has_prefix(node):
+            return
+        trains = node in self.training and program.file(asked).call_of(asked) is not None
+        if trains and asked.attr not in CHECKPOINTS:
+            own = program.method_of(node, asked.attr)
+            if own is None or _uses_parts(program, own):
+                raise UncertainError("training_calls_method", asked, home=home, up=asked)
+        if not inside:
+            self.inner[node] = False
 
     def _family(self, home: Home) -> list[Home]:
         """A scope, and for ``self.name`` the classes that inherit the name."""
@@ -153,69 +151,66 @@ class Wrapped:
             return [home]
         return [Home(one, home.text) for one in self.program.family(home.scope)]
 
-    def _of_objects(self, home: Home) -> list[ast.expr]:
-        """For ``self.model`` of a class, each ``trainer.model`` of its objects."""
-        if not isinstance(home.scope, ast.ClassDef):
-            return []
-        name = home.text.partition(".")[2]
-        return [
-            node
-            for node in self.program.nodes(ast.Attribute)
-            if node.attr == name and dotted(node.value) != "self"
-            if home.scope in self.program.classes_of(node.value)
-        ]
-
-    def _handed_on(self, home: Home, node: ast.expr) -> Iterator[Home]:
+    def _handed_on(self, node: ast.expr) -> Iterator[Home]:
         """Judge a use that asks for no attribute; gives the scopes to which it hands the model."""
-        up, call = self.program.parent(node), self.program.taker_of(node)
+        program = self.program
+        up, call = program.parent(node), program.taker_of(node)
         if is_stored(node):
             return
         if isinstance(call, ast.Call):
-            yield from self._argument(home, node, call)
+            name = program.name(call) or dotted(call.func)
+            if call.func is node:
+                self.calls += [node] if node in self.training else []
+            elif given := program.receiving(call, node):
+                yield from given
+            elif listed("need_the_model", name):
+                asked = [ast.dump(one) for one in call.args[1:]]  # hasattr(model, "module")
+                of_wrapper = name in ("hasattr", "getattr") and "Constant(value='module')" in asked[:1]
+                of_class = name == "isinstance" and any("DataParallel" in one for one in asked)
+                if not (of_wrapper or of_class):
+                    self.inner[node] = False
+            elif not listed("take_a_wrapped_model", name):
+                self.unclear.append(node)
         elif isinstance(up, ast.Assign) and only_target(up) is not None and up.value is node:
             yield from self._kept(up.targets[0], node)
         elif isinstance(up, ast.Return):
-            yield from self._returned(node)
+            for site in program.call_sites(program.scope_of(node)):
+                assign = program.parent(site)
+                if not isinstance(assign, ast.Expr):
+                    target = assign.targets[0] if isinstance(assign, ast.Assign) else None
+                    yield from self._kept(target, node, site)
         elif not isinstance(up, (ast.Compare, ast.Expr, ast.BoolOp, ast.If)):
             self.unclear.append(node)
-
-    def _argument(self, home: Home, node: ast.expr, call: ast.Call) -> Iterator[Home]:
-        """The same for a use that is called, or is an argument of a call."""
-        if call.func is node:
-            self.calls += [node] if node in self.training else []
-            return
-        name = self.program.name(call) or dotted(call.func)
-        given = self.program.receiving(call, node)
-        if given:
-            yield from given
-        elif listed("need_the_model", name):
-            if not _asks_for_wrapper(call):
-                self.inner[node] = False
-        elif not listed("take_a_wrapped_model", name):
-            self.unclear.append(node)
-
-    def _returned(self, node: ast.expr) -> Iterator[Home]:
-        """The scopes that get a value which a function returns."""
-        for site in self.program.call_sites(self.program.scope_of(node)):
-            assign = self.program.parent(site)
-            if isinstance(assign, ast.Expr):
-                continue
-            target: ast.expr | None = assign.targets[0] if isinstance(assign, ast.Assign) else None
-            yield from self._kept(target, node, site)
 
     def _kept(self, target: ast.expr | None, node: ast.expr, site: ast.expr | None = None) -> Iterator[Home]:
         """The scope in which a value, which comes to a ``site``, is kept under a name."""
         kept = self.program.home_of_target(target, site or node)
-        if kept is None:
+        if kept is not None:
+            yield kept
+        else:
             self.unclear.append(node)
-            return
-        yield kept
 
 
-def _asks_for_wrapper(call: ast.Call) -> bool:
-    """Whether it is asked if a model is wrapped: ``hasattr(model, "module")``."""
-    name = dotted(call.func)
-    given = [ast.dump(one) for one in call.args[1:]]
-    if name in ("hasattr", "getattr"):
-        return "Constant(value='module')" in given[:1]
-    return name == "isinstance" and any("DataParallel" in one for one in given)
+def _uses_parts(program: Program, function: Function, depth: int = 4) -> bool:
+    """Whether a method uses what was made by calls, as layers and parameters are, or hands the object on."""
+    owner = program.class_of(function)
+    if owner is None or not depth:
+        return True
+    for node in ast.walk(function):
+        part = program.parent(node) if isinstance(node, ast.Name) and node.id == "self" else None
+        if part is None or is_stored(part):
+            continue
+        if not isinstance(part, ast.Attribute):
+            return True
+        own = method(owner, part.attr)
+        if own is not None and own is not function and not _uses_parts(program, own, depth - 1):
+            continue
+        values = program.values(owner, f"self.{part.attr}")
+        made = any(value is None or isinstance(value, ast.Call) for value, _ in values)
+        # next(self.parameters()).device, next(self.training): nothing is computed.
+        around = program.parent(part)
+        taker = program.taker_of(around) if around and part.attr in ("parameters", "training") else None
+        asked = isinstance(taker, ast.Call) and dotted(taker.func) == "next"
+        if (made or not values) and not asked:
+            return True
+    return False

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterator, KeysView
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Optional, TypeVar, Union
 
 from migrator.names import outline
-from migrator.names.tree import FUNCTIONS, Function, argument_of, arguments_of, bare_name, called_name
+from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.definitions import Definitions
-from migrator.project.imports import Read, imported_names, place_of_import
+from migrator.project.module_names import Read, imported_names, place_of_import
 from migrator.project.program_files import rows_of
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -75,12 +75,6 @@ def is_main_guard(node: ast.AST | None) -> bool:
     return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
 
 
-def is_after(node: ast.expr | ast.stmt, statement: ast.stmt) -> bool:
-    """Whether a node stands behind a statement in the text."""
-    end = statement.end_lineno or 0, statement.end_col_offset or 0
-    return (node.lineno, node.col_offset) > end
-
-
 def below(*nodes: ast.AST) -> KeysView[ast.AST]:
     """Some nodes and all below them, in order."""
     return {one: None for node in nodes for one in ast.walk(node)}.keys()
@@ -112,17 +106,6 @@ def parameters(function: ast.AST | None) -> list[str]:
         return []
     given = function.args
     return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-
-
-def given(call: ast.Call, names: Sequence[str]) -> dict[str, tuple[int, ast.expr]] | None:
-    """The arguments of a call by their parameters, each with its place; one with ``**`` by that.
-
-    None where not all before them are known: there are more than there are ``names``, or starred ones.
-    """
-    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(names):
-        return None
-    words = [*names[: len(call.args)], *(keyword.arg or "**" for keyword in call.keywords)]
-    return dict(zip(words, enumerate(arguments_of(call))))
 
 
 def method(owner: ast.AST, name: str) -> Function | None:

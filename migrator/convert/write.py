@@ -172,15 +172,15 @@ def write(index: ModuleIndex, changes: Changes) -> tuple[Edit, ...]:
 
 def _outermost(edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """The edits that are not inside of others; of two of the same place the later one."""
+
+    def covers(outer: Edit, edit: Edit) -> bool:
+        if edit.start == edit.end:
+            return outer.start < edit.start < outer.end
+        return outer is not edit and outer.start <= edit.start and edit.end <= outer.end
+
     wide = {(edit.start, edit.end): edit for edit in edits if edit.end > edit.start}
     kept = [edit for edit in edits if edit.start == edit.end or wide[edit.start, edit.end] is edit]
-    return tuple(edit for edit in kept if not any(_covers(other, edit) for other in wide.values()))
-
-
-def _covers(outer: Edit, edit: Edit) -> bool:
-    if edit.start == edit.end:
-        return outer.start < edit.start < outer.end
-    return outer is not edit and outer.start <= edit.start and edit.end <= outer.end
+    return tuple(edit for edit in kept if not any(covers(other, edit) for other in wide.values()))
 
 
 def _around(layout: _Layout, changes: Changes) -> Iterator[Edit]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache, cached_property
 from itertools import accumulate, filterfalse
 from typing import Callable
@@ -72,9 +71,10 @@ class Rules:
 
     def vocabularies(self, project: Project) -> tuple[DeviceVocabulary, DeviceVocabulary]:
         """Where devices go, by the rule packs and the project: for device strings, and for backends."""
-        known = keys, libraries = project.offers.names(DEVICE_KEY), project.offers.names(LIBRARY)
+        keys, libraries = project.offers.names(DEVICE_KEY), project.offers.names(LIBRARY)
+        known = (keys, libraries, libraries & project.main_packages)
         if known not in self._vocabularies:
-            device, backend = (replace(each, keys=keys, libraries=libraries) for each in self._of_packs)
+            device, backend = (each.of_project(*known) for each in self._of_packs)
             self._vocabularies = {known: (device, backend)}
         return self._vocabularies[known]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
@@ -44,32 +43,22 @@ _OPEN_FILES = 1024  # the usual limit of a login
 _MOST = 3  # problems of one rank table; the rest follows from them often enough
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What was seen of a machine, and what is wrong with it: errors first."""
-
-    python: Python | None
-    cann: Installed
-    driver: Installed
-    firmware: Installed
-    npus: tuple[int, ...]
-    emulated: bool
-    faults: tuple[Fault, ...]
-
-
-def examine(machine: Machine, python: Python | None) -> Findings:
-    """Look at everything; without a ``python`` its packages are left out."""
-    cann, driver, emulated = machine.cann(), machine.driver(), machine.emulated is not None
-    firmware = machine.firmware()
+def examine(machine: Machine, python: Python | None) -> list[Fault]:
+    """Look at everything: what is wrong, errors first; without a ``python`` its packages are left out."""
+    cann, emulated = machine.cann(), machine.emulated is not None
     found = [*_environment(machine), *(() if emulated else _devices(machine))]
     if python is not None:
         found += chain(*(look(python, cann) for look in (_package_faults, _release_faults, _ecosystem)))
-    found += [*_driver_faults(cann, driver, firmware), *_architecture(machine, python, cann)]
+    found += _driver_faults(cann, machine.driver(), machine.firmware())
+    compiled: dict[str, Package | Installed] = {"CANN": cann, **(python.packages if python else {})}
+    for name, one in compiled.items():
+        if machine.arch and one.arch and one.arch != machine.arch:
+            values = {"version": one.version, "arch": one.arch, "machine": machine.arch}
+            found.append(fault("architecture", name=name, **values))
     found += [*_variables(machine), *_names(machine)]
     found += [] if emulated else [*_ports(machine, cann), *_hccn(machine)]
     found += [*_rank_table(machine), *_limits(machine)]
-    found.sort(key=lambda one: one.severity)  # error before warning; the order of the checks stays
-    return Findings(python, cann, driver, firmware, tuple(machine.npus()), emulated, tuple(found))
+    return sorted(found, key=lambda one: one.severity)  # error before warning
 
 
 def _environment(machine: Machine) -> Iterator[Fault]:
@@ -174,14 +163,6 @@ def _driver_faults(cann: Installed, driver: Installed, firmware: Installed) -> I
         order(first) <= order(firmware.version) <= order(last or first) for first, _, last in ranges
     ):
         yield fault("firmware-pair", firmware=firmware.version, wanted=", ".join(driver.firmware), **values)
-
-
-def _architecture(machine: Machine, python: Python | None, cann: Installed) -> Iterator[Fault]:
-    """What is compiled for another processor than that of the machine."""
-    compiled: dict[str, Package | Installed] = {"CANN": cann, **(python.packages if python else {})}
-    for name, one in compiled.items():
-        if machine.arch and one.arch and one.arch != machine.arch:
-            yield fault("architecture", name=name, version=one.version, arch=one.arch, machine=machine.arch)
 
 
 def _rows(python: Python) -> Iterator[Companion]:

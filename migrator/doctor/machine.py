@@ -25,7 +25,7 @@ from migrator.language import _
 _ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
 _TOOLKITS = ("ascend-toolkit", "cann")
 DRIVER = "/usr/local/Ascend/driver"
-FIRMWARE = "/usr/local/Ascend/firmware/version.info"
+_FIRMWARE = "/usr/local/Ascend/firmware/version.info"
 _PACKAGES: tuple[str, ...] = ("torch", "torch_npu", "torchvision", "torchaudio", "apex", "vllm", "triton")
 _PACKAGES += ("vllm-ascend", "triton-ascend", "mindspeed", "deepspeed", "mx_driving")
 _FILES = ("RECORD", "installed-files.txt", "SOURCES.txt")  # which have the names of a package's files
@@ -170,7 +170,7 @@ class Machine:
 
     def firmware(self) -> Installed:
         """The firmware, which belongs to the machine as well."""
-        return Installed() if self.emulated is not None else self._installed(FIRMWARE, "version")
+        return Installed() if self.emulated is not None else self._installed(_FIRMWARE, "version")
 
     def _installed(self, file: str, *keys: str) -> Installed:
         """What an installer's file of ``name=value`` lines says; the first of the keys has the version."""

@@ -84,7 +84,7 @@ def _read(text: str, arch: str) -> tuple[list[_Wish], str]:
             arch = _ARCHITECTURES[word.lower()]
             continue
         if match is None:
-            said = "{word!r} is not a requirement such as 'torch 2.8' or 'vllm-ascend'"
+            said = N_("{word!r} is not a requirement such as 'torch 2.8' or 'vllm-ascend'")
             raise MessageError(said, word=word)
         called = match[1].lower()
         name = names.get(called.replace("_", "-"), "")

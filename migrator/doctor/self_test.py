@@ -38,15 +38,12 @@ def run_self_test(python: Sequence[str]) -> tuple[list[str], list[Fault]]:
         return steps, []
     # Where one rank has gone further, the other one failed in the step before.
     step = next((step for step in reversed(steps) if begun.count(step) == RANKS), steps[-1] if steps else "")
-    return steps[: steps.index(step)] if step else [], [_failure(step, errors, reason)]
-
-
-def _failure(step: str, errors: str, reason: str) -> Fault:
-    """Why a step failed: the last exception, with what the table of errors says of it."""
+    # Why: the last exception, with what the table of errors says of it.
     lines = [line for line in errors.splitlines() if line[:1].isalpha()]
     looked_up = (entry_for(line, kinds_of(line.partition(":")[0])) for line in reversed(lines))
     entry = next((found.said() for found in looked_up if found), None)
     do = entry.do[0] if entry else _("npumigrate doctor shows the problems of this machine")
     reason = lines[-1] if lines else reason
     reason += f" ({entry.code}: {entry.name})" if entry else ""
-    return fault("self-test", step=step or _("start of Python"), reason=reason, do=do)
+    failure = fault("self-test", step=step or _("start of Python"), reason=reason, do=do)
+    return steps[: steps.index(step)] if step else [], [failure]

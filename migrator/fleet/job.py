@@ -1,4 +1,4 @@
-"""One repository: its files, one run of a command of npumigrate with limits, and what came out of it."""
+"""Each repository is one run of a command of npumigrate with limits; many go over Dask's workers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import Any, Callable, Literal, Optional
 
 from migrator.files.replacing import replace_file
 from migrator.files.staging import put_in_place, staged
 from migrator.findings.finding import SEVERITIES
-from migrator.fleet.obtain import NotObtainedError, obtain, run
-from migrator.fleet.repositories import Repository
+from migrator.fleet.repositories import NotObtainedError, Repository, obtain, run
+from migrator.language import UserError
 
 State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values
-_START = "from migrator.cli.start import main; main()"
+# The job is done by the npumigrate that asks for it, also where another one is installed.
+_FOLDER = str(Path(__file__).parents[2])
+_START = (
+    f"import sys; {_FOLDER!r} in sys.path or sys.path.insert(0, {_FOLDER!r}); "
+    "from migrator.cli.start import main; main()"
+)
 _BLOCK = 1 << 20
+_CONNECTING = "10s"
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,10 @@ def examine(repository: Repository, task: Task) -> Outcome:
     known = _known(repository, task, key)
     if known:
         return known
-    with _scratch() as scratch:
+    # What killed jobs have left on this machine goes first.
+    with staged(Path(tempfile.gettempdir()) / "npumigrate-fleet") as staging:
+        scratch = staging / "new"
+        scratch.mkdir()
         try:
             source = obtain(repository, scratch, task.index_url, task.seconds)
             if not key:
@@ -83,15 +93,6 @@ def examine(repository: Repository, task: Task) -> Outcome:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, json.dumps(outcome, ensure_ascii=False).encode("utf-8", "backslashreplace"))
     return outcome
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder for one job. Those that killed jobs have left on this machine go first."""
-    with staged(Path(tempfile.gettempdir()) / "npumigrate-fleet") as staging:
-        folder = staging / "new"
-        folder.mkdir()
-        yield folder
 
 
 def _key(task: Task, *content: str) -> str:
@@ -199,3 +200,108 @@ def _keep(result: Path, target: Path, kept: Path, key: str) -> None:
         shutil.copytree(result, staging / "new", symlinks=True)
         put_in_place(staging, target)
     replace_file(kept, key.encode())
+
+
+_AHEAD = 4  # jobs that wait for each thread of the cluster
+_LEAST = 200
+_WAITS = 60.0  # seconds for a scheduler that is away to come back
+
+
+def examine_all(
+    repositories: Sequence[Repository],
+    task: Task,
+    scheduler: Optional[str],
+    jobs: int,
+    retries: int,
+    tell: Callable[[Outcome], None],
+    link: Callable[[str], None] = lambda _: None,
+) -> list[Outcome]:
+    """The outcome of each repository, in their order.
+
+    A failure is tried ``retries`` times more. Where the scheduler goes away the rest is done when it is there
+    again; raises UserError where it stays away. ``tell`` hears of outcomes, ``link`` of Dask's page.
+    """
+    from concurrent.futures import CancelledError
+
+    from distributed.client import FutureCancelledError
+    from distributed.comm.core import CommClosedError
+
+    found: dict[str, Outcome] = {}
+    tries = dict.fromkeys((item.name for item in repositories), retries)
+    away, there = 0.0, False
+    while waiting := [item for item in repositories if item.name not in found]:
+        try:
+            with _client(scheduler, jobs) as client:
+                there = True
+                link(str(client.dashboard_link) if client.dashboard_link else "")
+                for item, outcome in _outcomes(client, waiting, task, tries):
+                    away = 0.0
+                    found[item.name] = outcome
+                    tell(outcome)
+        except (CancelledError, FutureCancelledError, CommClosedError, OSError, TimeoutError) as error:
+            away = away or time.monotonic()
+            if not there or scheduler is None or time.monotonic() - away > _WAITS:
+                raise UserError(f"{scheduler or 'Dask'}: {error}") from error
+            time.sleep(1)
+    return [found[item.name] for item in repositories]
+
+
+@contextmanager
+def _client(scheduler: Optional[str], jobs: int) -> Iterator[Any]:
+    """A client of the scheduler, or of a cluster of threads in this process: each job is a process anyway."""
+    import logging
+
+    import dask
+    from distributed import Client, LocalCluster
+
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # it speaks of its own inner life
+    if scheduler is not None:
+        with Client(scheduler, timeout=_CONNECTING, set_as_default=False) as client:
+            yield client
+        return
+    with (
+        dask.config.set({"distributed.dashboard.link": "http://127.0.0.1:{port}/status"}),
+        LocalCluster(1, jobs, processes=False, dashboard_address="127.0.0.1:0", memory_limit=0) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _outcomes(
+    client: Any, repositories: Sequence[Repository], task: Task, tries: dict[str, int]
+) -> Iterator[tuple[Repository, Outcome]]:
+    """Each repository with its outcome, as they come; a few at a time are with the scheduler.
+
+    ``tries`` says how often each may be tried again, and is counted down.
+    """
+    from distributed import as_completed
+
+    rest = iter(repositories)
+    threads = sum(client.nthreads().values())
+    items: dict[str, Repository] = {}
+
+    def submit(item: Repository) -> Any:
+        # Not pure: a repository that failed is tried again, by the same name.
+        future = client.submit(examine, item, task, pure=False, retries=0)
+        items[future.key] = item
+        return future
+
+    first = [submit(item) for item in islice(rest, max(_LEAST, threads * _AHEAD))]
+    running = as_completed(first, loop=client.loop)
+    for future in running:
+        item, error = items.pop(future.key), future.exception()
+        if error is None:
+            outcome: Outcome = future.result()
+        elif future.status == "cancelled":
+            raise error
+        else:  # a worker that was killed with it again and again is an outcome, too
+            why = f"its worker: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            outcome = outcome_of(item, "failed", why, time.monotonic())
+        if outcome["state"] != "done" and tries[item.name]:
+            tries[item.name] -= 1
+            running.add(submit(item))
+            continue
+        yield item, outcome
+        following = next(rest, None)
+        if following is not None:
+            running.add(submit(following))

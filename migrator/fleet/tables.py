@@ -6,7 +6,6 @@ The page is made by ``reports/page/fleet.html.j2``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -34,20 +33,6 @@ COLUMNS = (
 _NUMBERS = ("readiness", "minutes", "files", *SEVERITIES, "bytes", "seconds", "cpu_seconds")
 _NAMED = 3  # names of one repository that are shown of a rule
 _OF_FINDINGS = ("name", "code", "api", "severity", "status", "safety", "count")
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Processor seconds: of ``each`` repository, ``per_megabyte`` of its Python. ``error``: typical, in %."""
-
-    each: float
-    per_megabyte: float
-    error: float
-    megabytes: float  # of a typical repository
-
-    def hours(self, count: int) -> float:
-        """Processor hours of so many repositories like these."""
-        return count * (self.each + self.per_megabyte * self.megabytes) / 3600
 
 
 def repositories(outcomes: Sequence[Outcome]) -> pd.DataFrame:
@@ -86,11 +71,6 @@ def blocking(found: pd.DataFrame) -> pd.DataFrame:
     return _ranked(left, ["api", "code"])
 
 
-def firing(found: pd.DataFrame) -> pd.DataFrame:
-    """The rules that fire in most repositories."""
-    return _ranked(found, ["code"])
-
-
 def _ranked(found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     groups = found.groupby(by, sort=False)
     table = groups.agg(repositories=("name", "nunique"), places=("count", "sum")).reset_index()
@@ -98,8 +78,12 @@ def _ranked(found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return table.sort_values(order, ascending=[False, False, *(True for _ in by)], ignore_index=True)
 
 
-def cost(table: pd.DataFrame) -> Optional[Cost]:
-    """A line through what was measured; None for fewer than ten repositories."""
+def cost(table: pd.DataFrame) -> Optional[dict[str, float]]:
+    """A line through what was measured; None for fewer than ten repositories.
+
+    Processor seconds of ``each`` repository and ``per_megabyte`` of its Python, the typical ``error`` in %,
+    and processor ``hours`` of 100,000 repositories like these.
+    """
     import numpy
 
     measured = table[(table["state"] == "done") & table["cpu_seconds"].notna() & table["bytes"].notna()]
@@ -112,7 +96,8 @@ def cost(table: pd.DataFrame) -> Optional[Cost]:
     )
     said = each + slope * size
     error = float(numpy.median(numpy.abs(said - taken) / numpy.maximum(taken, 1e-9))) * 100
-    return Cost(float(each), float(slope), error, float(size.mean()))
+    hours = 100_000 * (each + slope * size.mean()) / 3600
+    return {"each": float(each), "per_megabyte": float(slope), "error": error, "hours": float(hours)}
 
 
 def write(folder: Path, outcomes: Sequence[Outcome]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -137,7 +122,7 @@ def write_page(
         blocked=int((table["blocker"].fillna(0) > 0).sum()),
         table=table.head(_SHOWN).astype(object).where(table.head(_SHOWN).notna(), None).to_dict("records"),
         blocking=blocking(found).head(_TOP).to_dict("records"),
-        firing=firing(found).head(_TOP).to_dict("records"),
+        firing=_ranked(found, ["code"]).head(_TOP).to_dict("records"),
         summaries=summaries,
         cost=cost(table),
     )

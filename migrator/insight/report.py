@@ -15,9 +15,9 @@ from rich.text import Text
 from migrator import __version__
 from migrator.api_support.versions import UnknownVersion, newest, resolve
 from migrator.data_folders import reports_yaml
-from migrator.insight import communication, kinds
+from migrator.insight import kinds
 from migrator.insight.recorded import Held, Memory, Recorded, Sum, most_steps, read_recorded
-from migrator.insight.rows import HALVES, NOWHERE, Row, Run, Tally, names_of, size
+from migrator.insight.rows import HALVES, NOWHERE, Row, Run, Tally, names_of, size, text
 from migrator.language import N_, _
 from migrator.report.csv_tables import CsvTables
 from migrator.report.terminal import WIDEST, show_block
@@ -45,9 +45,9 @@ def recorded_run(notes: Path, version: str, installed: str, soc: str, old: Conta
     ``old`` are the names of files that were there before.
     """
     known = []
-    for text in (version or installed, installed):
+    for torch in (version or installed, installed):
         try:
-            known.append(resolve(text))
+            known.append(resolve(torch))
         except UnknownVersion:
             known.append(newest())
     return Run(tuple(read_recorded(notes, old)), known[0], product_line(soc), known[1])
@@ -57,7 +57,7 @@ def find_rows(run: Run, root: Path) -> list[Row]:
     """Everything that there is to say, by severity, kind and effect."""
     finders = (
         *(kinds.fallbacks, kinds.limits, kinds.new_shapes, kinds.host_sync),
-        *(communication.waits_and_calls, too_large),
+        *(kinds.waits_and_calls, too_large),
     )
     found = [*(row for find in finders for row in find(run)), *kinds.fused(run, root)]
 
@@ -80,18 +80,13 @@ def write_reports(folder: Path, run: Run, rows: list[Row]) -> None:
                 "per_step": "" if row.per_step is None else f"{row.per_step:.4g}",
                 "share": "" if row.share is None else f"{row.share:.4f}",
                 "ranks": " ".join(row.ranks),
-                "basis": words_on(row.kind, "basis"),
+                "basis": text(row.kind, "basis"),  # what of it is measured and what is inferred
             }
             tables.write(TABLE, cells)
         for changed in kinds.vendor_rows(run):
             tables.write(VENDOR, changed)
     content = json.dumps(as_json(run, rows), indent=1, ensure_ascii=False)
     (folder / JSON).write_text(content + "\n", encoding="utf-8", errors="backslashreplace")
-
-
-def words_on(kind: str, what: str) -> str:
-    """The heading of a kind (``title``), or what of it is measured and what is inferred (``basis``)."""
-    return _(str(reports_yaml("insight.yaml")[kind][what]))
 
 
 def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
@@ -105,7 +100,7 @@ def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
         "product_line": run.hardware,
         "steps": most_steps(run.processes),
         "processes": [process.who for process in run.processes],
-        "basis": {kind: words_on(kind, "basis") for kind in KINDS},
+        "basis": {kind: text(kind, "basis") for kind in KINDS},
         "rows": [
             {**{name: {**vars(row), **vars(row.place)}[name] for name in _IN_JSON}, **row.more}
             for row in rows
@@ -115,7 +110,7 @@ def as_json(run: Run, rows: list[Row]) -> dict[str, Any]:
                 **{key: value for key, value in asdict(fact["call"]).items() if key != "rank"},
                 **{key: fact[key] for key in ("bytes", "calls", "per_step", "ranks")},
             }
-            for fact in communication.facts(run)
+            for fact in kinds.collectives(run)
         ],
         "memory": memory_facts(run),
         "roofline": step_time(run),
@@ -134,7 +129,7 @@ def show_insight(console: Console, run: Run, rows: Sequence[Row], where: str) ->
             lines += line.wrap(Console(width=width), width)
         if len(found) > _SHOWN:
             lines.append(Text(_("… and {rows} more", rows=len(found) - _SHOWN), style="dim"))
-        show_block(console, lines, words_on(kind, "title"))
+        show_block(console, lines, text(kind, "title"))
     show_block(console, map(Text, _facts(run)))
     count = "1 row" if len(rows) == 1 else _("{rows} rows", rows=len(rows))
     show_block(console, [Text(_("Insight  {count} in {where}", count=count, where=where), style="dim")])
@@ -286,5 +281,5 @@ def step_time(run: Run) -> Optional[dict[str, Any]]:
             {"file": file, "line": number, "share": seconds / max(1e-30, whole)}
             for (file, number), seconds in sorted(worst.items(), key=lambda item: -item[1])[:_PLACES]
         ],
-        "assumptions": [text.format(**bounds) for text in ways["assumptions"]],
+        "assumptions": [each.format(**bounds) for each in ways["assumptions"]],
     }

@@ -31,21 +31,17 @@ class Service(NamedTuple):
     reason: str = ""
 
 
-def _device_files(numbers: Sequence[int]) -> list[str]:
-    """The device files of some NPUs, and those that every container with NPUs needs."""
+def _needed(numbers: Sequence[int]) -> tuple[list[str], list[str]]:
+    """The device files that a container with some NPUs needs, and what of the driver, as Docker takes it."""
     needed = reports_yaml("launcher/container.yaml")
-    return [*(needed["npu"].format(number=number) for number in numbers), *needed["devices"]]
-
-
-def _mounts() -> list[str]:
-    """What of the driver a container needs, as Docker takes it."""
-    return [f"{path}:{path}" for path in reports_yaml("launcher/container.yaml")["mounts"]]
+    files = [*(needed["npu"].format(number=number) for number in numbers), *needed["devices"]]
+    return files, [f"{path}:{path}" for path in needed["mounts"]]
 
 
 def run_options(numbers: Sequence[int]) -> list[str]:
     """The options of ``docker run`` for some NPUs."""
-    devices = [f"--device={file}" for file in _device_files(numbers)]
-    return [*devices, *(f"--volume={mount}" for mount in _mounts())]
+    files, mounts = _needed(numbers)
+    return [*(f"--device={file}" for file in files), *(f"--volume={mount}" for mount in mounts)]
 
 
 def numbers_of(asked: object) -> Optional[list[int]]:
@@ -100,8 +96,8 @@ def _service(text: str, root: Any, data: dict[str, Any], name: str, places: list
         draft = Draft(data)
         for place in places:
             draft.delete((*here, *place))
-        devices = [f"{file}:{file}" for file in _device_files(numbers)]
-        for key, values in (("devices", devices), ("volumes", _mounts())):
+        files, mounts = _needed(numbers)
+        for key, values in (("devices", [f"{file}:{file}" for file in files]), ("volumes", mounts)):
             present = service.get(key)
             if present is not None and not isinstance(present, list):
                 raise MessageError("{key} is not a list", key=key)
@@ -173,10 +169,8 @@ def _is_written_there(root: Any, path: Path) -> bool:
     """Whether a place is written below each of the keys that lead to it: neither an alias nor merged."""
     node = root
     for step in path:
-        if isinstance(step, int):
-            below = node.value[step]
-        else:
-            below = next((value for key, value in node.value if key.value == step), None)
+        entries = enumerate(node.value) if isinstance(step, int) else node.value
+        below = next((value for key, value in entries if getattr(key, "value", key) == step), None)
         if below is None or below.start_mark.index < node.start_mark.index:
             return False
         node = below

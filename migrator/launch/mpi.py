@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any, Callable, NamedTuple, NoReturn
 
@@ -21,8 +22,8 @@ from migrator.data_folders import reports_yaml
 from migrator.findings.finding import Finding
 from migrator.language import N_, MessageError, _
 from migrator.launch.rank_table import RankTableError, parse_hostfile, parse_hosts
-from migrator.launch.script import NAME, rank_options
 from migrator.launch.shell_line import ShellLine, split_line
+from migrator.launch.target import NAME, rank_options
 from migrator.other_files.command_lines import ASSIGNED
 
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prun")
@@ -39,8 +40,6 @@ _CODE = "NPU932"
 _LINE = re.compile(r"\b(horovodrun|mpirun|mpiexec(?:\.hydra)?)[ \t]+-(?:[^\\\n`]|\\\r?\n|\\.)*")
 _STARTS_PYTHON = re.compile(r"\bpython|\.py\b|\bpytest\b")
 _OVER = {"horovodrun": "MPI or gloo"}
-
-
 _LONGEST = 10_000  # characters: of some lines the time to parse them grows with the square of their length
 
 
@@ -244,16 +243,12 @@ def _share(line: MpiLine) -> list[tuple[str, int]]:
     slots = [(name, line.per_node or count) for name, count in line.hosts]
     if line.ranks is None:
         return slots
-    total, before = sum(count for _name, count in slots), 0
+    total, before = sum(count for _name, count in slots), accumulate((n for _, n in slots), initial=0)
     if line.ranks > total:
         said = N_("-n {ranks} exceeds the {total} slots of the hosts")
         raise MpiLineError(said, ranks=line.ranks, total=total)
-    result = []
-    for name, count in slots:
-        if before < line.ranks:
-            result.append((name, min(count, line.ranks - before)))
-        before += count
-    return result
+    shares = [(name, min(n, line.ranks - begin)) for (name, n), begin in zip(slots, before)]
+    return [(name, count) for name, count in shares if count > 0]
 
 
 def _script_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -> list[str]:
@@ -275,16 +270,15 @@ SCRIPT = Starter(_take_program, _script_words)
 
 def _take_for_msrun(line: MpiLine, words: Sequence[str], at: int) -> None:
     """Python, pytest or a script, with all that stands behind it."""
-    first, rest = words[at], list(words[at + 1 :])
+    first, *rest = words[at:]
     if not first.endswith(".py") and not _PROGRAM.match(first):
         _stop_at(at, f"{first!r} is no Python, pytest or Python script")
-    if first.endswith(".py") or first in _STARTED:
-        line.arguments = [first, *rest]
-    elif first.endswith("pytest"):
-        _stop_at(at, f"msrun starts pytest by that name only, not {first}")
-    else:
-        line.arguments = ["python", *rest]
+    if not first.endswith(".py") and first not in _STARTED:
+        if first.endswith("pytest"):
+            _stop_at(at, f"msrun starts pytest by that name only, not {first}")
         line.notes.append(f"assumed: {first} is the python in PATH, which msrun starts")
+        first = "python"
+    line.arguments = [first, *rest]
     line.entry = next((word for word in line.arguments if word.endswith(".py")), "")
 
 

@@ -123,15 +123,12 @@ def read(content: Any) -> tuple[Server, ...]:
     """
     for problem in problems(content):
         raise RankTableError(problem)
-    placed: Iterator[tuple[str, Mapping[str, Any], int]]
-    if form_of(content) == CURRENT:
-        servers = content["server_list"]
-        placed = ((each["server_id"], one, int(one["rank_id"])) for each in servers for one in each["device"])
-    else:
-        older = enumerate(_older_devices(content))
-        placed = ((name, one, rank) for rank, (_place, name, one) in older)
+    older = _older_devices(content) if form_of(content) == OLDER else ()
+    placed = [(rank, name, one) for rank, (_place, name, one) in enumerate(older)]
+    for server in () if placed else content["server_list"]:
+        placed += [(int(one["rank_id"]), server["server_id"], one) for one in server["device"]]
     devices: dict[str, list[Device]] = {}
-    for name, one, rank in placed:
+    for rank, name, one in placed:
         devices.setdefault(name, []).append(Device(int(one["device_id"]), one.get("device_ip", ""), rank))
     return tuple(Server(name, tuple(found)) for name, found in devices.items())
 

@@ -121,11 +121,16 @@ def check_files(
         own = found and tuple(item if item.file == path else item._replace(file=path) for item in found)
         results.append(None if own is None else Checked(own))
     ready: set[RuleSet] = set()
-    missing = [
-        place
-        for place, known in enumerate(results)
-        if known is None and _has_rules(files[place][0], ready, cache, trouble)
-    ]
+    missing = []
+    for place in (place for place, known in enumerate(results) if known is None):
+        target = files[place][0]
+        try:  # the rules are made for the processes to come, too
+            if target.rules not in ready:
+                rules_of(target.rules, cache)
+            ready.add(target.rules)
+            missing.append(place)
+        except ValueError as error:  # RuleError
+            trouble(with_origin(target.options, error))
     if missing:
         from migrator.lint.file import check_target
 
@@ -149,15 +154,3 @@ def _key(target: Target, content: bytes, project: bytes) -> bytes:
 @cache
 def _rules_key(rules: RuleSet) -> bytes:
     return digest(repr(rules).encode("utf-8", "surrogatepass"))
-
-
-def _has_rules(target: Target, ready: set[RuleSet], cache: Cache, trouble: Trouble) -> bool:
-    """Make the rules for a file, for the processes to come, too; what cannot be used is told."""
-    try:
-        if target.rules not in ready:
-            rules_of(target.rules, cache)
-    except ValueError as error:  # RuleError
-        trouble(with_origin(target.options, error))
-        return False
-    ready.add(target.rules)
-    return True

@@ -105,20 +105,15 @@ def _in_folder(folder: Path) -> Optional[Path]:
     except Unreadable as error:
         # One that may not be read is as if it were not there; what is no file is told where it is read.
         return None if error.__cause__ else project
-    return project if _holds_settings(data) else None
-
-
-def _holds_settings(data: bytes) -> bool:
-    """Whether a pyproject.toml has our table, in whatever way TOML lets one write it."""
-    if b"\n[tool.npumigrate]" in data:  # most do: no need to read it twice
-        return True
+    if b"\n[tool.npumigrate]" in data:  # most have our table so: no need to read it twice
+        return project
     if b"npumigrate" not in data:
-        return False
+        return None
     try:
         tool = _parsed(data.decode("utf-8-sig"), "").get("tool")
     except ValueError:  # that is told where it is read
-        return True
-    return isinstance(tool, dict) and "npumigrate" in tool
+        return project
+    return project if isinstance(tool, dict) and "npumigrate" in tool else None
 
 
 def _layers(file: Path) -> dict[Path, dict[str, Any]]:

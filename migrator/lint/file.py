@@ -68,7 +68,7 @@ def _checked(target: Target, rules: Rules, item: Document, project: Project) -> 
     enabled = rules.enabled
     if target.ignored:  # few files have codes of their own that do not count
         enabled = frozenset(code for code in enabled if longest_beginning(target.ignored, code) < 0)
-    comments = _suppressions(item) if target.rules.noqa else suppressions.Suppressions()
+    comments = suppressions.of_document(item) if target.rules.noqa else suppressions.Suppressions()
     found = []
     for cell in item.notebook.cells if item.notebook and SYNTAX in enabled else ():
         if cell.error:
@@ -98,20 +98,6 @@ def _checked(target: Target, rules: Rules, item: Document, project: Project) -> 
     )
 
 
-def _suppressions(item: Document) -> suppressions.Suppressions:
-    """The suppressing comments of a document; of a text that cannot be read there are none."""
-    if not item.type:
-        return suppressions.read(item.text)
-    from migrator.other_files.index import readable
-
-    index = readable(item.name, item.type, item.text) if suppressions.may_hold(item.text) else None
-    if index is None:
-        return suppressions.Suppressions()
-    return suppressions.of_comments(
-        item.text, [(span, index.text_of(span)) for span in index.content.comments]
-    )
-
-
 def _unparsed(trouble: SyntaxTrouble) -> Finding:
     line = trouble.line or 1
     return Finding(SYNTAX, trouble.message, line, 1, line, 2, "error")
@@ -133,19 +119,17 @@ def _with_needed_imports(found: list[Finding]) -> Iterable[Finding]:
 def _with_message(finding: Finding, lines: Lines) -> Finding:
     """The finding with a fix that says what it does; without one that is only made with another fix."""
     fix = finding.fix
-    if fix is None:
-        return finding
-    return finding._replace(
-        fix=fix._replace(message=_what_it_does(finding, fix, lines)) if fix.edits else None
-    )
+    if fix is None or not fix.edits:
+        return finding._replace(fix=None)
+    return finding._replace(fix=fix._replace(message=_what_it_does(finding.span, fix, lines)))
 
 
-def _what_it_does(finding: Finding, fix: Fix, lines: Lines) -> str:
-    start, end = finding.span
+def _what_it_does(span: tuple[int, int], fix: Fix, lines: Lines) -> str:
+    start, end = span
     # An import that a fix needs goes elsewhere, and says little.
     edits = [each for each in fix.edits if not each.text.startswith("import ")] or fix.edits
     if fix.operation != "INSERT" and all(start <= edit.start and edit.end <= end for edit in edits):
-        new = part_with(lines.data, finding.span, edits)
+        new = part_with(lines.data, span, edits)
         if len(new) <= _LONGEST and new.strip():
             said = N_("Replace {value} with {new}")
             return _(said, value=_code(lines.data[start:end].decode("utf-8")), new=_code(new))

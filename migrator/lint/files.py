@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
@@ -217,3 +219,28 @@ class Texts:
         if item.notebook is None:
             return lines_of(item.text)
         return lines_of(next((cell.source for cell in item.notebook.cells if cell.number == number), ""))
+
+
+class CommandLine(argparse.Namespace):
+    """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
+
+
+@dataclass(eq=False, repr=False)
+class Outcome:
+    """What was found, and what was done about it.
+
+    ``found`` holds what counts, with places as in the files; ``texts`` knows their lines.
+    ``troubles`` are lines about files that could not be looked at. ``versions`` are those of torch that the
+    findings are for, each with the requirement that asks for it. ``changed`` has the old and the
+    new bytes of files that were, or with ``diff`` would be, fixed, and ``fixed`` how often each rule was.
+    """
+
+    line: CommandLine
+    options: Options
+    texts: Texts
+    found: list[Finding] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from migrator.core.check import check
 from migrator.files.document import Document, document, encoded
@@ -19,32 +17,21 @@ from migrator.language import _, ngettext
 from migrator.lint import baseline
 from migrator.lint.checking import rules_of
 from migrator.lint.file import check_document
-from migrator.lint.files import Target, data_of
+from migrator.lint.files import Outcome, Target, data_of
 from migrator.lint.options import counting, may_be_fixed
 from migrator.lint.suppressions import UNUSED, with_comments
 from migrator.project.project import Project
 from migrator.report.log_file import keep_details
 
-if TYPE_CHECKING:
-    from migrator.lint.run import Outcome
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """The new text, and how many findings of each rule were fixed. ``trouble`` says why nothing was."""
-
-    text: str
-    counts: Mapping[str, int] = field(default_factory=dict)
-    trouble: str = ""
-
 
 def fix_document(
     target: Target, item: Document, project: Project, found: Sequence[Finding], unsafe: bool
-) -> Fixed:
+) -> tuple[str, Mapping[str, int], str]:
     """Fix what ``found`` holds of a document, and nothing else: what a person was not shown is not changed.
 
     The fixes are those of a migration, in passes until there is none left; a fix that another one made
-    necessary is made with it. Without ``unsafe`` only the safe ones are made.
+    necessary is made with it. Without ``unsafe`` only the safe ones are made. Gives the new text, how many
+    findings of each rule were fixed, and why nothing was.
     """
     rules, lines = rules_of(target.rules), item.lines
     places = {(finding.code, finding.span[0]) for finding in found}
@@ -61,14 +48,14 @@ def fix_document(
 
     result = check(item, rules, project, wanted)
     if result.skipped:
-        return Fixed(item.text, trouble=result.skipped)
+        return item.text, {}, result.skipped
     counts = Counter(finding.code for finding in result.findings if finding.fixed)
     text = result.text or item.text
     if any(finding.code == UNUSED for finding in found):
         left = check_document(target, document(encoded(item, text), item.name), project).found
         text, removed = with_fixes(text, [finding for finding in left if finding.code == UNUSED])
         counts[UNUSED] += removed
-    return Fixed(text, {code: count for code, count in counts.items() if count})
+    return text, {code: count for code, count in counts.items() if count}, ""
 
 
 def with_fixes(text: str, found: Sequence[Finding]) -> tuple[str, int]:
@@ -136,12 +123,12 @@ def _fix(
     counted, lines = set(found), outcome.texts.lines
     not_counting = baseline.known([each for each in every if each not in counted], lines, Path())
     wanted = [finding for finding in found if may_be_fixed(finding, target.options)]
-    done = fix_document(target, item, project, wanted, outcome.options.unsafe_fixes)
-    if done.trouble:
-        what = _("{path}: not fixed: {trouble}", path=shown(target.path), trouble=done.trouble)
+    text, counts, trouble = fix_document(target, item, project, wanted, outcome.options.unsafe_fixes)
+    if trouble:
+        what = _("{path}: not fixed: {trouble}", path=shown(target.path), trouble=trouble)
         outcome.troubles.append(what)
-    elif _write(outcome, target, item, done.text):
-        outcome.fixed[target.path] = done.counts
+    elif _write(outcome, target, item, text):
+        outcome.fixed[target.path] = counts
         data = outcome.changed[target.path][1]
         outcome.texts.change(target.place, data)
         left = check_document(target, document(data, target.name), project).found

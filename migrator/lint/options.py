@@ -236,24 +236,6 @@ def path_matcher(patterns: tuple[str, ...], root: Path) -> Callable[[str, bool],
     return lambda path, folder: path.startswith(prefix) and fits(path[len(prefix) :], folder)
 
 
-def as_shown(options: Options) -> dict[str, Any]:
-    """The options as a configuration file would say them, for ``--show-settings``."""
-    shown: dict[str, Any] = {}
-    for name, value in options._asdict().items():
-        if name in ("root", "origin", "extended", "given", "version_why", "overrides"):
-            continue
-        if name == "exclude":
-            value = list(value.patterns)
-        elif name == "extend_exclude":
-            value = [pattern for each in value for pattern in each.patterns]
-        elif name == "per_file_ignores":
-            value = {each.patterns[0]: list(each.values) for each in value}
-        elif isinstance(value, tuple):
-            value = list(value)
-        shown[name.replace("_", "-")] = value
-    return shown
-
-
 def torch_version(options: Options) -> str:
     """The torch version that is meant, in the spelling of the API database. Raises UnknownVersion."""
     from migrator.api_support import versions

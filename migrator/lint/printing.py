@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, TextIO
 from migrator.files.errors import shown
 from migrator.language import _, ngettext
 from migrator.lint.checking import rules_of
-from migrator.lint.options import Options, as_shown, rule_set, torch_version
+from migrator.lint.files import CommandLine, Outcome, Target
+from migrator.lint.options import Options, rule_set, torch_version
 from migrator.report import colors
 from migrator.report.formats import FOR_PEOPLE, LintReport, writer
 from migrator.report.formats.text import summary
 
 if TYPE_CHECKING:
-    from migrator.lint.files import Target
-    from migrator.lint.run import CommandLine, Outcome
     from migrator.matchers.packs import Rule
 
 
@@ -97,13 +96,12 @@ def _version_note(outcome: Outcome) -> list[str]:
 
 
 def _print_diff(outcome: Outcome) -> None:
+    from migrator.files.replacing import replace_file
     from migrator.files.unified_diff import unified_diff
 
     line = outcome.line
     text = b"".join(unified_diff(path, before, after) for path, (before, after) in outcome.changed.items())
     if line.output_file:
-        from migrator.files.replacing import replace_file
-
         replace_file(Path(line.output_file), text)
     else:
         print_bytes(colors.diff_for_terminal(text, line.color))
@@ -151,11 +149,17 @@ def print_settings(files: Sequence[Target], options: Options, line: CommandLine)
         print(f"# Settings for {shown(files[0].place)}")
         options = files[0].options
     print(f"# from {shown(options.origin)}" if options.origin else "# no configuration file")
-    for key, value in as_shown(options).items():
-        if key == "version":
+    for name, value in options._asdict().items():  # as a configuration file would say them
+        if name in ("root", "origin", "extended", "given", "version_why", "overrides"):
+            continue
+        if name == "version":
             value = torch_version(options)
-        if isinstance(value, dict):
-            inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
-            print(f"{key} = {{{inner}}}")
-        else:
-            print(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+        elif name == "exclude":
+            value = value.patterns
+        elif name == "extend_exclude":
+            value = [pattern for each in value for pattern in each.patterns]
+        said = json.dumps(value, ensure_ascii=False)
+        if name == "per_file_ignores":
+            ignores = (f"{json.dumps(each.patterns[0])} = {json.dumps(each.values)}" for each in value)
+            said = f"{{{', '.join(ignores)}}}"
+        print(f"{name.replace('_', '-')} = {said}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,7 @@ from migrator.findings.finding import Finding, longest_beginning
 from migrator.language import _, english_for_programs, ngettext
 from migrator.lint.checking import check_files, read_files, rules_of
 from migrator.lint.config_files import CONFIG_NAMES, Configuration, asked_folders, inline_values
-from migrator.lint.files import Stamp, Target, Texts, excluded, stamp, targets
+from migrator.lint.files import CommandLine, Outcome, Stamp, Target, Texts, excluded, stamp, targets
 from migrator.lint.options import (
     ConfigError,
     Options,
@@ -36,31 +34,6 @@ from migrator.run.processes import Progress
 
 if TYPE_CHECKING:
     from migrator.lint.baseline import Known
-
-
-class CommandLine(argparse.Namespace):
-    """What was said to ``npumigrate lint``; ``given`` has the options that a configuration can hold, too."""
-
-
-@dataclass(eq=False, repr=False)
-class Outcome:
-    """What was found, and what was done about it.
-
-    ``found`` holds what counts, with places as in the files; ``texts`` knows their lines.
-    ``troubles`` are lines about files that could not be looked at. ``versions`` are those of torch that the
-    findings are for, each with the requirement that asks for it. ``changed`` has the old and the
-    new bytes of files that were, or with ``diff`` would be, fixed, and ``fixed`` how often each rule was.
-    """
-
-    line: CommandLine
-    options: Options
-    texts: Texts
-    found: list[Finding] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    fixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
-    changed: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
 
 
 def run(

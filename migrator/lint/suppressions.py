@@ -152,27 +152,32 @@ def read(text: str, line_ends: bool = False) -> Suppressions:
             row = bisect_right(breaks, match.start()) + 1
             last = bisect_right(breaks, match.end()) + 1
             ends.update((inner, last) for inner in range(row, last))
-    return Suppressions(tuple(comments), _closed(ends), skip, tuple(lines))
+    for row in sorted(ends, reverse=True):  # a chain of rows leads to its last one
+        ends[row] = ends.get(ends[row], ends[row])
+    return Suppressions(tuple(comments), ends, skip, tuple(lines))
 
 
-def may_hold(text: str) -> bool:
-    """A quick look: whether a text may hold a suppressing comment."""
-    return _MAY_HOLD.search(text) is not None
+def of_document(item: Document) -> Suppressions:
+    """The suppressing comments of a document; of a text that cannot be read there are none.
 
-
-def of_comments(text: str, found: Iterable[tuple[tuple[int, int], str]]) -> Suppressions:
-    """The suppressing comments of a text that is no Python, from the spans and texts of all its comments.
-
-    One that stands alone on its line counts for the next line, as not all languages have comments behind
-    something, and a long command may be broken by none.
+    Of a text that is no Python one that stands alone on its line counts for the next line, as not all
+    languages have comments behind something, and a long command may be broken by none.
     """
-    lines, rows = lines_of(text), Lines(text)
+    if not item.type:
+        return read(item.text)
+    from migrator.other_files.index import readable
+
+    index = readable(item.name, item.type, item.text) if _MAY_HOLD.search(item.text) else None
+    if index is None:
+        return Suppressions()
+    lines, rows = lines_of(item.text), Lines(item.text)
     comments: list[_Comment] = []
     ends: dict[int, int] = {}
     skip = False
-    for (start, _end), comment in found:
+    for span in index.content.comments:
+        comment = index.text_of(span)
         if _MAY_HOLD.search(comment):
-            row, column = rows.place(start)
+            row, column = rows.place(span[0])
             words = comment.lstrip("#;/ ")
             as_python = "#".ljust(len(comment) - len(words)) + words  # each letter at its place
             skip = skip or bool(re.match(_SKIP_FILE, as_python))
@@ -180,14 +185,6 @@ def of_comments(text: str, found: Iterable[tuple[tuple[int, int], str]]) -> Supp
             if not lines[row - 1][: column - 1].strip():
                 ends[row + 1] = row
     return Suppressions(tuple(comments), ends, skip, tuple(lines))
-
-
-def _closed(ends: dict[int, int]) -> dict[int, int]:
-    """A chain of rows leads to its last one."""
-    result: dict[int, int] = {}
-    for row in sorted(ends, reverse=True):
-        result[row] = result.get(ends[row], ends[row])
-    return result
 
 
 def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Optional
 
 from migrator.api_support import env_vars
-from migrator.api_support.cuda_operators import equivalents_of, known_operator
+from migrator.api_support.libraries import equivalents_of, known_operator
 from migrator.files.discover import Entry
 from migrator.files.document import Document, document_type
 from migrator.files.errors import shown

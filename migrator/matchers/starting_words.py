@@ -14,7 +14,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def _programs() -> Iterable[str]:
-    from migrator.api_support.program_options import programs  # of other files: a hook does not ask
+    from migrator.api_support.libraries import programs  # of other files: a hook does not ask
 
     return programs()
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Callable, Optional
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -35,12 +35,6 @@ of a finding, preview_migration for the changes that npumigrate would make, expl
 a log. Nothing is written: apply a diff yourself, or run `npumigrate SRC -o OUT`. Paths are relative to the \
 workspace {workspace}.
 """
-_READ_ONLY = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-_RUNS_PROGRAMS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
-)
 _ANSWERS = 30  # of a pattern
 _LONGEST_DIFF = 60_000  # characters
 _LONGEST_OUTPUT = 4_000
@@ -370,16 +364,20 @@ def build(
         instructions=_INSTRUCTIONS.format(workspace=workspace),
         log_level="WARNING",
     )
-    for tool, title in (
-        (tools.look_up_api, "Look up an API on NPUs"),
-        (tools.lint, "Find what keeps code from running on NPUs"),
-        (tools.explain_rule, "Explain a rule"),
-        (tools.explain_error, "Explain an error of NPUs"),
-        (tools.preview_migration, "Preview a migration as a diff"),
-    ):
-        server.add_tool(tool, title=title, annotations=_READ_ONLY)
-    if verify:
-        server.add_tool(tools.verify, title="Run a project on emulated NPUs", annotations=_RUNS_PROGRAMS)
+    offered: dict[str, Callable[..., Any]] = {
+        "Look up an API on NPUs": tools.look_up_api,
+        "Find what keeps code from running on NPUs": tools.lint,
+        "Explain a rule": tools.explain_rule,
+        "Explain an error of NPUs": tools.explain_error,
+        "Preview a migration as a diff": tools.preview_migration,
+        **({"Run a project on emulated NPUs": tools.verify} if verify else {}),
+    }
+    for title, tool in offered.items():
+        runs = tool == tools.verify  # a program of the user's
+        hints = ToolAnnotations(
+            read_only_hint=not runs, destructive_hint=runs, idempotent_hint=not runs, open_world_hint=runs
+        )
+        server.add_tool(tool, title=title, annotations=hints)
     return server
 
 

@@ -1,4 +1,6 @@
-"""What a result gets beside the project's files: the package of equivalents, and modules of ours."""
+"""What a result gets beside the project's files, the package of equivalents and modules of ours, and what it
+needs no longer: CUDA operators that it does not call on NPUs.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from migrator.data_folders import data_folder
 from migrator.files.errors import CannotWrite
 from migrator.files.naming import EQUIVALENTS, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
-from migrator.findings.finding import Result
+from migrator.findings.finding import Finding, Result
+from migrator.language import _
 from migrator.matchers.packs import Rule
 from migrator.matchers.structural.added_imports import ModuleOptions, is_added
 from migrator.project.added_package import Place
-from migrator.project.imports import Read
+from migrator.project.module_names import Read
+from migrator.project.operators import Catalog, builds
 from migrator.project.project import Project
 
 _HANDLERS, _OWN_MODULE = ("equivalent-function", "operator-function"), "own-module"
@@ -149,3 +153,42 @@ def sources(functions: Iterable[str]) -> dict[str, str]:
     about = f'"""{MADE}: what stands for APIs that NPUs lack, from operators that they have."""'
     texts["__init__"] = f"{about}\n\n# npumigrate: skip-file\n\n{imports}\n__all__ = [\n{exported}]\n"
     return dict(sorted(texts.items()))
+
+
+_BUILT, _DEFINED, _USED = "NPU651", "NPU652", "NPU653"
+_REPLACES = ("operator-function", "operator-form", "cuda-way")
+
+
+def settled(
+    results: Iterable[tuple[Result, bool]], operators: Catalog, rules: Rules
+) -> Iterator[tuple[Result, bool]]:
+    """Results and whether their files changed, where an extension without any use left is only an info.
+
+    In a project with extensions the first comes after the last was read.
+    """
+    if not operators.modules or _USED not in rules.enabled:
+        yield from results
+        return
+    every = [*results]
+    replaced, used = set[str](), set[str]()
+    for finding in (each for result, _changed in every for each in result.findings):
+        if finding.code == _USED:  # an info where NPUs take another way
+            (used if finding.severity != "info" else replaced).update(finding.api.split("."))
+        elif finding.fixed and rules.every[finding.code].handler in _REPLACES:
+            replaced.add(finding.api)
+    gone, none_left = replaced - used, bool(replaced) and not used
+
+    def less(finding: Finding, file: str) -> Finding:
+        if finding.code not in (_BUILT, _DEFINED):
+            return finding
+        known = operators.extensions
+        sources = (each for each in known.values() if builds(each, file))
+        extensions = sources if finding.code == _DEFINED else filter(None, [known.get((file, finding.line))])
+        names = {each.short for each in extensions}
+        if not (none_left or (names and names <= gone)):
+            return finding
+        message = _("{message}; the project does not call it on NPUs", message=finding.message)
+        return finding._replace(severity="info", message=message)
+
+    for result, changed in every:
+        yield result._replace(findings=tuple(less(each, result.name) for each in result.findings)), changed

@@ -239,7 +239,9 @@ def _variables(trees: Trees, texts: _Texts) -> Iterator[tuple[str, Finding]]:
 
     @cache
     def horovod_is_gone() -> bool:
-        return _imports_horovod(trees.before) and not _imports_horovod(trees.after)
+        both = (trees.before, trees.after)
+        before, after = (any(_places(each, _IMPORTS_HOROVOD, "horovod")) for each in both)
+        return before and not after
 
     for name, after, given, gives in sets:
         for variable, setting in gives.items():
@@ -254,10 +256,6 @@ def _variables(trees: Trees, texts: _Texts) -> Iterator[tuple[str, Finding]]:
             if said:
                 values = {"variable": variable, "now": now.get(other or ""), "other": other}
                 yield name, _finding(said, after, setting.name_span, variable, **values)
-
-
-def _imports_horovod(programs: Programs) -> bool:
-    return any(_places(programs, _IMPORTS_HOROVOD, "horovod"))
 
 
 def _set_in(index: Optional[TextIndex]) -> dict[str, Setting]:

@@ -26,15 +26,14 @@ from migrator.files.naming import EQUIVALENTS, MULTI_SUFFIX, SUFFIX, is_made
 from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
-from migrator.launch.add import Launcher, add_launcher, place_of
-from migrator.launch.script import NAME as LAUNCHER
+from migrator.launch.target import NAME as LAUNCHER
+from migrator.launch.target import Launcher, add_launcher, place_of
 from migrator.matchers.other_files import is_candidate
-from migrator.migrate.added_files import Wanted, modules, modules_for, name_of_package
-from migrator.migrate.unused_operators import settled
+from migrator.migrate.added_files import Wanted, modules, modules_for, name_of_package, settled
 from migrator.project.added_package import places
 from migrator.project.entry import Candidate, ranked
 from migrator.project.frameworks import TORCH
-from migrator.project.imports import Read
+from migrator.project.module_names import Read
 from migrator.project.offers import KEYS
 from migrator.project.programs import Programs
 from migrator.project.project import Project
@@ -155,7 +154,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 tables.add(result)
                 tally.add(result, changed=False)
             _LOG.info("%d seen, %d changed, %d skipped", tally.seen, tally.changed, tally.skipped)
-        code = _exit_code(tally)
+        code = SOME_SKIPPED if tally.skipped else DONE
         add(tree, _SUMMARY, _summary(plan, tally, code, launcher.entry))
     return Outcome(tally, code, survey.not_copied, tree.result, place, launcher, survey.conversion)
 
@@ -179,7 +178,8 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
 
     for result, changed in settled(shown_in_diff(), survey.project.operators, rules):
         tally.add(result, changed=changed)
-    return Outcome(tally, _exit_code(tally), survey.not_copied, conversion=survey.conversion)
+    code = SOME_SKIPPED if tally.skipped else DONE
+    return Outcome(tally, code, survey.not_copied, conversion=survey.conversion)
 
 
 def _others(project: Project) -> list[str]:
@@ -249,7 +249,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
     taken_over = _take_over(aside, tree, left)
     project, size = load_project(told, plan.jobs, True, taken_over, progress)
     entries = [each for place, entry in enumerate(every) for each in left.get(place, (entry,))]
-    scripts = ranked(start.candidate for start in project.starts if start.candidate)
+    scripts = ranked(start for start in project.starts if start.score)
     paths = {entry.name: entry.path for entry in entries if entry.kind == "python"}
 
     text_of = Programs(paths).text
@@ -309,24 +309,19 @@ def _take_over(
 ) -> Iterator[None]:
     """Copy what is not migrated, one at a time; ``left`` gets what there is to say of each, by its place.
 
-    That is nothing, the entry where it may mention CUDA, or why it could not be copied.
+    That is nothing, the entry where it may mention CUDA or is unreadable, or why it could not be copied.
     """
     for place, entry in aside.items():
-        left[place] = _copied(entry, tree) or [entry] * _may_mention(entry)
+        left[place] = [entry] * (entry.kind == "unreadable" or _may_mention(entry))
+        try:
+            line = copy(tree, entry) if tree else entry.reason
+        except Unreadable as error:
+            reason = _("{error}: not copied", error=error)
+            left[place] = [Entry("unreadable", entry.name, entry.path, reason=reason)]
+        else:
+            if line and entry.kind != "unreadable":
+                _LOG.info("%s: %s", shown(entry.name), line)
         yield
-
-
-def _copied(entry: Entry, tree: OutputTree | None) -> list[Entry]:
-    """Copy what is not migrated; gives the entry where that could not be done and the user must know."""
-    try:
-        line = copy(tree, entry) if tree else entry.reason
-    except Unreadable as error:
-        return [Entry("unreadable", entry.name, entry.path, reason=_("{error}: not copied", error=error))]
-    if entry.kind == "unreadable":
-        return [entry]
-    if line:
-        _LOG.info("%s: %s", shown(entry.name), line)
-    return []
 
 
 def _results(
@@ -404,10 +399,6 @@ def _make_report_folder(tree: OutputTree) -> Path:
 
 def _is_result(source: Path) -> bool:
     return os.path.isfile(source / _SUMMARY)
-
-
-def _exit_code(tally: Tally) -> int:
-    return SOME_SKIPPED if tally.skipped else DONE
 
 
 def _summary(plan: Plan, tally: Tally, code: int, entry: str) -> bytes:

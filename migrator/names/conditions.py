@@ -521,7 +521,7 @@ def operator_uses(index: ModuleIndex, uses: Collection[ast.AST]) -> set[object]:
         owners: set[Function | ast.ClassDef] = set()
         for use in fresh:  # the outermost one, where no choice inside it has another way
             owner = _outermost(index, use)
-            if owner and not any(_has_other_way(index, up, use) for up in index.above(use)):
+            if owner and not any(_has_other_way(index, up, use, found) for up in index.above(use)):
                 owners.add(owner)
         owners -= named
         named |= owners
@@ -556,13 +556,17 @@ def _outermost(index: ModuleIndex, node: ast.AST) -> Function | ast.ClassDef | N
     return owners[-1] if owners else None
 
 
-def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST) -> bool:
+def _has_other_way(index: ModuleIndex, around: ast.AST, use: ast.AST, operators: set[object]) -> bool:
     if isinstance(around, ast.IfExp):
         return use is not around.test
     if isinstance(around, ast.If) and (other := _ways(index, around)[1]):
-        return not _is_refusal(other)
+        return not _is_refusal(other) and not any(
+            inner in operators for each in other for inner in ast.walk(each)
+        )
     before = index.before(around)
-    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
+    ways = (each.body[-1] for each in before if isinstance(each, ast.If))
+    # What is kept of an earlier call, ``if key in cache: return cache[key]``, is the same way.
+    return any(isinstance(each, ast.Return) and not isinstance(each.value, ast.Subscript) for each in ways)
 
 
 def _is_refusal(way: Sequence[ast.AST]) -> bool:
@@ -786,6 +790,8 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     parent = index.parent(node)
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
         return has_npu(index, parent, parent.elts) or beside_npu(index, parent)
+    if isinstance(parent, ast.Call):  # a row of a test's table
+        return called_name(parent) == "param" and beside_npu(index, parent)
     if isinstance(parent, ast.Dict):
         if not has_npu(index, parent, parent.keys):
             return False
@@ -800,11 +806,16 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     return isinstance(owner, ast.Module) and has_npu(index, parent, [_beside(index, parent)])
 
 
+def _in_row(node: ast.AST | None) -> Sequence[ast.expr]:
+    """What a list, or a row of a test's table, has."""
+    return node.args if isinstance(node, ast.Call) and called_name(node) == "param" else elements(node)
+
+
 def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
     """Whether one of the values in a holder is an NPU's name, or has it; each of thousands of them asks."""
 
     def find() -> bool:
-        parts = (part for each in values for part in (each, *elements(each)))
+        parts = (part for each in values for part in (each, *_in_row(each)))
         texts = filter(None, map(string_value, parts))
         return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
 

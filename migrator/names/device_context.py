@@ -42,6 +42,7 @@ _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
     " strip".split()
 )
+_NUMBERED, _QUOTED = re.compile(r"cuda:\d+"), re.compile(r"[\"']cuda[:\"']")
 # What gives the text that it is called on, or the part of it that names the device.
 _WHOLE_TEXT = ("format", "lower", "upper", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
@@ -59,6 +60,7 @@ _COMPARISONS = frozenset(
 _MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
+_NUMBERED = re.compile(r"cuda:\d+")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 _OF_LIBRARY = N_("{where}, a term of that library")
 # What takes a value, and where: what that says of it by itself.
@@ -167,6 +169,7 @@ class _Climb:
     """The file, the vocabulary, and how many names were followed to come here.
 
     ``siblings`` are the values beside the one that is asked about: in a list, in the branches of a choice.
+    ``column`` is its place in the row of a table.
     """
 
     def __init__(self, index: ModuleIndex, vocabulary: DeviceVocabulary, depth: int) -> None:
@@ -174,6 +177,7 @@ class _Climb:
         self.vocabulary = vocabulary
         self.depth = depth
         self.siblings = Beside()
+        self.column = 0
 
     def of(self, node: ast.expr) -> DeviceContext:
         """The context of another value, that decides about this one."""
@@ -215,6 +219,8 @@ class _Climb:
             if key := self.index.once(("keys before", holder), lambda: _keys_before(holder.elts)).get(value):
                 return self._hinted(key, _("the value of {name}", name=key))
             self.siblings |= self._among(holder, holder.elts)
+            rows = holder.elts if isinstance(holder, ast.Tuple) else ()
+            self.column = next((n for n, each in enumerate(rows) if each is value), self.column)
             return None
         if kind == "text":
             parts = self.index.parts(holder)  # it begins the text, and ends it or is followed by a colon
@@ -442,8 +448,9 @@ class _Climb:
             named = vocabulary.says_device(call.args[place - 1])
             return self._likely(N_("default of a setting named like a {noun}")) if named else None
         if called in _HAND_ON:
+            self.column = place if called == "param" else self.column
             return None
-        if called == "parametrize" and place and vocabulary.says_device(call.args[0]):
+        if called == "parametrize" and place and self._is_named(call.args[0]):
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never:
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
@@ -456,6 +463,13 @@ class _Climb:
             return DeviceContext(LIKELY, reason)
         verdict = LIKELY if called and vocabulary.says(called) else UNCLEAR
         return DeviceContext(verdict, _("an argument of {called}()", called=shown))
+
+    def _is_named(self, names: ast.expr) -> bool:
+        """Whether the column of a test's table in which a value is has the name of a device."""
+        columns = [string_value(each) for each in elements(names)] or (string_value(names) or "").split(",")
+        if not 1 < len(columns) > self.column:
+            return self.vocabulary.says_device(names)
+        return self.vocabulary.says((columns[self.column] or "").strip())
 
     def _option(self, call: ast.Call) -> DeviceContext:
         """The default or a choice of a command-line option or a field."""
@@ -510,12 +524,11 @@ class _Climb:
         is_part = "torch.device" in map(self.index.qualified_name, around)  # case torch.device(type="cuda")
         if is_part or self.vocabulary.says_device(match.subject):
             return DeviceContext(CERTAIN, _("a case of a device or a backend"))
-        if _is_type(match.subject):
-            return DeviceContext(LIKELY, _("compared with a type"))
-        patterns = (case.pattern for case in match.cases)
+        patterns: Iterable[Any] = (each for case in match.cases for each in ast.walk(case.pattern))
         values = (each.value for each in patterns if each.__class__.__name__ == "MatchValue")
         if self._among(match, values).device:
-            return DeviceContext(LIKELY, _("a case beside other devices"), by=BESIDE)
+            by = "" if _is_type(match.subject) else BESIDE
+            return DeviceContext(LIKELY, _("a case beside other devices"), by=by)
         return DeviceContext(UNCLEAR, _("a match case"))
 
     def _dictionary_value(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
@@ -534,8 +547,14 @@ class _Climb:
         if outside.api in ("map_location", "load") or is_map_location:
             return DeviceContext(CERTAIN, "map_location", "map_location")
         values = self.index.once(("values", node), lambda: dict(zip(node.keys, node.values)))
-        if self.index.qualified_name(values[cast(ast.expr, child)]).startswith("torch.cuda."):
+        value = values[cast(ast.expr, child)]
+        if self.index.qualified_name(value).startswith("torch.cuda."):
             return DeviceContext(LIKELY, _("key of a function of the device"))
+        # {"cuda:0": f"cuda:{rank}"} maps devices wherever it goes: the key changes with its value.
+        named = string_value(value) is None and self.vocabulary.says_device(value)
+        maps_devices = named or _QUOTED.search(self.index.segment(value))
+        if maps_devices and _NUMBERED.fullmatch(string_value(child) or ""):
+            return DeviceContext(LIKELY, _("a dictionary's key, beside other devices"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))
         return DeviceContext(NO, _("a dictionary's key"))

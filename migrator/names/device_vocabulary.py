@@ -76,6 +76,16 @@ class DeviceVocabulary:
         rest = "_".join(part for part in others if part not in ("gpu", "cuda"))
         return len(others) < len(parts) and not self.hint.search(rest, 0, _LONGEST_NAME)
 
+    def of_project(
+        self, keys: frozenset[str], libraries: frozenset[str], own: frozenset[str]
+    ) -> DeviceVocabulary:
+        """The vocabulary of a project: its keys, the libraries that it imports, and those that are its own.
+
+        The words of a library are migrated with it where the project is that library.
+        """
+        words = {word: owners for word, owners in self.foreign_words.items() if own.isdisjoint(owners)}
+        return replace(self, keys=keys, libraries=libraries, foreign_words=words)
+
     def in_file(self, index: ModuleIndex) -> DeviceVocabulary:
         """The vocabulary of one file: without the words that are those of a library.
 

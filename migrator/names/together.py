@@ -329,10 +329,11 @@ class _Search:
             self.go(call, path)
             self.go(call, (f"{AT} {sink.place}", *path))
         elif called in _TABLES | _ROWS and isinstance(function := self.index.parent(call), FUNCTIONS):
-            for parameter, before in _columns(self.index, call, function):
-                before = before[called in _ROWS :]
+            for parameter, column in _columns(self.index, call, function):
+                before = column[called in _ROWS :]
                 if path[: len(before)] == before:
                     self._parameter(function, parameter, path[len(before) :])
+                    self._tabled(call, (*column, *path[len(before) :]))
         elif (called, name, path[:1]) == ("fixture", "params", (IN,)):
             for each in _asked(self.index, self.index.parent(call)):
                 self.go(each, path[1:])

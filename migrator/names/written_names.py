@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Callable, Optional
 
 _CHAIN = re.compile(r"[\w.]+")
@@ -51,10 +52,19 @@ class Written:
     handed_on: frozenset[str] = frozenset()
 
     @cached_property
+    def _behind(self) -> dict[str, list[str]]:
+        """By what ``dotted`` names begin with, what stands behind its dot: few begin with something new."""
+        found: dict[str, list[str]] = {}
+        for root, _, rest in (each.partition(".") for each in self.dotted):
+            found.setdefault(root, []).append(rest)
+        return found
+
+    @cached_property
     def members(self) -> set[str]:
         """The words that stand right behind a dot, but for those of modules that are surely others."""
-        parted = (chain.partition(".") for chain in self.dotted)
-        found = set(".".join([behind for root, _, behind in parted if root not in OTHERS]).split("."))
+        found = set(
+            ".".join(chain(*(self._behind[root] for root in self._behind.keys() - OTHERS))).split(".")
+        )
         found.discard("")
         return found
 
@@ -84,13 +94,14 @@ class Written:
             named = full.rpartition(".")[2] in self.handed_on or "torch" in full.split(".")
             bound[name] = bound.get(name, False) or full.startswith("torch") or named
         kept = self.handed_on | {"torch"}
-        chains = (chain.split(".") for chain in self.dotted)
-        found: set[str] = set()
-        for first, *rest in chains:
-            is_own = first in ("self", "cls") and len(rest) == 1
-            if first not in OTHERS and not is_own and (bound.get(first, True) or not kept.isdisjoint(rest)):
-                found.update(rest)
-        return found
+        taken: list[str] = []
+        for root in self._behind.keys() - OTHERS:
+            may_be = bound.get(root, True)
+            for rest in self._behind[root]:
+                is_own = root in ("self", "cls") and "." not in rest
+                if not is_own and (may_be or not kept.isdisjoint(rest.split("."))):
+                    taken.append(rest)
+        return set(".".join(taken).split("."))
 
     def may_end_torch(self, word: str) -> bool:
         """The same of a full name of torch, or of what is imported in quotes."""
@@ -123,10 +134,13 @@ class Written:
                     roots[target[1]] = [f"{full}{dot}{rest}" for full in roots[root]]
         asked = _GETATTR.findall(text) if "getattr" in text else ()
         names = {full for every in roots.values() for full in every}
-        for chain in (*self.dotted, *map(".".join, asked)):
-            root, _, rest = chain.partition(".")
-            if root in roots and rest.strip("."):  # a sentence may end behind a name
-                names.update(f"{full}.{rest.rstrip('.')}" for full in roots[root])
+        for root, _, rest in (".".join(each).partition(".") for each in asked):
+            names.update(f"{full}.{rest}" for full in roots.get(root, ()))
+        for root in roots.keys() & self._behind.keys():
+            rests = {rest.rstrip(".") for rest in self._behind[root]} - {
+                ""
+            }  # a sentence may end behind a name
+            names.update(f"{full}.{rest}" for full in roots[root] for rest in rests)
         found: dict[str, set[str]] = {}
         for name in names:
             found.setdefault(name.partition(".")[0], set()).add(name)
@@ -151,7 +165,7 @@ class Written:
 
     def is_given(self, word: str) -> bool:
         """Whether what is called by a word may be given anything: ``parse_args([…])``, not ``main()``."""
-        ends = (each.end() for each in re.finditer(rf"\b{word}\b", self.text))
+        ends = (each.end() for each in re.finditer(rf"{word}(?<!\w{word})\b", self.text))
         calls = (_BEHIND_NAME.match(self.text, end) for end in ends)
         return any(call and (call[1] is None or call[1].strip()) for call in calls)
 
@@ -171,7 +185,7 @@ def read_names(text: str, handed_on: frozenset[str] = frozenset()) -> Written:
     chains = [*b" ".join(found).decode("ascii").split(), *_CHAIN.findall("\n".join(odd))]
     words = set(".".join(chains).split("."))
     words.discard("")
-    return Written(text, [chain for chain in chains if "." in chain], words, handed_on)
+    return Written(text, [each for each in chains if "." in each], words, handed_on)
 
 
 def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int] = None) -> bool:

@@ -6,9 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from migrator.native.inventory import DEFINE, uses_in
+from migrator.native.inventory import DEFINE, Token, is_word, launched, line_starts, tokens, uses_in
 from migrator.native.model import Binding, NativeFile, NativeFunction
-from migrator.native.tokens import Token, is_word, launched, line_starts, tokens
 
 # Words of the CUDA runtime, its libraries and torch's layer above them. CUDA_VERSION and the like are numbers
 # of the build, and is_cuda() only asks: neither needs a card.
@@ -21,10 +20,6 @@ _CUDA_WORD = re.compile(
 )
 _NPU_WORD = re.compile(
     r"EXEC_NPU_(?:NO_FORMAT_CHECK_)?CMD|OpCommand|OpPreparation|aclnn\w+|aclrt\w+|at_npu|c10_npu|ACLNN_CMD"
-)
-# Of functions that are declared and nowhere defined (the sources were left out), the name has to say it.
-_CUDA_NAME = re.compile(
-    r"(?:^|_)(?:cuda|gpu)(?:_|$)|(?:Cuda|CUDA|Gpu|GPU)(?:[A-Z_]|$)|(?:^|[a-z_])(?:CUDA|Cuda)(?:[A-Z]|_|$)|[Kk]ernel_?[Ll]aunch(?:er)?$"
 )
 _MODULES = frozenset(
     {"PYBIND11_MODULE", "PYBIND11_MODULE_", "TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_IMPL"}
@@ -50,11 +45,6 @@ _MEMBER_SIGNS = frozenset({".", "->"})
 _SIGNS = frozenset("{ } ( ) [ ] ; , < > & = ~ . : * >>> :: -> == != <= >=".split())
 # Words that say it only where something stands beside them.
 _CUDA_SCOPES = frozenset({"cuda", "kCUDA"})
-
-
-def is_cuda_name(name: str) -> bool:
-    """Whether a function's name says that it works on CUDA."""
-    return bool(_CUDA_NAME.search(name))
 
 
 def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
@@ -166,11 +156,15 @@ class _Scanner:
         head = self._registrations(_without_template(_plain(head)), whole=True)
         words = [token.text for token in head]
         if "RegisterOperators" in words:
-            self._registered_operators(head)
+            # torch::RegisterOperators("ns::op", &f), and .op("ns::op(Tensor x) -> Tensor", …).
+            named = [at for at, token in enumerate(head) if "::" in (token.literal or "").split("(")[0]]
+            for place, until in zip(named, [*named[1:], len(head)]):
+                module, _, name = (head[place].literal or "").partition("::")
+                self._bind("torch", module, name, "", head[place], head[place:until])
         elif "(" in words and "=" not in words:
-            named = _function_name(head)
-            if named is not None:
-                self.declared.add(head[named[0]].text)
+            found = _function_name(head)
+            if found is not None:
+                self.declared.add(head[found[0]].text)
 
     def _registrations(self, head: list[Token], whole: bool) -> list[Token]:
         """Take ``REGISTER_DEVICE_IMPL(key, CUDA, f)`` off the front; with ``whole`` it may be everything."""
@@ -223,13 +217,6 @@ class _Scanner:
                 name = next((a.literal for a in arguments[:3] if a.literal is not None), None)
                 if name:
                     self._bind(kind, module, name, key, called, arguments)
-
-    def _registered_operators(self, head: list[Token]) -> None:
-        """``torch::RegisterOperators("ns::op", &f)`` and ``.op("ns::op(Tensor x) -> Tensor", …)``."""
-        literals = [place for place, token in enumerate(head) if "::" in (token.literal or "").split("(")[0]]
-        for place, until in zip(literals, [*literals[1:], len(head)]):
-            module, _, name = (head[place].literal or "").partition("::")
-            self._bind("torch", module, name, "", head[place], head[place:until])
 
     def _bind(
         self, kind: str, module: str, name: str, key: str, at: Token, arguments: Sequence[Token]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Optional
 
+# Of functions that are declared and nowhere defined (the sources were left out), the name has to say it.
+_CUDA_NAME = (
+    r"(?:^|_)(?:cuda|gpu)(?:_|$)|(?:Cuda|CUDA|Gpu|GPU)(?:[A-Z_]|$)|(?:^|[a-z_])(?:CUDA|Cuda)(?:[A-Z]|_|$)"
+    r"|[Kk]ernel_?[Ll]aunch(?:er)?$"
+)
 CUDA_SUFFIXES = frozenset({".cu", ".cuh"})
 NATIVE_SUFFIXES = CUDA_SUFFIXES | {".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl"}
 MAX_BYTES = 4 * 2**20
@@ -15,6 +21,11 @@ MAX_BYTES = 4 * 2**20
 def is_cuda(name: str) -> bool:
     """Whether a file's name says CUDA."""
     return name.endswith(tuple(CUDA_SUFFIXES))
+
+
+def is_cuda_name(name: str) -> bool:
+    """Whether a function's name says that it works on CUDA."""
+    return re.search(_CUDA_NAME, name) is not None
 
 
 def is_native(name: str) -> bool:

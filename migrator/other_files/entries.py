@@ -17,7 +17,7 @@ from migrator.other_files.command_lines import starts_program
 from migrator.other_files.index import Content, Setting, Span, Word, joined
 
 Step = Union[str, int]
-_DEEPEST = 200  # lists and mappings inside each other
+DEEPEST = 200  # lists and mappings inside each other: nobody nests more by hand
 
 # Keys below which a program's environment stands.
 _ENVIRONMENT = re.compile(r"(?:\w*_)?(?:env(?:s|ironments?|_?vars?|_set|_copy)?|variables)\Z", re.IGNORECASE)
@@ -56,11 +56,6 @@ class Entry(NamedTuple):
     def place(self) -> Optional[Span]:
         """Where the value can be replaced."""
         return self.value_span if self.verbatim else None
-
-
-def too_deep(depth: int) -> bool:
-    """Whether nobody nests lists and mappings as deep by hand."""
-    return depth > _DEEPEST
 
 
 def content_of(entries: Sequence[Entry], lines: Lines, comments: Iterable[Span] = ()) -> Content:

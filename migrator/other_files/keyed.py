@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional
 
 from migrator.files.source import Lines
 from migrator.language import N_, _
-from migrator.other_files.entries import Entry, Step, content_of, too_deep
+from migrator.other_files.entries import DEEPEST, Entry, Step, content_of
 from migrator.other_files.index import Content, NotParsedError, Span
 
 if sys.version_info >= (3, 11):
@@ -106,7 +106,7 @@ class _Json:
             inner = () if kind == "sign" else self.meaning(token)
             self.entries.append(Entry(path, place, *inner))
         if kind == "sign":
-            if too_deep(depth):
+            if depth > DEEPEST:
                 raise NotParsedError(self._lines.line_of(span[0]), _(self.nested))
             end, number, needs_comma = (b"]" if written == b"[" else b"}"), 0, False
             while (item := self.following()).written != end:  # a comma may stand behind the last item, too

@@ -14,7 +14,7 @@ import yaml
 
 from migrator.files.source import Lines
 from migrator.language import _
-from migrator.other_files.entries import Entry, Step, content_of, too_deep
+from migrator.other_files.entries import DEEPEST, Entry, Step, content_of
 from migrator.other_files.index import Content, NotParsedError, Span
 
 _COMMENT = re.compile(r"(?:^|(?<=[ \t\r\n\ufeff]))#[^\r\n]*")
@@ -24,7 +24,9 @@ def read(lines: Lines) -> Content:
     """What a YAML text says, of all its documents. Raises NotParsedError."""
     walk = _Walk(lines.data.decode("utf-8"))
     try:
-        walk.documents()
+        for event in walk.events:
+            if isinstance(event, yaml.NodeEvent):
+                walk.value(event, (), None, 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = str(error.problem or error.context)
@@ -39,20 +41,14 @@ class _Walk:
 
     def __init__(self, text: str) -> None:
         reader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=reader))
+        self.events: Iterator[Any] = iter(yaml.parse(text, Loader=reader))
         self.text = text
         self.ascii = text.isascii()
         self.entries: list[Entry] = []
         self.texts: list[tuple[int, int]] = []  # characters from and to which no comment begins
         self._known = (0, 0)  # a character's number, and its byte
 
-    def documents(self) -> None:
-        """Take all documents."""
-        for event in self._events:
-            if isinstance(event, yaml.NodeEvent):
-                self._value(event, (), None, 0)
-
-    def _value(self, event: Any, path: Optional[tuple[Step, ...]], place: Optional[Span], depth: int) -> None:
+    def value(self, event: Any, path: Optional[tuple[Step, ...]], place: Optional[Span], depth: int) -> None:
         """A value, whose key stands at ``place``, inside some lists and mappings, and all that is in it."""
         if isinstance(event, yaml.ScalarEvent):
             self._note(event)
@@ -64,15 +60,15 @@ class _Walk:
         if path and place:
             self.entries.append(Entry(path, place))
         if isinstance(event, yaml.CollectionStartEvent):
-            if too_deep(depth):
+            if depth > DEEPEST:
                 mark: Any = event.start_mark  # the events of a parser have one
                 raise NotParsedError(mark.line + 1, _("lists and mappings are nested too deeply"))
-            inside = takewhile(lambda each: not isinstance(each, yaml.CollectionEndEvent), self._events)
+            inside = takewhile(lambda each: not isinstance(each, yaml.CollectionEndEvent), self.events)
             if isinstance(event, yaml.SequenceStartEvent):
                 for number, item in enumerate(inside):
                     start = 0 if isinstance(item, yaml.AliasEvent) else self._bytes(item.start_mark.index)
                     own = None if path is None else (*path, number)
-                    self._value(item, own, (start, start), depth + 1)
+                    self.value(item, own, (start, start), depth + 1)
             else:
                 for key in inside:
                     self._member(key, path, depth + 1)
@@ -85,8 +81,8 @@ class _Walk:
             if path is not None:
                 own, (place, _verbatim) = (*path, key.value), self._inner(key)
         else:
-            self._value(key, None, None, depth)
-        self._value(next(self._events), own, place, depth)
+            self.value(key, None, None, depth)
+        self.value(next(self.events), own, place, depth)
 
     def _note(self, event: Any) -> None:
         """Remember a text in which a ``#`` begins no comment."""

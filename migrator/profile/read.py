@@ -1,4 +1,7 @@
-"""Which profile a path is, and what torch_npu's profiler writes: the folder of a rank, ``…_ascend_pt``."""
+"""Which profile a path is, and what torch_npu's profiler writes: the folder of a rank, ``…_ascend_pt``.
+
+Memory is in the allocator's tables of a profile, and in snapshots, as ``_dump_snapshot`` writes them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from typing import Any
 from migrator.data_folders import reports_yaml
 from migrator.files.errors import shown
 from migrator.language import N_, _
-from migrator.profile.memory import note_memory, read_snapshot, read_tables
-from migrator.profile.model import Operator, Profile, place_of
-from migrator.profile.streams import ProfileError, content, number, rows, unreadable
+from migrator.profile.model import Memory, Operator, Profile, place_of
+from migrator.profile.streams import ProfileError, content, number, rows, unpickled, unreadable
 from migrator.profile.trace import read_trace
 
 _OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -125,18 +127,15 @@ def _kernel(profile: Profile, name: str, core: str) -> Operator:
 
 
 def _of_a_step(profile: Profile) -> Profile:
-    """Make sums over all steps those of a mean step, with what they are signs of. Raises ProfileError."""
+    """Make sums over all steps those of a mean step; note what they, and settings, are signs of.
+
+    Raises ProfileError.
+    """
     if not profile.steps:
         raise ProfileError(_NO_STEP, folder=shown(profile.path))
     for one in (*profile.operators.values(), *profile.kernels.values()):
         one.calls, one.device, one.host = (x / profile.steps for x in (one.calls, one.device, one.host))
         one.places = {place: time / profile.steps for place, time in one.places.items()}
-    _note_signs(profile)
-    return profile
-
-
-def _note_signs(profile: Profile) -> None:
-    """What parts, kernels, operators and settings are signs of."""
     for sign, text in reports_yaml("profile.yaml")["signs"].items():
         kernels, operators = tuple(text.get("kernels", ())), tuple(text.get("operators", ()))
         found = [one for one in profile.kernels.values() if one.name.startswith(kernels)]
@@ -150,6 +149,7 @@ def _note_signs(profile: Profile) -> None:
     profile.found("ai-cpu", sum(one.device for one in on_ai_cpu), on_ai_cpu)
     if profile.settings.get("ASCEND_LAUNCH_BLOCKING") == "1":
         profile.found("blocking", profile.parts["host"])
+    return profile
 
 
 def _note_waiting(file: Path, profile: Profile) -> None:
@@ -173,3 +173,78 @@ def insight_rows(folder: Path) -> list[dict[str, Any]]:
             return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     said = N_("--insight: no npu_insight.json in {folder}; npumigrate verify --insight writes it")
     raise ProfileError(said, folder=folder)
+
+
+_KB, _MB = 1024, 1024 * 1024
+_RECORD = ("Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Device Type")
+_TENSOR = ("Name", "Size(KB)", "Allocation Time(us)", "Device Type")
+_SETTINGS = ("PYTORCH_NPU_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+Tensors = list[tuple[Memory, str, float, float]]
+
+
+def read_tables(output: Path, profile: Profile) -> Tensors:
+    """Add the memory of each device from ``memory_record.csv`` and its like.
+
+    Gives the tensors of the peaks: the memory, the operator that made one, when, and the bytes.
+    """
+    found: dict[str, Memory] = {}
+    for row in rows(output / "memory_record.csv", _RECORD, profile.notes):
+        memory = found.setdefault(row["Device Type"], Memory(row["Device Type"]))
+        columns = (*_RECORD[2:4], "Total Active(MB)")
+        allocated, reserved, active = (number(row, name) * _MB for name in columns)
+        if row["Component"] in ("APP", "WORKSPACE"):
+            memory.has(row["Component"], reserved)
+        elif row["Component"] == "PTA":
+            if allocated > memory.allocated:
+                memory.allocated, memory.when = allocated, number(row, "Timestamp(us)")
+            if reserved > memory.reserved:  # it had to grow: what it had did not fit
+                memory.reserved, memory.unused = reserved, reserved - max(allocated, active)
+    for row in rows(output / "npu_module_mem.csv", ("Component", _RECORD[3]), profile.notes):
+        memory = found.setdefault(row.get("Device", ""), Memory(""))
+        memory.has(row["Component"], number(row, _RECORD[3]) * _MB)
+    profile.memory += [memory for memory in found.values() if memory.reserved]
+    tensors: Tensors = []
+    for row in rows(output / "operator_memory.csv", _TENSOR, profile.notes):
+        held, start = found.get(row["Device Type"]), number(row, "Allocation Time(us)")
+        end = number(row, "Release Time(us)") or float("inf")
+        if held and start <= held.when < end and not row["Name"].startswith("cann::"):
+            tensors.append((held, row["Name"], start, number(row, "Size(KB)") * _KB))
+    return tensors
+
+
+def read_snapshot(file: Path) -> Profile:
+    """The memory in a snapshot, by the line that asked for it. Raises ProfileError."""
+    read, found = unpickled(file), dict[int, Memory]()
+    try:
+        for segment in read["segments"]:
+            device = segment.get("device", 0)
+            memory = found.setdefault(device, Memory(f"device {device}"))
+            memory.reserved += segment["total_size"]
+            free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
+            if sum(free) < segment["total_size"]:  # else it can be given back
+                memory.unused += sum(free)
+            for block in segment["blocks"]:
+                if block["state"] != "inactive":
+                    memory.allocated += block["size"]
+                    frames = (f"{f['filename']}({f['line']}): {f['name']}" for f in block.get("frames") or ())
+                    place = place_of(";".join(frames))
+                    memory.holders.setdefault(place, Operator("")).add(1, block["size"], place=place)
+        for device, entries in enumerate(read.get("device_traces") or ()):
+            for entry in entries:
+                if entry.get("action") == "oom":
+                    found.setdefault(device, Memory(f"device {device}")).refused = int(entry["size"])
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ProfileError("{line}", line=unreadable(file, error)) from None
+    return Profile(str(file), memory=list(found.values()))
+
+
+def note_memory(profile: Profile) -> None:
+    """What the memory of each device is a sign of."""
+    settings = "".join(profile.settings.get(name, "") for name in _SETTINGS)
+    fragmented = "still-fragmented" if "expandable_segments:True" in settings else "fragmented"
+    for memory in profile.memory:
+        held = memory.holders.values()
+        profile.found("refused", memory.refused, held, memory)
+        profile.found(fragmented, memory.unused, held, memory)
+        profile.found("workspace", memory.besides.get("WORKSPACE", 0.0), (), memory)
+        profile.found("hccl", memory.besides.get("HCCL", 0.0), (), memory)

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from migrator.project.imports import Read
-from migrator.project.module_names import folders_around
-from migrator.project.program_files import rows_of
+from migrator.project.module_names import Read, folders_around
+from migrator.project.program_files import imports_of
 
 _STARTED = re.compile(r"^if\s+__name__\s*==", re.M)
 _DOES = re.compile(r"^[ \t]*(?:from|import|def|class|if|for|while|with|try|async|print)\b", re.M)
@@ -47,7 +46,7 @@ def places(files: Iterable[str], read: Read) -> Mapping[str, Place]:
     """The place for each of the Python files; ``read`` gives their texts."""
     every = list(files)
     texts = {name: text for name in every if (text := read(name)) is not None}
-    imports = {name: rows.imports if (rows := rows_of(text)) else () for name, text in texts.items()}
+    imports = {name: imports_of(text) for name, text in texts.items()}
     project = _Files(frozenset(texts), frozenset(filter(None, map(_library, texts, imports.values()))))
     roots: dict[str, str] = {}
     imported: set[str] = set()  # last parts of what is imported relatively
@@ -72,12 +71,9 @@ def places(files: Iterable[str], read: Read) -> Mapping[str, Place]:
 def _library(name: str, imports: _Imports) -> str:
     """The folder of a package whose ``__init__.py`` imports modules of its own; empty for another file."""
     folder, _, file = name.rpartition("/")
-    own = posixpath.basename(folder)
-    return (
-        folder
-        if file == "__init__.py" and any(module.partition(".")[0] in ("", own) for module, _ in imports)
-        else ""
-    )
+    own = ("", posixpath.basename(folder))
+    imports_own = any(module.partition(".")[0] in own for module, _ in imports)
+    return folder if file == "__init__.py" and imports_own else ""
 
 
 class _Files:

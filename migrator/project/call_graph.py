@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from migrator.project.module_names import SOURCE_FOLDER
 from migrator.project.modules import Definition, ModuleFacts
@@ -44,6 +45,7 @@ class CallGraph:
         for facts in files:
             self.modules.setdefault(facts.name, facts)
         self._lines: dict[Key, list[Key]] = {}
+        self._around = cache(self._scopes_of)
 
     def definition(self, key: Key) -> Definition:
         """The facts of a definition."""
@@ -53,13 +55,6 @@ class CallGraph:
         """What a name of a module is: class, function, module, or '' for what it does not define."""
         definition = self.modules[key[0]].definitions.get(key[1])
         return definition.kind if definition else ""
-
-    def runnable(self) -> Iterator[Key]:
-        """Every function, method and module."""
-        for module, facts in self.modules.items():
-            for name, definition in facts.definitions.items():
-                if definition.kind != "class":
-                    yield module, name
 
     # -- names -----------------------------------------------------------------
 
@@ -71,21 +66,18 @@ class CallGraph:
         for length in range(len(parts), 0, -1):
             module = ".".join(parts[:length])
             if module in self.modules:
-                rest = parts[length:]
-                return self._inside(module, rest, depth) if rest else self._module_or(module, depth)
+                if rest := parts[length:]:
+                    return self._inside(module, rest, depth)
+                # It, or what its package binds to the same name: ``from .nms import nms``.
+                package, _, name = module.rpartition(".")
+                imports = self.definition((package, "")).imports if package in self.modules else {}
+                target = imports.get(name, module)
+                bound = self.meaning(target, depth + 1) if target != module else None
+                same = bound is not None and bound.kind in ("function", "class")
+                return bound if same else Meaning("module", module)
         if parts[0] == SOURCE_FOLDER:  # where the folder is a package
             return self.meaning(full[len(SOURCE_FOLDER) + 1 :], depth + 1)
         return Meaning("outside", "", full)
-
-    def _module_or(self, module: str, depth: int) -> Meaning:
-        """A module, or what its package binds to the same name: ``from .nms import nms``."""
-        package, _, name = module.rpartition(".")
-        imports = self.definition((package, "")).imports if package in self.modules else {}
-        if (target := imports.get(name, module)) != module:
-            bound = self.meaning(target, depth + 1)
-            if bound is not None and bound.kind in ("function", "class"):
-                return bound
-        return Meaning("module", module)
 
     def _inside(self, module: str, rest: list[str], depth: int) -> Meaning | None:
         facts, own = self.modules[module], self.definition((module, ""))
@@ -162,141 +154,113 @@ class CallGraph:
 
     # -- calls -----------------------------------------------------------------
 
-    def callees(self, caller: Key, target: str) -> Callees:
-        """What a call in a function may call, as far as that can be told; empty for anything dynamic."""
-        return _Resolver(self, caller).callees(target, 0)
-
     def outside_name(self, caller: Key, target: str) -> str:
         """The full name of what a call calls outside of the project; empty where it is none, or not known."""
-        if _is_computed(target):
-            return ""
-        meant = _Resolver(self, caller).meaning(target)
+        meant = None if _is_computed(target) else self._meaning_in(caller, target)
         return meant.name if meant is not None and meant.kind == "outside" else ""
+
+    def _scopes_of(self, caller: Key) -> tuple[list[tuple[str, Definition]], str]:
+        """A function and those around it, the innermost first, and the class around it."""
+        module, parts = caller[0], caller[1].split(".")
+        names = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+        kinds = {name: self.kind((module, name)) for name in names}
+        functions = [(name, self.definition((module, name))) for name in names if kinds[name] == "function"]
+        return functions, next((name for name in names[1:] if kinds[name] == "class"), "")
+
+    def _meaning_in(self, caller: Key, dotted: str) -> Meaning | None:
+        """What a dotted name means inside a function."""
+        module, first = caller[0], dotted.partition(".")[0]
+        for outer, facts in self._around(caller)[0]:
+            if self.kind((module, f"{outer}.{first}")) == "function":
+                return Meaning("function", module, f"{outer}.{dotted}")
+            if first in facts.imports:
+                return self.named(module, dotted, 0, facts.imports)
+            if _is_local(first, facts):
+                return None
+        return self.named(module, dotted)
+
+    def callees(self, caller: Key, target: str, depth: int = 0) -> Callees:
+        """What a call in a function may call, as far as that can be told; empty for anything dynamic."""
+        if depth > _DEPTH or not target:
+            return []
+        if target.endswith("()"):
+            return self._instances(caller, target, depth)
+        if target.endswith("[]"):
+            meant = self._meaning_in(caller, target[:-2]) if "(" not in target else None
+            if meant is not None and meant.kind == "function":
+                return [[meant.key]]  # a triton kernel with its grid
+            return self._instances(caller, target, depth)
+        (around, owner), (head, _, last) = self._around(caller), target.rpartition(".")
+        if head:
+            if head == "super()":
+                found = self.method((caller[0], owner), last, True) if owner else None
+                return [[found]] if found else []
+            types = self._types(caller, head, depth + 1)
+            if types:
+                return [runs for key in types for runs in (self._member(key, last, depth) if key else [[]])]
+        elif any(_is_local(target, facts) for _, facts in around):
+            return self._instances(caller, target, depth)
+        meant = None if _is_computed(target) else self._meaning_in(caller, target)
+        if meant is None:
+            return []
+        if meant.kind == "function":
+            return [[meant.key]]
+        if meant.kind == "class":
+            return [made] if (made := self.construction(meant.key)) else []
+        name, _, last = meant.name.rpartition(".")
+        if meant.kind != "member" or self.kind((meant.module, name)) != "class":
+            return []
+        return [runs for runs in self._member((meant.module, name), last, 0) if runs]
+
+    def _member(self, key: Key, name: str, depth: int) -> Callees:
+        """What ``object.name()`` runs for an object of a class, or for the class itself."""
+        found = self.method(key, name)
+        if not found and name == "apply" and self.is_autograd(key):
+            found = self.method(key, "forward")
+        if found:
+            return [[found]]
+        own = (key[0], f"{key[1]}.{name}")
+        every = (self.callees(own, value, depth + 1) or [[]] for value in self._attribute(key, name))
+        return [runs for each in every for runs in each]
+
+    def _attribute(self, key: Key, name: str) -> tuple[str, ...]:
+        held = (self.definition(owner).values.get(name) for owner in self.ancestors(key))
+        return next(filter(None, held), ())
+
+    def _instances(self, caller: Key, target: str, depth: int) -> Callees:
+        return [self.instance_call(key) if key else [] for key in self._types(caller, target, depth)]
+
+    def _types(self, caller: Key, dotted: str, depth: int) -> list[Key | None]:
+        """The classes of the project that a value may be of; None for an alternative that is not known."""
+        if depth > _DEPTH:
+            return []
+        around, class_around = self._around(caller)
+        if dotted in ("self", "cls") and class_around:
+            return [(caller[0], class_around)]
+        if dotted.endswith("[]"):
+            return self._types(caller, dotted[:-2], depth + 1)
+        head, _, last = dotted.rpartition(".")
+        owners = self._types(caller, head, depth + 1) if head and not dotted.endswith("()") else []
+        holder = next((facts for _, facts in around if not head and _is_local(dotted, facts)), None)
+        if not owners and holder is None:  # the class that a name means, if it means one
+            name = dotted.removesuffix("()")
+            meant = None if _is_computed(name) else self._meaning_in(caller, name)
+            return [meant.key] if meant is not None and meant.kind == "class" else []
+        found: list[Key | None] = []
+        for owner in owners:
+            made = (owner[0], f"{owner[1]}.__init__") if owner else caller
+            for value in self._attribute(owner, last) if owner else ():
+                found += self._types(made, value, depth + 1) or [None]
+            found += [] if owner else [None]
+        for value in holder.values.get(dotted, ()) if holder is not None else ():
+            if value != dotted and not value.startswith(dotted + "."):
+                found += self._types(caller, value, depth + 1) or [None]
+        return found if any(found) else []
 
 
 def _is_computed(text: str) -> bool:
     """Whether a written expression is more than a dotted name."""
     return "(" in text or "[" in text
-
-
-class _Resolver:
-    """Looks names up from inside one function."""
-
-    def __init__(self, graph: CallGraph, caller: Key) -> None:
-        self.graph = graph
-        self.module, name = caller
-        parts = name.split(".")
-        around = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
-        # The function and those around it, the innermost first.
-        self.around: list[tuple[str, Definition]] = [
-            (outer, graph.definition((self.module, outer)))
-            for outer in around
-            if graph.kind((self.module, outer)) == "function"
-        ]
-        self.owner = next((outer for outer in around[1:] if graph.kind((self.module, outer)) == "class"), "")
-
-    def meaning(self, dotted: str) -> Meaning | None:
-        first = dotted.partition(".")[0]
-        for outer, facts in self.around:
-            if self.graph.kind((self.module, f"{outer}.{first}")) == "function":
-                return Meaning("function", self.module, f"{outer}.{dotted}")
-            if first in facts.imports:
-                return self.graph.named(self.module, dotted, 0, facts.imports)
-            if _is_local(first, facts):
-                return None
-        return self.graph.named(self.module, dotted)
-
-    def callees(self, target: str, depth: int) -> Callees:
-        if depth > _DEPTH or not target:
-            return []
-        if target.endswith("()"):
-            return self._instances(target, depth)
-        if target.endswith("[]"):
-            meant = self.meaning(target[:-2]) if "(" not in target else None
-            if meant is not None and meant.kind == "function":
-                return [[meant.key]]  # a triton kernel with its grid
-            return self._instances(target, depth)
-        head, _, last = target.rpartition(".")
-        if head:
-            if head == "super()":
-                found = self.graph.method((self.module, self.owner), last, True) if self.owner else None
-                return [[found]] if found else []
-            types = self.types(head, depth + 1)
-            if types:
-                return [runs for key in types for runs in (self._member(key, last, depth) if key else [[]])]
-        elif any(_is_local(target, facts) for _, facts in self.around):
-            return self._instances(target, depth)
-        meant = None if _is_computed(target) else self.meaning(target)
-        return [] if meant is None else self._called(meant)
-
-    def _called(self, meant: Meaning) -> Callees:
-        if meant.kind == "function":
-            return [[meant.key]]
-        if meant.kind == "class":
-            made = self.graph.construction(meant.key)
-            return [made] if made else []
-        if meant.kind == "member":
-            owner, _, last = meant.name.rpartition(".")
-            if self.graph.kind((meant.module, owner)) == "class":
-                return [runs for runs in self._member((meant.module, owner), last, 0) if runs]
-        return []
-
-    def _member(self, key: Key, name: str, depth: int) -> Callees:
-        """What ``object.name()`` runs for an object of a class, or for the class itself."""
-        found = self.graph.method(key, name)
-        if not found and name == "apply" and self.graph.is_autograd(key):
-            found = self.graph.method(key, "forward")
-        if found:
-            return [[found]]
-        resolver = _Resolver(self.graph, (key[0], f"{key[1]}.{name}"))
-        runs: Callees = []
-        for value in self._attribute(key, name):
-            runs += resolver.callees(value, depth + 1) or [[]]
-        return runs
-
-    def _attribute(self, key: Key, name: str) -> tuple[str, ...]:
-        held = (self.graph.definition(owner).values.get(name) for owner in self.graph.ancestors(key))
-        return next(filter(None, held), ())
-
-    def _instances(self, target: str, depth: int) -> Callees:
-        return [self.graph.instance_call(key) if key else [] for key in self.types(target, depth)]
-
-    def types(self, dotted: str, depth: int) -> list[Key | None]:
-        """The classes of the project that a value may be of; None for an alternative that is not known."""
-        if depth > _DEPTH:
-            return []
-        if dotted in ("self", "cls") and self.owner:
-            return [(self.module, self.owner)]
-        if dotted.endswith("[]"):
-            return self.types(dotted[:-2], depth + 1)
-        if dotted.endswith("()"):
-            return self._class(dotted[:-2])
-        head, _, last = dotted.rpartition(".")
-        found: list[Key | None] = []
-        if head:
-            owners = self.types(head, depth + 1)
-            if not owners:
-                return self._class(dotted)
-            for owner in owners:
-                if owner is None:
-                    found.append(None)
-                    continue
-                resolver = _Resolver(self.graph, (owner[0], f"{owner[1]}.__init__"))
-                for value in self._attribute(owner, last):
-                    found += resolver.types(value, depth + 1) or [None]
-            return found if any(found) else []
-        around = next((facts for _, facts in self.around if _is_local(dotted, facts)), None)
-        if around is None:
-            return self._class(dotted)
-        for value in around.values.get(dotted, ()):
-            if value != dotted and not value.startswith(dotted + "."):
-                found += self.types(value, depth + 1) or [None]
-        return found if any(found) else []
-
-    def _class(self, dotted: str) -> list[Key | None]:
-        """The class that a name means, if it means one."""
-        meant = None if _is_computed(dotted) else self.meaning(dotted)
-        return [meant.key] if meant is not None and meant.kind == "class" else []
 
 
 def _is_local(name: str, function: Definition) -> bool:

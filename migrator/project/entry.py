@@ -54,11 +54,15 @@ _PER_FOLDER = 2
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that can be started, and how much it looks like the training script."""
+    """A file that can be started, and how much it looks like the training script.
+
+    Of one without a score only the ``framework`` is known, which is not PyTorch.
+    """
 
     name: str
     score: int
-    relative_imports: bool
+    relative_imports: bool = False
+    framework: str = ""
 
 
 def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
@@ -71,17 +75,24 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     """
     path = PurePosixPath(name)
     guarded = "__main__" in text and bool(_GUARD.search(text))
+    by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
     if not guarded:
+        if by_name < 8 and ".backward(" not in text:
+            return None  # as most are: nothing trains, whatever else it holds
         text = _DOCSTRING.sub("", text)
     if path.suffix != ".py" or path.name in ("setup.py", "__init__.py", "conftest.py"):
         return None
     if (other_framework(text) or TORCH) != framework:
         return None
-    by_name = sum(weight for pattern, weight in _NAMES if pattern.search(path.stem))
     # The training itself may lie in what the script imports: then its name says it, and a loop.
     trains = ".backward(" in text or (by_name >= 8 and _LOOP.search(text) is not None)
-    if not guarded and (not trains or _only_defines(text)):
-        return None
+    if not guarded:  # then it starts by a loop, main() or x = train(y)
+        starts = (
+            _RUNS.search(called) or not (target or "." in called or called == "print")
+            for target, called in _CALLED.findall(text)
+        )
+        if not trains or not (_LOOP.search(text) or any(starts)):
+            return None
     by_text = sum(weight for words, pattern, weight in _TRAINS if _fits(text, words, pattern))
     options = _fits(text, _OPTION_WORDS, _OPTIONS)
     score = by_name + by_text + 5 * guarded + 3 * options - _PER_FOLDER * (len(path.parts) - 1)
@@ -103,32 +114,14 @@ def has_relative_imports(text: str) -> bool:
     return bool(_RELATIVE_IMPORT.search(text))
 
 
-def _only_defines(text: str) -> bool:
-    """Whether a file without a main block starts nothing: no loop, ``main()`` or ``x = train(y)``."""
-    starts = (
-        _RUNS.search(name) or not (target or "." in name or name == "print")
-        for target, name in _CALLED.findall(text)
-    )
-    return not _LOOP.search(text) and not any(starts)
-
-
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """The likeliest first; of equals the one nearest to the top, then by name."""
     return tuple(sorted(candidates, key=lambda one: (-one.score, one.name.count("/"), one.name)))
 
 
-@dataclass(frozen=True)
-class StartFacts:
-    """One file: whether it is a script; the ``framework`` that is not PyTorch."""
-
-    file: str
-    candidate: Candidate | None
-    framework: str = ""
-
-
-def scan_start(name: str, text: str) -> StartFacts | None:
-    """The facts of a file; None where it shows nothing. A notebook is not started."""
+def scan_start(name: str, text: str) -> Candidate | None:
+    """Whether a file is a script, or of another framework; None for others. A notebook is not started."""
     if is_notebook(name):
         return None
-    facts = StartFacts(name, candidate(name, text), other_framework(text))
-    return facts if facts.candidate or facts.framework else None
+    found = candidate(name, text) or Candidate(name, 0, framework=other_framework(text))
+    return found if found.score or found.framework else None

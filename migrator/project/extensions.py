@@ -12,7 +12,8 @@ from migrator.names.outline import Scope
 from migrator.names.tree import bare_name, called_name, string_value
 from migrator.native.model import NativeFile, is_cuda, is_native
 
-_MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
+# Words of which a Python file that defines an extension has one.
+MAY_BUILD = ("cpp_extension", "CUDAExtension", "OpBuilder", "cuda_sources", ".cu'", '.cu"')
 _CALLS = {
     "CUDAExtension": "setup",
     "CppExtension": "setup",
@@ -55,11 +56,6 @@ class Extension(NamedTuple):
     def short(self) -> str:
         """The last part of its name."""
         return self.name.rpartition(".")[2]
-
-
-def may_build(text: str) -> bool:
-    """A quick look: whether a Python file can define an extension."""
-    return any(word in text for word in _MAY_BUILD)
 
 
 def scan_extensions(file: str, index: ModuleIndex) -> tuple[Extension, ...]:

@@ -24,10 +24,9 @@ from migrator.names.together import IN, together
 from migrator.names.tree import FUNCTIONS, bare_name, called_name, string_value, targets_of, walk
 from migrator.names.written_names import imported_names
 from migrator.project import offers
-from migrator.project.extensions import Extension, may_build, scan_extensions
+from migrator.project.extensions import MAY_BUILD, Extension, scan_extensions
 from migrator.project.frameworks import other_framework
-from migrator.project.imports import import_pattern
-from migrator.project.module_names import absolute_name, module_name
+from migrator.project.module_names import absolute_name, import_pattern, module_name
 from migrator.project.offers import Offer
 from migrator.project.saved_objects import SAVING, saved_objects
 
@@ -173,22 +172,17 @@ def scan_file(name: str, text: str) -> FileFacts:
     Never raises: a file that cannot be parsed has nothing to tell.
     """
     offered = scan_offers(name, text)
-    defines, builds = "cuda" in text and _MAY_DEFINE.search(text) is not None, may_build(text)
+    defines, builds = "cuda" in text and _MAY_DEFINE.search(text) is not None, _has(text, MAY_BUILD)
     if not defines and not builds:
         return FileFacts(offers=offered)
     try:
-        if not builds:
-            return FileFacts(_classes(name, text, outline(text).classes), offers=offered)
-        index = ModuleIndex(text, ())
-        extensions = scan_extensions(name, index)
+        index = ModuleIndex(text, ()) if builds else None
+        nodes = index.classes if index is not None else outline(text).classes
+        extensions = scan_extensions(name, index) if index is not None else ()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    return FileFacts(_classes(name, text, index.classes) if defines else (), extensions, offered)
-
-
-def _classes(file: str, text: str, nodes: Iterable[ast.ClassDef]) -> tuple[ClassFacts, ...]:
-    every = (_class_facts(file, text, node) for node in nodes)
-    return tuple(facts for facts in every if facts.methods or facts.stored)
+    every = [_class_facts(name, text, node) for node in nodes if defines]
+    return FileFacts(tuple(each for each in every if each.methods or each.stored), extensions, offered)
 
 
 def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:

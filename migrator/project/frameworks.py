@@ -1,4 +1,6 @@
-"""Which framework files and projects are of: it decides which rules speak of them, and what starts them.
+"""Which framework files and projects are of, and which names show that a program trains with several ranks.
+
+The framework decides which rules speak of them, and what starts them.
 
 A file is of the frameworks that it imports. One that imports none, such as a configuration, is of those of
 its project; without any that are known, it is taken for one of PyTorch.
@@ -8,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
+from migrator.data_folders import reports_yaml
 from migrator.language import N_, _, ngettext
 
 Framework = Literal["torch", "mindspore", "tensorflow", "mxnet", "paddle", "jax"]
@@ -127,3 +130,35 @@ def why_not_started(file: str, framework: str) -> str:
     """Why there is no launcher for a script of another framework."""
     said = N_("{file} is a {framework} program, which torchrun does not start")
     return _(said, file=file, framework=NAMES[framework])
+
+
+# -- names that show several ranks: reports/distributed/names.yaml -------------
+
+_LIBRARIES, _CALLS = "distributed_libraries", "distributed_calls"
+
+
+@cache
+def distributed_words(calls_only: bool = False) -> frozenset[str]:
+    """What the names begin with, and of torch's own what they end with: a file without it is not parsed.
+
+    ``calls_only``: the words of the calls, which an import does not show.
+    """
+    return frozenset(
+        entry.rpartition(".")[2] if calls_only or entry.startswith("torch.") else entry.partition(".")[0]
+        for table in ((_CALLS,) if calls_only else (_LIBRARIES, _CALLS))
+        for entry in entries(table)
+    )
+
+
+def entries(table: str) -> list[str]:
+    """What a table of ``names.yaml`` holds."""
+    found: list[str] = reports_yaml("distributed/names.yaml")[table]
+    return found
+
+
+def listed(table: str, name: str) -> bool:
+    """Whether a table holds a full name, the package of it, or its last part behind a dot."""
+    parts = name.split(".")
+    packages = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    known = entries(table)
+    return any(package in known for package in packages) or f".{parts[-1]}" in known

@@ -82,8 +82,12 @@ class Offers:
     def here(self, kind: str, name: str) -> Optional[Offer]:
         """What is said of a name that a file defines, by its own name or that of a package around it."""
         package, _, last = name.rpartition(".")
-        known = self._by_last.get((kind, last), ())
-        return next((each for full, each in known if _hands_on(full, f".{package}.")), None)
+        for full, each in self._by_last.get((kind, last), ()):
+            outer, inner = full.rpartition(".")[0] + ".", f".{package}."
+            # The project's folder may be left out.
+            if len(outer) > 1 and (inner.startswith(outer) or inner.endswith(outer) or outer.endswith(inner)):
+                return each
+        return None
 
     def met(self, name: str, own: bool) -> tuple[str, ...]:
         """What changes together with what has or takes a name, where it is in several files.
@@ -132,11 +136,3 @@ class Offers:
         for row in sorted(self.rows):
             found.setdefault((row.kind, row.name.rpartition(".")[2]), []).append((f".{row.name}", row))
         return found
-
-
-def _hands_on(full: str, package: str) -> bool:
-    """Whether a name is one of a package, or of a package around it; the project's folder may be left out."""
-    outer = full.rpartition(".")[0] + "."
-    return len(outer) > 1 and (
-        package.startswith(outer) or package.endswith(outer) or outer.endswith(package)
-    )

@@ -12,7 +12,7 @@ from posixpath import commonprefix
 from typing import NamedTuple, Optional
 
 from migrator.language import _
-from migrator.native.model import Binding, NativeFile, NativeFunction, is_cuda
+from migrator.native.model import Binding, NativeFile, NativeFunction, is_cuda, is_cuda_name
 from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name
 
@@ -189,7 +189,7 @@ class _Graph:
             missing = [name for name in sorted(target.mentions) if name not in self.by_name]
             if len(missing) < len(target.mentions) or not missing:
                 return None
-            named = next(filter(_is_cuda_name, missing), "")
+            named = next(filter(is_cuda_name, missing), "")
             if not named and not is_cuda(file.name):
                 return None
             way = _("{named}, whose source is missing", named=named or missing[0])
@@ -209,7 +209,7 @@ class _Graph:
                 by = f"{function.name} " if function is not start else ""
                 return f"{by}{what} ({where.name}:{line})"
             undefined = (name for name in function.mentions & self._declared if name not in self.by_name)
-            missing = min(filter(_is_cuda_name, undefined), default="")
+            missing = min(filter(is_cuda_name, undefined), default="")
             if missing:
                 return _("{missing}, whose source is missing", missing=missing)
         return None
@@ -244,9 +244,3 @@ class _Graph:
         folders = ((file.split("/")[:-1], found[0].name.split("/")[:-1]) for found in known)
         shared = [len(commonprefix(pair)) for pair in folders]
         return [found for found, depth in zip(known, shared) if depth == max(shared)]
-
-
-def _is_cuda_name(name: str) -> bool:
-    from migrator.native.functions import is_cuda_name  # which takes 20 ms to load
-
-    return is_cuda_name(name)

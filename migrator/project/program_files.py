@@ -18,8 +18,8 @@ from migrator.data_folders import reports_yaml
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import argument_of, bare_name, called_name, only_target, walk
 from migrator.names.written_names import imported_places
-from migrator.project.distributed_use import distributed_words, listed
-from migrator.project.imports import Read, imported_names, place_of_import
+from migrator.project.frameworks import distributed_words, listed
+from migrator.project.module_names import Read, imported_names, place_of_import
 from migrator.project.parser_options import WORDS, Option, options, positionals
 
 _WORDS = frozenset({*WORDS, "spawn", "start_processes", "Process", "launch"})
@@ -162,16 +162,24 @@ def rows_of(text: str) -> Optional[FileRows]:
     return _kept[key]
 
 
+def imports_of(text: str) -> tuple[tuple[str, str], ...]:
+    """The ``imports`` of a file with a text, without all that ``rows_of`` finds out beside them."""
+    imports = imported_places(text)
+    return tuple(imports) if imports is not None else (rows.imports if (rows := rows_of(text)) else ())
+
+
 def _rows(text: str) -> Optional[FileRows]:
     imports, index = imported_places(text), None
-    if imports is None or (any(word in text for word in _called()) and _words().search(text)):
+    words, called = _called()
+    if imports is None or (any(word in text for word in words) and called.search(text)):
         index = parsed(text, _WORDS | distributed_words())
         if index is None:
             return None
         imports = [(module, attribute) for _, _, module, attribute in imported_names(index.imports)]
     names = [f"{module}.{name}" if name else module for module, name in imports if module[0] != "."]
-    named = any(name in text for name in _rank_variables())
-    variables = frozenset(match[2] for match in _variables().finditer(text)) if named else frozenset()
+    ranks, named = _rank_variables()
+    shown = any(name in text for name in ranks)
+    variables = frozenset(match[2] for match in named.finditer(text)) if shown else frozenset()
     rows = FileRows(tuple(imports), tuple(names), ".backward(" in text, variables)
     if index is None:
         return rows
@@ -186,25 +194,17 @@ def _rows(text: str) -> Optional[FileRows]:
 
 
 @cache
-def _called() -> list[str]:
-    return sorted(_WORDS | distributed_words(calls_only=True))
+def _called() -> tuple[list[str], re.Pattern[str]]:
+    """The words of calls and imports that count, and where one does: prose goes on with another word."""
+    words = sorted(_WORDS | distributed_words(calls_only=True))
+    return words, re.compile(rf"\b(?:{'|'.join(words)})\b(?=[ \t]*(?:[(),=;#\\\]\r\n]|as\b|$))")
 
 
 @cache
-def _words() -> re.Pattern[str]:
-    """A word of a call or an import that counts: prose that has it goes on with another word."""
-    return re.compile(rf"\b(?:{'|'.join(_called())})\b(?=[ \t]*(?:[(),=;#\\\]\r\n]|as\b|$))")
-
-
-@cache
-def _rank_variables() -> list[str]:
-    return sorted({name for names in table("variables").values() for name in names}, key=len, reverse=True)
-
-
-@cache
-def _variables() -> re.Pattern[str]:
-    """The variables that say a rank, as strings."""
-    return re.compile(rf"""(["'])({"|".join(_rank_variables())})\1""")
+def _rank_variables() -> tuple[list[str], re.Pattern[str]]:
+    """The variables that say a rank, and where one stands as a string."""
+    names = sorted({name for each in table("variables").values() for name in each}, key=len, reverse=True)
+    return names, re.compile(rf"""(["'])({"|".join(names)})\1""")
 
 
 def table(name: str) -> Any:

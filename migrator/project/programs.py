@@ -29,20 +29,19 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.goes_to import kept_as
+from migrator.names.goes_to import behind
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import called_name, string_value, walk
 from migrator.other_files.index import FILLED, Content, Program, Setting
 from migrator.project.entry import candidate
-from migrator.project.imports import imported_names, place_of_import
-from migrator.project.module_names import folders_around
+from migrator.project.module_names import folders_around, imported_names, place_of_import
 from migrator.project.parser_options import WORDS, Option, given_values, place_of, span_of
 from migrator.project.program_files import FileRows, ProgramFiles
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
 _GETTERS = ("get", "getenv", "pop", "setdefault")
 _PLAIN_OPTION = re.compile(r"-[\w.-]*")
-_QUOTED_OPTION = re.compile(r"""(?<=["'])-[\w.-]*(?=["'])""")
+_QUOTED_OPTION = re.compile(r"""-(?<=["']-)[\w.-]*(?=["'])""")
 # The beginning of a package that lies at the project's top, or in its folder of sources.
 _PACKAGE = re.compile(r"(?:(?:src|python|lib)/)?(?!tests?/|docs?/)[^/]+/__init__\.py")
 _INIT = "__init__.py"
@@ -372,7 +371,7 @@ def verdicts_on(text: str, name: str, in_environment: bool, vocabulary: DeviceVo
     for string in index.strings:
         if isinstance(string, ast.Constant) and string.value == name:
             node = _look_up(index, string)
-            if in_environment and kept_as(index, string) == "envvar":  # of an option of click
+            if in_environment and behind(index, string).name == "envvar":  # of an option of click
                 yield device_context(index, vocabulary, string).verdict
             if node is not None and bool(_ENVIRONMENT.search(index.segment(node))) == in_environment:
                 yield device_context(index, vocabulary, node).verdict
@@ -404,12 +403,12 @@ def taken(
     if not found:
         return _from_argv(program, content, setting, vocabularies)
     is_backend = names_backend(value)
-    vocabulary = vocabularies[is_backend]
     verdicts: set[str] = set()
     choices: tuple[str, ...] = ()
     for file, option in found:
         choices = choices or tuple(map(str, option.choices))
         index = ModuleIndex(program.of.text(file) or "", WORDS)
+        vocabulary = vocabularies[is_backend].in_file(index)
         for node in _strings(index, option):
             if is_backend and names_backend(written(index, node)):
                 verdicts.add(context_of_backend(index, vocabulary, node).verdict)

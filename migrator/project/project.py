@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from migrator.native.model import NativeFile, Use
     from migrator.project.added_package import Place
     from migrator.project.definitions import Definitions
-    from migrator.project.entry import StartFacts
+    from migrator.project.entry import Candidate
     from migrator.project.facts import ClassFacts, FileFacts
     from migrator.project.library_functions import LibraryFunction
     from migrator.project.programs import Programs
@@ -76,7 +76,7 @@ class Project:
     packages: frozenset[str] = frozenset()
     twins: frozenset[str] = frozenset()
     definitions: Definitions | None = None
-    starts: tuple[StartFacts, ...] = ()
+    starts: tuple[Candidate, ...] = ()
     failed: Mapping[str, Result] = field(default_factory=dict)
     offers: Offers = field(default_factory=Offers)
     requirements: tuple[str, ...] = ()
@@ -130,17 +130,10 @@ class Project:
         places = product(folders_around(file), ("", *_SOURCE_FOLDERS), meant)
         return any("/".join(filter(None, place)) in self.packages for place in places)
 
-    def holds(self, name: str) -> bool:
-        """Whether some folder has the package of a name, which a file may mean that adds to ``sys.path``."""
-        package = name.partition(".")[0]
-        ends = tuple(f"/{package}{ending}" for ending in ("", ".py", "/__init__.py"))
-        return any(each.endswith(ends) for each in self.packages)
-
-    def installs(self, name: str) -> bool:
-        """Whether a folder of the project with a ``setup.py`` has the package of a name."""
-        ending = f"/{name.partition('.')[0]}"
-        folders = (each.removesuffix(ending) for each in self.packages if each.endswith(ending))
-        return any(f"{folder}/setup" in self.packages for folder in folders)
+    def folders_with(self, name: str) -> list[str]:
+        """The folders, below its own, that have the package of a name: it may be added to ``sys.path``."""
+        ends = [f"/{name.partition('.')[0]}{ending}" for ending in ("", ".py", "/__init__.py")]
+        return [each.removesuffix(end) for each in self.packages for end in ends if each.endswith(end)]
 
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""

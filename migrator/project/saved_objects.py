@@ -99,19 +99,14 @@ class _Assigned:
         self.saves: list[ast.Call] = []
         for node in _own(scope):
             if isinstance(node, ast.Assign):
-                self._assign(node)
+                for target in node.targets:
+                    if not isinstance(target, ast.Subscript):
+                        self._values.setdefault(ast.unparse(target), []).append(node.value)
+                    elif (key := string_value(target.slice)) is not None:
+                        self._items.setdefault(ast.unparse(target.value), []).append((key, node.value))
             elif isinstance(node, ast.Call) and node.args and called_name(node).startswith("save"):
                 if _SAVES.match(f"{ast.unparse(node.func)}("):
                     self.saves.append(node)
-
-    def _assign(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            if isinstance(target, ast.Subscript):
-                key = string_value(target.slice)
-                if key is not None:
-                    self._items.setdefault(ast.unparse(target.value), []).append((key, node.value))
-            else:
-                self._values.setdefault(ast.unparse(target), []).append(node.value)
 
     def values(self, name: str) -> list[ast.expr]:
         """What is assigned to a name here, or else around."""

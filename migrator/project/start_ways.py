@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Literal, Optional
 
 from migrator.names.outline import outline
-from migrator.project.distributed_use import listed
-from migrator.project.imports import Read
+from migrator.project.frameworks import listed
+from migrator.project.module_names import Read
 from migrator.project.parser_options import Option
 from migrator.project.program_files import FileRows, KnownCall, ProgramFiles, Values, table
 
@@ -117,7 +117,10 @@ def _program(every: ProgramFiles, files: Mapping[str, FileRows], named: dict[str
 
 def _way(program: _Program, mended: bool) -> StartWay:
     joins = [call for call in program.calls if call.name in table("joins")]
-    starter = _starter(program, bool(joins))
+    own = ("torch.",) if not joins else ()  # torch's own start ranks where these join
+    starts = [c for c in program.calls if c.name in table("starters") and not c.name.startswith(own)]
+    loops = [c for c in program.calls if c.name in table("processes") and joins and c.loops]
+    starter = min((*starts, *loops), key=program.calls.index, default=None)
     if starter is not None:
         return StartWay("program", tuple(_own_options(program, starter)))
     files = program.files.values()
@@ -132,16 +135,6 @@ def _way(program: _Program, mended: bool) -> StartWay:
 
 
 # -- a program that starts its ranks ----------------------------------------
-
-
-def _starter(program: _Program, joins: bool) -> Optional[KnownCall]:
-    """The call that starts a program's ranks."""
-    for call in program.calls:
-        if call.name in table("starters") and (joins or not call.name.startswith("torch.")):
-            return call
-        if call.name in table("processes") and joins and call.loops:
-            return call
-    return None
 
 
 def _own_options(program: _Program, starter: KnownCall) -> Iterator[str]:

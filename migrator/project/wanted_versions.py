@@ -17,7 +17,7 @@ from migrator.files.errors import shown
 from migrator.language import _
 
 if TYPE_CHECKING:
-    from migrator.api_support.library_defaults import Limits
+    from migrator.api_support.libraries import Limits
 
 # Another file that one of pip's names.
 _NAMED = r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)"
@@ -159,7 +159,7 @@ def _pin_of(limits: Limits) -> tuple[int, ...]:
 
 def wanted_libraries(requirements: tuple[str, ...]) -> Mapping[str, Limits]:
     """The limits for each library of ``library_defaults.csv`` that a line asks for by a version."""
-    from migrator.api_support.library_defaults import libraries  # lint asks for torch alone
+    from migrator.api_support.libraries import libraries  # lint asks for torch alone
 
     return wanted_of(requirements, libraries())
 

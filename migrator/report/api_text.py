@@ -73,7 +73,18 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
         lines += _entry(_("Meaning"), npu.meaning)
         lines += _entry(_("Values"), npu.values + default)
         lines += _entry(_("Read on"), " ".join(npu.hardware), [npu.note])
-    return lines + _entry(_("Sources"), _("; ").join(_sources(answer)))
+    listed = [row.source for row in answer.forms] + [row.source for row in answer.registered]
+    found = [source for sources in listed for source in sources.split("; ")]
+    found += [known.source for known in (answer.environment, answer.variable) if known]
+    found += [f"torch_npu ({row.evidence})" for row in answer.own]
+    found += ["torch wheels"] if answer.in_torch else []
+    editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)
+    if editions:
+        editions = " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" ")))
+        found.append(_("documents {editions}", editions=editions))
+    ran = ((source, source.removesuffix(" executed")) for source in dict.fromkeys(found) if source)
+    sources = (_(what) if what == source else _("{what} executed", what=what) for source, what in ran)
+    return lines + _entry(_("Sources"), _("; ").join(sources))
 
 
 def table(answers: Sequence[Answer], version: Optional[TorchVersion]) -> list[str]:
@@ -212,20 +223,6 @@ def _about(own: Own) -> list[str]:
     elif own.use_instead:
         said.append(_("deprecated: use {use_instead}", use_instead=own.use_instead))
     return said
-
-
-def _sources(answer: Answer) -> list[str]:
-    listed = [row.source for row in answer.forms] + [row.source for row in answer.registered]
-    found = [source for sources in listed for source in sources.split("; ")]
-    found += [known.source for known in (answer.environment, answer.variable) if known]
-    found += [f"torch_npu ({row.evidence})" for row in answer.own]
-    found += ["torch wheels"] if answer.in_torch else []
-    editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)
-    if editions:
-        editions = " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" ")))
-        found.append(_("documents {editions}", editions=editions))
-    ran = ((source, source.removesuffix(" executed")) for source in dict.fromkeys(found) if source)
-    return [_(what) if what == source else _("{what} executed", what=what) for source, what in ran]
 
 
 def _entry(label: str, text: str, notes: Iterable[str] = ()) -> list[str]:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Optional
 
@@ -41,6 +42,7 @@ _BY_STATUS = dict.fromkeys(("absent", "unsupported", "fallback", "partial"), UNS
 _FORMULA = ("=", "+", "-", "@", "\t")
 _SOURCE = ("before", "after")
 ENCODING = "utf-8-sig"
+_SAID = attrgetter("code", "severity", "api", "message", "advice", "safety")
 
 
 @dataclass(frozen=True)
@@ -139,16 +141,7 @@ def listed(result: Result) -> Iterator[Finding]:
         if line != (line := (each.cell, each.lines[0])):
             met.clear()
         sides = (each.fix.before, each.fix.after, each.fix.made) if each.fix else ()
-        said = (
-            *each.lines,
-            each.code,
-            each.severity,
-            each.api,
-            each.message,
-            each.advice,
-            each.safety,
-            *sides,
-        )
+        said = *each.lines, *_SAID(each), *sides
         if said not in met:
             met.add(said)
             yield each

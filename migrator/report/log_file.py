@@ -24,17 +24,13 @@ _OLD_FILES = 9  # ten with the current one
 _INPUT = re.compile(r" INFO input (.+); (?:Settings\(|modes )")
 
 
-class _LogFile(RotatingFileHandler):
-    """A full disk is reported by those who write the result, not by the log."""
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
-        pass
-
-
 @contextmanager
 def log_to(folder: Path) -> Iterator[None]:
     """Write the log into ``folder`` while the context is open."""
-    handler = _LogFile(folder / LOG_NAME, "a", _ONE_MEGABYTE, _OLD_FILES, "utf-8", errors="backslashreplace")
+    file = folder / LOG_NAME
+    handler = RotatingFileHandler(file, "a", _ONE_MEGABYTE, _OLD_FILES, "utf-8", errors="backslashreplace")
+    # A full disk is reported by those who write the result, not by the log.
+    handler.handleError = lambda _record: None  # type: ignore[method-assign, assignment]
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     handler.setLevel(logging.INFO)
     logger = logging.getLogger("npumigrate")

@@ -39,15 +39,11 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def all_as_markdown(rules: Sequence[Rule]) -> str:
-    """Every rule on one page, with a table of them in front."""
-    # The anchor is the name that GitHub gives to the rule's heading.
-    tables = tables_as_markdown(rules, "#{anchor}")
-    return "\n".join([tables, *(as_markdown(rule, 3) for rule in rules)])
-
-
 def tables_as_markdown(rules: Sequence[Rule], link: str) -> str:
-    """The rules in tables, a group in each. In ``link``, {code} and {anchor} stand for the rule's own."""
+    """The rules in tables, a group in each. In ``link``, {code} and {anchor} stand for the rule's own.
+
+    The anchor is the name that GitHub gives to the rule's heading.
+    """
     parts = [_(reports_yaml("rules.yaml")["head"].strip()) + "\n"]
     for codes, title in reports_yaml("rules.yaml")["groups"].items():
         group = [rule for rule in rules if fnmatchcase(rule.code, codes)]

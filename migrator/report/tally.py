@@ -84,10 +84,6 @@ class Tally:
             if len(group.places) < _PLACES_KEPT:
                 group.places.append((finding.api, f"{file_of(result.name, finding)}:{finding.line}"))
 
-    def rule_name(self, code: str) -> str:
-        """The name of a rule; empty for a code that no rule has."""
-        return self.rules[code].name if code in self.rules else ""
-
     def changes(self) -> int:
         """How many changes were made."""
         return sum(self.made.values())
@@ -96,13 +92,6 @@ class Tally:
         """Code, all changes and unsafe changes of each rule, the most frequent first."""
         table = [(code, count, self.unsafe[code]) for code, count in self.made.items()]
         return sorted(table, key=lambda row: (-row[1], row[0]))
-
-    def open_groups(self) -> list[OpenGroup]:
-        """What is left to a person, the most important first."""
-        return sorted(
-            self.groups.values(),
-            key=lambda group: (-SEVERITIES.index(group.severity), -group.count, group.code),
-        )
 
 
 def summary_text(
@@ -113,7 +102,8 @@ def summary_text(
     for group in tally.groups.values():
         severities[group.severity] += group.count
         by_rule[group.code] += group.count
-    found = {code: {"name": tally.rule_name(code), "total": total} for code, total in sorted(by_rule.items())}
+    names = {code: tally.rules[code].name if code in tally.rules else "" for code in by_rule | tally.made}
+    found = {code: {"name": names[code], "total": total} for code, total in sorted(by_rule.items())}
     content = {
         "schema": SCHEMA,
         "npumigrate": __version__,
@@ -133,7 +123,7 @@ def summary_text(
             "total": tally.changes(),
             "unsafe": sum(tally.unsafe.values()),
             "by_rule": {
-                code: {"name": tally.rule_name(code), "total": total, "unsafe": unsafe}
+                code: {"name": names[code], "total": total, "unsafe": unsafe}
                 for code, total, unsafe in sorted(tally.changes_by_rule())
             },
         },

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from migrator.findings.finding import SEVERITIES
 from migrator.language import N_, _, ngettext
 from migrator.project.frameworks import TORCH, described
 from migrator.report.csv_tables import CHANGES, SKIPPED
@@ -40,7 +41,14 @@ def show_summary(
     """
     width = min(console.width, WIDEST)
     console.print(Text(head, style="bold"), soft_wrap=True)
-    console.print(_files_line(tally))
+    what = _("Python files and notebooks") if tally.notebooks else _("Python files")
+    parts = [_("{what}: {n} seen", what=what, n=tally.seen)]
+    if "migrate" in tally.runs:  # an analysis changes none
+        parts.append(_("{n} changed", n=tally.changed))
+    if tally.others_changed:
+        parts.append(_("other files: {n} changed", n=tally.others_changed))
+    line = Text(_(", ").join([*parts, ""]))
+    console.print(line.append(_("{n} skipped", n=tally.skipped), style="yellow" if tally.skipped else ""))
     if set(tally.frameworks) - {TORCH}:
         console.print(Text(_("Frameworks: {names}", names=described(tally.frameworks))), soft_wrap=True)
     if conversion:
@@ -85,17 +93,6 @@ def show_next(console: Console, commands: Iterable[str]) -> None:
     show_block(console, (Text(f"  {line}") for line in commands), _("Next"))
 
 
-def _files_line(tally: Tally) -> Text:
-    what = _("Python files and notebooks") if tally.notebooks else _("Python files")
-    parts = [_("{what}: {n} seen", what=what, n=tally.seen)]
-    if "migrate" in tally.runs:  # an analysis changes none
-        parts.append(_("{n} changed", n=tally.changed))
-    if tally.others_changed:
-        parts.append(_("other files: {n} changed", n=tally.others_changed))
-    line = Text(_(", ").join([*parts, ""]))
-    return line.append(_("{n} skipped", n=tally.skipped), style="yellow" if tally.skipped else "")
-
-
 def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
     rows = [(code, _rule_text(tally, code), count, unsafe) for code, count, unsafe in tally.changes_by_rule()]
     if len(rows) > _CHANGES_SHOWN:
@@ -117,7 +114,8 @@ def _change_lines(tally: Tally, width: int) -> Iterator[Text]:
 
 
 def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
-    groups = tally.open_groups()
+    order = lambda one: (-SEVERITIES.index(one.severity), -one.count, one.code)  # noqa: E731
+    groups = sorted(tally.groups.values(), key=order)
     blockers = sum(group.count for group in groups if group.severity == "blocker")
     surely = ngettext(": {n} blocker will stop the program", ": {n} blockers will stop the program", blockers)
     if groups:

@@ -138,21 +138,23 @@ def _opened(folder: Path, tool: str) -> Connection:
     if os.path.islink(folder) or (os.path.lexists(file) and not stat.S_ISREG(os.lstat(file).st_mode)):
         raise OSError(f"{file} is no file of ours")
     if not file.exists():
-        _prepare(folder)
-    sqlite = _sqlite()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+            with suppress(FileExistsError), open(folder / name, "x") as mark:  # "x" follows no link
+                mark.write(text)
+        for old in folder.glob("lint-*.sqlite"):
+            with suppress(OSError):
+                if time.time() - old.stat().st_mtime > _FORGET_AFTER:
+                    old.unlink()
+    try:  # sqlite3's own part loads datetime, which takes a fiftieth of a hook
+        sqlite: Any = import_module("_sqlite3")
+    except ImportError:
+        sqlite = import_module("sqlite3")
     try:
         return _connected(sqlite, file)
     except sqlite.DatabaseError:
         file.unlink()  # not a database: somebody else wrote there, or the disk did
         return _connected(sqlite, file)
-
-
-def _sqlite() -> Any:
-    """What sqlite3 has of its C module; its own part loads datetime, which takes a fiftieth of a hook."""
-    try:
-        return import_module("_sqlite3")
-    except ImportError:
-        return import_module("sqlite3")
 
 
 def _behind_link(folder: Path, root: Path) -> bool:
@@ -182,14 +184,3 @@ def _connected(sqlite: Any, file: Path) -> Connection:
         connection.close()
         raise
     return connection
-
-
-def _prepare(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
-        with suppress(FileExistsError), open(folder / name, "x") as file:  # "x" follows no link
-            file.write(text)
-    for old in folder.glob("lint-*.sqlite"):
-        with suppress(OSError):
-            if time.time() - old.stat().st_mtime > _FORGET_AFTER:
-                old.unlink()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from migrator.files.discover import Entry
     from migrator.findings.finding import Result
     from migrator.native.model import NativeFile
-    from migrator.project.entry import StartFacts
+    from migrator.project.entry import Candidate
     from migrator.project.facts import FileFacts
     from migrator.project.project import Project
 
@@ -71,7 +71,7 @@ class Read(NamedTuple):
 
     content: bytes
     facts: FileFacts
-    start: Optional[StartFacts] = None
+    start: Optional[Candidate] = None
     failed: Optional[Result] = None
     framework: str = ""
 
@@ -155,12 +155,10 @@ class Loader:
         self._cache = cache
         self._native = native
         self._jobs = jobs
-        self._files: list[tuple[PythonFile, bytes]] = []  # with the digest of the content
+        self._every: list[PythonFile] = []
+        self._files: list[tuple[PythonFile, bytes]] = []  # that may tell, with the digest of the content
         self._size = 0
-        self._names: list[str] = []
         self.other_names: list[str] = []  # of texts of other types
-        self._folders: dict[str, Path] = {}
-        self._root: Optional[Path] = None
         self._failed: dict[str, Result] = {}
         self.frameworks: Counter[str] = Counter()  # of the files
         # C++ and CUDA files that an internal error kept from telling.
@@ -168,9 +166,7 @@ class Loader:
 
     def add(self, file: PythonFile, data: bytes, content: bytes) -> None:
         """Remember a Python file; ``content`` is the digest of its data."""
-        self._names.append(file.name)
-        self._folders[file.name.rpartition("/")[0]] = file.path.parent
-        self._root = self._root or root_of(file.path, file.name)
+        self._every.append(file)
         framework = shown_framework(data, file.name)
         if framework:
             self.frameworks[framework] += 1
@@ -209,15 +205,17 @@ class Loader:
     @cached_property
     def _requirements(self) -> list[str]:
         """The lines that may ask for a version of a library: findings about its functions depend on it."""
-        return list(lines_with_versions(self._root)) if self._root else []
+        roots = (root_of(file.path, file.name) for file in self._every[:1])
+        return [line for root in roots for line in lines_with_versions(root)]
 
     @cached_property
     def _packages(self) -> frozenset[str]:
-        return packages_of({*self._names, *_beside(self._folders)})
+        folders = {file.name.rpartition("/")[0]: file.path.parent for file in self._every}
+        return packages_of({*(file.name for file in self._every), *_beside(folders)})
 
     @cached_property
     def _twins(self) -> frozenset[str]:
-        return npu_twins([*self._names, *self.other_names])
+        return npu_twins([*(file.name for file in self._every), *self.other_names])
 
     @cached_property
     def _facts(self) -> list[Any]:
@@ -226,7 +224,8 @@ class Loader:
         unknown = [place for place, facts in enumerate(every) if facts is None]
         if unknown:
             files = [self._files[place][0] for place in unknown]
-            for place, file, item in zip(unknown, files, read_python(files, self._size, self._jobs)):
+            read = spread(files, processes_for(self._size, self._jobs), _read, False, True)
+            for place, file, item in zip(unknown, files, read):
                 every[place] = to_json(item.facts)
                 if item.failed:
                     self._failed[file.name] = item.failed
@@ -285,11 +284,6 @@ def _beside(folders: Mapping[str, Path]) -> Iterator[str]:
 
 def _key(file: PythonFile, content: bytes) -> bytes:
     return digest(b"facts", file.name.encode("utf-8", "surrogatepass"), content)
-
-
-def read_python(files: Sequence[PythonFile], size: int, jobs: Optional[int]) -> list[Read]:
-    """What each file tells, which may be something, in their order; ``size`` is how many bytes they have."""
-    return list(spread(files, processes_for(size, jobs), _read, False, True))
 
 
 def _read(file: PythonFile, starts: bool, looked: bool = False) -> Read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from migrator.core.cells import placed
 from migrator.core.check import Converted, check, no_fix
@@ -23,10 +23,8 @@ from migrator.language import N_, _
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
 from migrator.project.offers import FOREIGN
+from migrator.project.project import Project
 from migrator.run.processes import GivenUpError, Progress, spread
-
-if TYPE_CHECKING:
-    from migrator.project.project import Project
 
 # A file: its name inside the project, where it lies, what a conversion makes of it.
 _Work = tuple[str, Path, Optional[Converted]]

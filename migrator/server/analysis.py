@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -82,14 +82,20 @@ def answer(asked: Question, before: Analysis | None) -> Analysis:
 
         found, _ = baseline.split(found, baseline.read(file), lines, root)
     if isinstance(asked.content, Notebook) and before is not None:
-        found = [*found, *_carried_in_cells(before, asked.content)]
+        earlier = before.question.content
+        known = {} if isinstance(earlier, Source) else {cell.number: cell for cell in earlier.cells}
+        for cell in asked.content.cells:
+            if cell.error and cell.number in known:
+                inside = [item for item in before.found if item.cell == cell.number]
+                was = lines_of(known[cell.number].source)
+                found = [*found, *_carried(inside, was, lines_of(cell.source))]
     return Analysis(asked, tuple(found), trouble=checked.trouble)
 
 
 def migrated(analysis: Analysis) -> str:
     """The text of a file with all fixes, the unsafe ones too."""
     asked = analysis.question
-    return fix_document(asked.target, asked.document, asked.project, list(analysis.found), True).text
+    return fix_document(asked.target, asked.document, asked.project, list(analysis.found), True)[0]
 
 
 def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
@@ -97,7 +103,7 @@ def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
     asked = analysis.question
     options = asked.target.options
     shown = [item for item in analysis.found if may_be_fixed(item, options)]
-    new = fix_document(asked.target, asked.document, asked.project, shown, options.unsafe_fixes).text
+    new, *_ = fix_document(asked.target, asked.document, asked.project, shown, options.unsafe_fixes)
     if isinstance(asked.content, Source):
         return [(None, new)]
     return [(cell.number, source) for cell, source in changed_cells(asked.content, new)]
@@ -118,14 +124,3 @@ def _carried(found: Iterable[Finding], old: list[str], new: list[str]) -> list[F
             line, end_line = item.line + moved, item.end_line + moved
             kept.append(item._replace(line=line, end_line=end_line, fix=None, noqa_line=None))
     return kept
-
-
-def _carried_in_cells(before: Analysis, notebook: Notebook) -> Iterator[Finding]:
-    """The earlier findings of cells that are not Python just now."""
-    content = before.question.content
-    known = {} if isinstance(content, Source) else {cell.number: cell for cell in content.cells}
-    for cell in notebook.cells:
-        old = known.get(cell.number)
-        if cell.error and old is not None:
-            found = [item for item in before.found if item.cell == cell.number]
-            yield from _carried(found, lines_of(old.source), lines_of(cell.source))

@@ -122,7 +122,10 @@ def run(
             own = Stillness(lambda: warden.below([os.getpid()]) - before)
             timed_out, still = _wait(process, asked, timeout, patience, own, notes)
             seconds = time.monotonic() - start
-            left = _end_rest(before)
+            end = time.monotonic() + _REST
+            while (rest := _rest(before)) and time.monotonic() < end:
+                time.sleep(0.05)
+            warden.end_all(lambda: _rest(before))
     for reader in readers:
         reader.join()
     return Ended(
@@ -130,7 +133,7 @@ def run(
         seconds,
         timed_out,
         bool(asked),
-        left,
+        len(rest),
         b"\n".join(b"".join(kept) for kept in output).decode("utf-8", "replace"),
         still if timed_out else 0.0,
     )
@@ -182,16 +185,8 @@ def _copy(source: IO[bytes], target: BinaryIO | None, kept: list[bytes]) -> None
             target.flush()
 
 
-def _end_rest(before: set[int]) -> int:
-    """End what is still there of the program's processes; return how many there were."""
-    end = time.monotonic() + _REST
-    while (rest := _rest(before)) and time.monotonic() < end:
-        time.sleep(0.05)
-    warden.end_all(lambda: _rest(before))
-    return len(rest)
-
-
 def _rest(before: set[int]) -> set[int]:
+    """What is still there of the program's processes."""
     rest = warden.below([os.getpid()]) - before
     for pid in rest:
         with suppress(ChildProcessError):  # not adopted yet

@@ -198,7 +198,10 @@ def _outcome(
         if ended.timed_out:
             return TIMED_OUT, [_("the program was stopped after {seconds:.0f} s", seconds=ended.seconds)]
         first = [f"{failure.who}: {failure.line}" for failure in course.failures[:1]]
-        return FAILED, [_how_it_failed(ended.code), *first, *_explained(course.explained)]
+        # What the table of errors says of it: its cause, and what to do.
+        entry = course.explained
+        more = [f"{entry.code}: {entry.said().cause}", *entry.said().do] if entry else []
+        return FAILED, [_how_it_failed(ended.code), *first, *more]
     trouble = _not_on_npu(processes, shares)
     if trouble or original is None:
         return (NOT_ON_NPU if trouble else PASSED), trouble
@@ -217,11 +220,6 @@ def _outcome(
     share = _("{wrong} of {compared} lines", wrong=wrong, compared=compared)
     said = _("{share} differ by more than {tolerance:g}", share=share, tolerance=comparison.tolerance)
     return DIFFERENT, [said]
-
-
-def _explained(entry: Entry | None) -> list[str]:
-    """What the table of errors says of a failure: its cause, and what to do."""
-    return [f"{entry.code}: {entry.said().cause}", *entry.said().do] if entry else []
 
 
 def _how_it_failed(code: int) -> str:

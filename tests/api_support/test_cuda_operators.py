@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.api_support.cuda_operators import equivalents_of, known_operator, operators_of_libraries
+from migrator.api_support.libraries import equivalents_of, known_operator, operators_of_libraries
 from migrator.api_support.tables import rows
 from migrator.data_folders import data_folder
 

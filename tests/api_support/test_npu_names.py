@@ -6,8 +6,8 @@ from typing import Optional
 
 import pytest
 
-from migrator.api_support import npu_names, own_names, tables, versions
-from migrator.api_support.own_names import Absence, absence, spelled
+from migrator.api_support import npu_names, tables, versions
+from migrator.api_support.npu_names import Absence, absence, spelled
 from migrator.api_support.versions import known, resolve
 
 
@@ -149,6 +149,6 @@ def test_mentioned_names_are_of_releases_without_a_wheel() -> None:
     rows = list(tables.rows("mentioned_names"))
     assert rows
     for name, mentioned in rows:
-        assert own_names.releases_with(name)
+        assert npu_names.releases_with(name)
         assert without.issuperset(mentioned.split())
-        assert not set(mentioned.split()).intersection(own_names.releases_with(name))
+        assert not set(mentioned.split()).intersection(npu_names.releases_with(name))

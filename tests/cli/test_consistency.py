@@ -221,7 +221,7 @@ CLICK = """\
 import click
 import torch
 @click.command()
-@click.option("--device", envvar="APP_DEVICE", default="cuda")
+@click.option("--device", envvar=["DEVICE", "APP_DEVICE"], default="cuda")
 @click.option("--theme", envvar="APP_THEME", default="cuda")
 def main(device, theme):
     print(theme, torch.ones(1).to(device))
@@ -232,6 +232,15 @@ main()
 def test_the_variable_of_an_option_of_click_changes_with_it(migrated, tmp_path: Path) -> None:
     source = project(tmp_path, "export APP_DEVICE=cuda APP_THEME=cuda\n", CLICK)
     assert migrated(source)[0] == "export APP_DEVICE=npu APP_THEME=cuda\n"
+
+
+def test_a_term_of_a_library_is_left_to_the_program(migrated, tmp_path: Path) -> None:
+    train = CLICK.replace("device", "accelerator").replace("import torch", "import lightning\nimport torch")
+    train = train.replace(
+        "print(theme, torch.ones(1).to(accelerator))", 'print(theme, accelerator == "cuda")'
+    )
+    script = "python tools/train.py --accelerator cuda\n"
+    assert migrated(project(tmp_path, script, train))[0] == script
 
 
 def test_cuda_in_what_python_looks_up_is_found_at_the_end(migrated, tmp_path: Path) -> None:

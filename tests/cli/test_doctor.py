@@ -13,6 +13,9 @@ import pytest
 from migrator import language
 from migrator.doctor.self_test import run_self_test
 from migrator.launch.fault_texts import fault_texts
+from tests.emulator.conftest import cache
+
+__all__ = ["cache"]
 
 NO_TORCH_NPU = importlib.util.find_spec("torch_npu") is None
 FOUND = "ASCEND_HOME_PATH CUDA_VISIBLE_DEVICES RANK_TABLE_FILE NPUMIGRATE_EMULATOR LD_LIBRARY_PATH"
@@ -94,7 +97,8 @@ def test_a_self_test_needs_two_npus(npumigrate, bare: Path) -> None:
 
 
 @pytest.mark.skipif(NO_TORCH_NPU, reason="needs torch_npu and the emulator")
-def test_two_ranks_on_emulated_npus(npumigrate) -> None:
+def test_two_ranks_on_emulated_npus(npumigrate, cache, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     answer = npumigrate("doctor", "--self-test", "--emulate")
     assert (answer.code, answer.err) == (0, "")
     steps = (

@@ -16,6 +16,7 @@ import pytest
 
 from migrator.cli import main
 from migrator.compare.printed import curves
+from tests.warm import warm
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -59,7 +60,7 @@ def record(
     command = [sys.executable, "-m", "migrator", "record", "-o", str(folder), *options]
     command += ["--", sys.executable, str(folder.parent / "program.py"), device, eps]
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": auto, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, env=warm(env) if auto == "0" else env)
     assert done.returncode == 3, done.stderr
     return done.stdout
 

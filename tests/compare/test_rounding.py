@@ -76,4 +76,4 @@ def test_tf32_is_of_gpus_and_of_what_it_computes(device, api, allowed, cause) ->
         sides.append(Process(0, {allowed: True}, tensors, steps=[Step(0, [module])]))
     found = Judge(Both(*sides)).first_parting()
     assert found
-    assert found.causes[0].name == cause
+    assert found.causes[0]["name"] == cause

@@ -13,7 +13,8 @@ import pytest
 
 from migrator.cli import main
 from migrator.emulator.installed import EmulatorError, look
-from migrator.verify.started import free_port
+from migrator.verify.run import free_port
+from tests.warm import warm
 
 __all__ = ["free_port"]
 
@@ -55,7 +56,8 @@ def cache(request: pytest.FixtureRequest) -> Path:
 def emulate(cache: Path) -> Emulate:
     """Runs a command on emulated NPUs: its arguments, and options of `npumigrate emulate` before them.
 
-    ``how`` names another command, `verify`.
+    ``how`` names another command, `verify`. Its programs are run by a process that has torch already; not
+    those that are to be ``cold``.
     """
     try:
         look()
@@ -69,13 +71,14 @@ def emulate(cache: Path) -> Emulate:
         env: Optional[Mapping[str, str]] = None,
         cwd: Path = HERE,
         timeout: float = 240,
+        cold: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         whole = [sys.executable, "-m", "migrator", how, *options, "--", *command]
         environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", **(env or {})}
         process = subprocess.Popen(
             whole,
             cwd=cwd,
-            env=environment,
+            env=environment if cold else warm(environment, "npu"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -90,7 +93,7 @@ def emulate(cache: Path) -> Emulate:
             err += f"\nended after {timeout} s"
         return subprocess.CompletedProcess(whole, process.returncode, out, err)
 
-    ready = run("python", "-c", "pass", timeout=900)  # it builds the emulated NPU, once
+    ready = run("python", "-c", "pass", timeout=900, cold=True)  # it builds the emulated NPU, once
     assert ready.returncode == 0, ready.stderr
     return run
 
@@ -99,7 +102,7 @@ def emulate(cache: Path) -> Emulate:
 def verify(emulate: Emulate, tmp_path: Path):
     """Verifies a project of one file (its text) or several, beside the model: exit code, JSON, process."""
 
-    def run(project: str | dict[str, str] | Path, *options: str, command=("python", "train.py")):
+    def run(project: str | dict[str, str] | Path, *options: str, command=("python", "train.py"), cold=False):
         folder = project if isinstance(project, Path) else tmp_path / "project"
         if not isinstance(project, Path):
             folder.mkdir()
@@ -107,7 +110,9 @@ def verify(emulate: Emulate, tmp_path: Path):
             for name, text in {"model": MODEL, **files}.items():
                 (folder / f"{name}.py").write_text(text)
         path = tmp_path / "verdict.json"
-        done = emulate(*command, options=(str(folder), "--json", str(path), *options), how="verify")
+        done = emulate(
+            *command, options=(str(folder), "--json", str(path), *options), how="verify", cold=cold
+        )
         assert path.exists(), done.stderr
         return done.returncode, json.loads(path.read_text()), done
 

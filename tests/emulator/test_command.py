@@ -107,7 +107,7 @@ def test_help():
 def test_exit_code_and_output_are_the_programs(emulate):
     done = emulate("sh", "-c", "echo out; echo err >&2; exit 7")
     assert (done.returncode, done.stdout, done.stderr) == (7, "out\n", "err\n")
-    assert emulate("sh", "-c", "kill -9 $$").returncode == 128 + 9
+    assert emulate("sh", "-c", "kill -9 $$", cold=True).returncode == 128 + 9
 
 
 def test_no_such_command(emulate):
@@ -119,7 +119,7 @@ def test_no_such_command(emulate):
 def test_a_program_below_a_shell_below_python(emulate):
     program = "import torch; print(torch.npu.device_count(), torch.ones(2, device='npu').sum().item())"
     shell = f'python -c "import subprocess; subprocess.run([\\"python\\", \\"-c\\", \\"{program}\\"])"'
-    done = emulate("sh", "-c", shell, options=("--devices", "3"))
+    done = emulate("sh", "-c", shell, options=("--devices", "3"), cold=True)
     assert (done.returncode, done.stdout) == (0, "3 2.0\n"), done.stderr
 
 
@@ -140,7 +140,7 @@ _ADDS = "import torch, torch_npu; print((torch.ones(2).npu() + 1).tolist())"
 
 
 def test_a_program_that_replaces_pythonpath_is_told(emulate: Emulate) -> None:
-    done = emulate("env", "PYTHONPATH=src", "python", "-c", _ADDS)
+    done = emulate("env", "PYTHONPATH=src", "python", "-c", _ADDS, cold=True)
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if line.startswith("npumigrate emulate: ")]
     assert said[0].startswith(
@@ -150,14 +150,14 @@ def test_a_program_that_replaces_pythonpath_is_told(emulate: Emulate) -> None:
 
 
 def test_a_program_that_replaces_the_path_of_libraries_runs(emulate: Emulate) -> None:
-    done = emulate("env", "LD_LIBRARY_PATH=/opt/lib", "python", "-c", _ADDS)
+    done = emulate("env", "LD_LIBRARY_PATH=/opt/lib", "python", "-c", _ADDS, cold=True)
     assert (done.returncode, done.stdout) == (0, "[2.0, 2.0]\n"), done.stderr
 
 
 def test_other_python_programs_notice_nothing(emulate, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.customized = True\n")
     program = "import sys; print(customized, any('torch' in name for name in sys.modules))"
-    done = emulate("python", "-c", program, env={"PYTHONPATH": str(tmp_path)})
+    done = emulate("python", "-c", program, env={"PYTHONPATH": str(tmp_path)}, cold=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")
 
 

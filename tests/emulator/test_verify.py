@@ -85,7 +85,7 @@ os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 from model import train
 train("cpu")
 """
-    code, verdict, _ = verify({"train": program})
+    code, verdict, _ = verify({"train": program}, cold=True)
     assert (code, verdict["reasons"]) == (3, ["torch_npu was never imported: everything ran on the CPU"])
 
 

@@ -111,7 +111,10 @@ def test_one_that_takes_too_long_or_too_much_stops_no_other(make_list: MakeList,
         (["--scheduler", "tcp://127.0.0.1:9"], "tcp://127.0.0.1:9: "),
     ],
 )
-def test_wrong_use_is_one_line(make_list: MakeList, tmp_path: Path, capsys, options, said: str) -> None:
+def test_wrong_use_is_one_line(
+    make_list: MakeList, tmp_path: Path, capsys, monkeypatch, options, said: str
+) -> None:
+    monkeypatch.setattr("migrator.fleet.job._CONNECTING", "1s")
     assert run(["fleet", str(make_list(1)), "-o", str(tmp_path / "out"), "-v", "2.6", *options]) == 2
     errors = capsys.readouterr().err
     assert errors.count("\n") == 1

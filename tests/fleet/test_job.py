@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import migrator
 from migrator.files.staging import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.job import Task, examine
@@ -54,12 +55,17 @@ def test_a_killed_worker_leaves_nothing_running_and_no_files(tmp_path: Path, mon
     assert os.listdir(printed) == []
 
 
+def test_a_job_is_done_by_the_npumigrate_that_asks_for_it(tmp_path: Path) -> None:
+    program = job._START.replace("main()", "import migrator; print(migrator.__file__)")
+    done = subprocess.run([sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.strip() == migrator.__file__, done.stderr
+
+
 # A worker that fetches from a server that never answers: git waits, and what git has started for the address.
 FETCHING = """
 import sys
 from pathlib import Path
-from migrator.fleet.obtain import obtain
-from migrator.fleet.repositories import Repository
+from migrator.fleet.repositories import Repository, obtain
 obtain(Repository("r", "git", sys.argv[1], ""), Path(sys.argv[2]), "", float(sys.argv[3]))
 """
 

@@ -17,8 +17,7 @@ import pytest
 
 from migrator.cli import main
 from migrator.files.errors import SourceError
-from migrator.fleet.obtain import NotObtainedError, obtain, run
-from migrator.fleet.repositories import Repository, read_list
+from migrator.fleet.repositories import NotObtainedError, Repository, obtain, read_list, run
 
 
 def listed(folder: Path, *lines: str) -> list[Repository]:

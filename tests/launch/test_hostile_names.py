@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from migrator.cli.main import run
-from migrator.launch.modelarts import BOOT, boot_file, parse_pair
 from migrator.launch.mpi import MpiLineError, plan
 from migrator.launch.rank_table import RankTableError
-from migrator.launch.script import NAME, run_script
-from migrator.launch.target import Start, start_of
+from migrator.launch.target import BOOT, NAME, Start, boot_file, parse_pair, run_script, start_of
 from migrator.project.start_ways import StartWay
 
 HERE = Path(__file__).parent

@@ -16,8 +16,7 @@ import pytest
 
 from migrator.api_support.versions import resolve
 from migrator.launch.fault_texts import fault_texts
-from migrator.launch.script import NAME, run_script
-from migrator.launch.target import start_of
+from migrator.launch.target import NAME, run_script, start_of
 from migrator.project.start_ways import StartWay
 from tests.launch.conftest import said, started
 

@@ -6,7 +6,7 @@ from typing import Optional
 
 import pytest
 
-from migrator.api_support.library_defaults import known
+from migrator.api_support.libraries import defaults
 from migrator.findings.finding import Result
 from migrator.project.project import Project
 from tests.checking import migrate_text
@@ -126,5 +126,7 @@ def test_the_rules_start_from_the_packages_of_the_table() -> None:
     rules = {rule.code: rule for rule in engine("2.6").every.values() if rule.code in ("NPU638", "NPU639")}
     assert len(rules) == 2
     for rule in rules.values():
-        told = (each for every in known().values() for each in every if each.outcome in rule.options.outcomes)
+        told = (
+            each for every in defaults().values() for each in every if each.outcome in rule.options.outcomes
+        )
         assert set(rule.words) == {each.api.partition(".")[0] for each in told}

@@ -17,9 +17,8 @@ from random import Random
 import pytest
 
 from migrator.data_folders import reports_yaml
-from migrator.profile.memory import read_snapshot
 from migrator.profile.model import Advice, Profile
-from migrator.profile.read import insight_rows, read_profile
+from migrator.profile.read import insight_rows, read_profile, read_snapshot
 from migrator.profile.report import as_json, as_text, compared, seen_at
 from migrator.profile.streams import ProfileError, events
 from tests.profile import made

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrator.api_support.library_defaults import Limits
+from migrator.api_support.libraries import Limits
 from migrator.api_support.versions import newest
 from migrator.project.wanted_versions import (
     chosen_version,

@@ -72,7 +72,7 @@ def test_the_cache_gives_what_the_files_give(entries, tmp_path, monkeypatch) -> 
         *(name[:-3] for name in FILES if "/" not in name and name.endswith(".py")),
     }
     first = known(entries, Cache(tmp_path / "cache", "tool"))
-    monkeypatch.setattr(loading, "read_python", None)
+    monkeypatch.setattr(loading, "spread", None)
     monkeypatch.setattr(loading, "read_native", None)
     assert known(entries, Cache(tmp_path / "cache", "tool")) == first
     assert (first.classes, first.packages) == (plain.classes, plain.packages)
@@ -86,7 +86,7 @@ def test_processes_give_the_same_project(entries) -> None:
 def test_how_programs_are_started_is_told_where_it_is_asked(entries) -> None:
     assert load_project(entries, 1)[0].starts == ()
     (start,) = load_project(entries, 1, starts=True)[0].starts
-    assert start.file == "train.py"
+    assert start.name == "train.py"
 
 
 def again(kind: type, value: object) -> object:

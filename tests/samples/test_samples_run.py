@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.slow_gloo import slow_gloo
+from tests.warm import warm
 
 __all__ = ["slow_gloo"]
 HERE = Path(__file__).resolve().parent
@@ -58,6 +59,7 @@ def run(script, *options, cwd, processes=1):
         command += ["-m", "torch.distributed.run", "--nproc_per_node", str(processes),
                     "--master_addr", "127.0.0.1", "--master_port", str(free_port())]
     command += [str(SAMPLES / script), *map(str, options)]
+    env = warm(env) if PYTHON == sys.executable else env
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any, Callable
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+from tests.warm import warm
 
 _PATIENCE = 60  # seconds
 
@@ -55,7 +58,8 @@ class Editor:
         resolve: bool = True,
         folders: bool = True,
     ) -> types.InitializeResult:
-        self.run(self._client.start_io(sys.executable, "-m", "migrator", "server", "--stdio"))
+        command = (sys.executable, "-m", "migrator", "server", "--stdio")
+        self.run(self._client.start_io(*command, env=warm(os.environ, "editor")))
         support = types.ClientCodeActionResolveOptions(["edit"]) if resolve else None
         capabilities = types.ClientCapabilities(
             general=types.GeneralClientCapabilities(position_encodings=encodings),

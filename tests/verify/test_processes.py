@@ -32,9 +32,11 @@ def start(tmp_path: Path, then: str, timeout: float | None) -> subprocess.Popen[
     code = f"""
         import os, sys
         from pathlib import Path
-        from migrator.verify.processes import run
+        from migrator.verify import processes
+        processes._REST = 0.5  # seconds for what outlives the program
         notes = Path("notes").absolute()
-        ended = run([sys.executable, "program.py"], os.environ, Path.cwd(), {timeout}, keep=True, notes=notes)
+        command = [sys.executable, "program.py"]
+        ended = processes.run(command, os.environ, Path.cwd(), {timeout}, keep=True, notes=notes)
         print(ended.code, ended.timed_out, ended.interrupted, ended.left, repr(ended.output))
     """
     return subprocess.Popen(

@@ -9,7 +9,7 @@ import pytest
 
 from migrator.launch.target import Start
 from migrator.project.start_ways import StartWay
-from migrator.verify.started import as_migrated, command_of, entry_of, launched, shrink
+from migrator.verify.run import as_migrated, command_of, entry_of, launched, shrink
 
 TRAIN = """
 import argparse

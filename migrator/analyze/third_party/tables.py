@@ -141,7 +141,12 @@ def _public(
             if not name and key in verdicts and verdicts[key].word == "unsupported":
                 line = verdicts[key].chain[0].line
                 yield key, module, "module", verdicts[key], line, line
-            if not name or not _is_reachable(facts, name):
+            # Neither private, nor inside a function.
+            parts = name.split(".")
+            private = any(part[:1] == "_" and not (part[:2] == part[-2:] == "__") for part in parts)
+            around = (facts.definitions.get(".".join(parts[:length])) for length in range(1, len(parts)))
+            outside = "#" not in name and all(outer is None or outer.kind == "class" for outer in around)
+            if not name or private or not outside:
                 continue
             if definition.kind == "class":
                 runs = [*library.construction(key), *library.instance_call(key)]
@@ -152,12 +157,3 @@ def _public(
             elif key in verdicts:
                 kind = "method" if "." in name else "function"
                 yield key, full, kind, verdicts[key], definition.line, definition.end
-
-
-def _is_reachable(facts: ModuleFacts, name: str) -> bool:
-    """Whether a name is not private, and not inside a function."""
-    parts = name.split(".")
-    if any(part.startswith("_") and not (part.startswith("__") and part.endswith("__")) for part in parts):
-        return False
-    around = (facts.definitions.get(".".join(parts[:length])) for length in range(1, len(parts)))
-    return "#" not in name and all(outer is None or outer.kind == "class" for outer in around)

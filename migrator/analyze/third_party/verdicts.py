@@ -85,7 +85,8 @@ class Judge:
         self.link: dict[Key, Link] = {}
         self.callers: dict[Key, set[Key]] = {}
         self.decorating: dict[Key, list[Use]] = {}
-        self.places = {key: self._places(key) for key in library.runnable()}
+        named = [(module, name) for module, facts in library.modules.items() for name in facts.definitions]
+        self.places = {key: self._places(key) for key in named if library.kind(key) != "class"}
 
     def _places(self, key: Key) -> list[Place]:
         # What stands around a function is run with it: the function that its decorator gives.

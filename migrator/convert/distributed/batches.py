@@ -27,7 +27,7 @@ from migrator.convert.program import (
     parameters,
 )
 from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of
-from migrator.project.distributed_use import listed
+from migrator.project.frameworks import listed
 
 _DEPTH = 8
 _STEPS = 6
@@ -120,11 +120,9 @@ def _yielded(program: Program, call: ast.Call) -> Ways:
 def _taken(program: Program, node: ast.expr, known: Sequence[Guard], depth: int) -> Ways:
     """The loaders that an object of the project is made with, where its items are drawn."""
     found = program.definition_of(node)
-    if not isinstance(node, ast.Call) or found is None:
-        return []
-    if not any(method(found, name) for name in ("__iter__", "__next__", "next")):
-        return []
-    return [(one, "") for one in arguments_of(node) if loader_calls(program, one, known, depth - 1)]
+    draws = found is not None and any(method(found, name) for name in ("__iter__", "__next__", "next"))
+    given = arguments_of(node) if isinstance(node, ast.Call) and draws else ()
+    return [(one, "") for one in given if loader_calls(program, one, known, depth - 1)]
 
 
 def _key(node: ast.Subscript, known: Sequence[Guard]) -> object:
@@ -173,17 +171,12 @@ def holds(program: Program, node: ast.AST, seeds: Collection[ast.AST], names: Co
         if one in seeds:
             return True
         if isinstance(one, (ast.Name, ast.Attribute)) and (text := dotted(one)) in texts:
-            if any((scope, text) in names for scope in _around(program, one)):
+            scope: ast.AST | None = None  # then its own scope, and those around that one
+            while (scope, text) not in names and not isinstance(scope, ast.Module):
+                scope = program.scope_of(scope or one)
+            if (scope, text) in names:
                 return True
     return False
-
-
-def _around(program: Program, node: ast.AST) -> Iterator[Scope | None]:
-    """The scopes that may have a name that stands at a node: none, its own, and those around that one."""
-    yield None
-    while not isinstance(node, ast.Module):
-        node = program.scope_of(node)
-        yield node
 
 
 def fed(
@@ -309,8 +302,12 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     places = fed(program, inside, (), items(program, loop))
     if not counts(loop.iter):
         return Drawn(inner, False, frozenset(), places) if _gives_batches(program, inner) else None
-    if any(isinstance(one, ast.If) and holds(program, one.test, (), places) for one in _deciding(inside)):
-        return None  # the ranks would not agree
+    for one in inside:
+        if isinstance(one, ast.If) and holds(program, one.test, (), places):
+            leaves = any(isinstance(each, LEAVING) for each in ast.walk(one))
+            called = {method_name(each) or last_name(each) for each in calls_in(one)}
+            if leaves or not called <= set(_SHOWS):  # it does more than to show something
+                return None  # the ranks would not agree
     taken = {
         node: program.scope_of(node)
         for node in inside
@@ -329,33 +326,24 @@ def items(program: Program, loop: ast.For) -> set[Name]:
     return {_name(program, one) for one in below(target) if is_stored(one)}
 
 
-def _deciding(inside: Nodes) -> Iterator[ast.If]:
-    """The conditions that do more than to show something."""
-    for node in inside:
-        if isinstance(node, ast.If):
-            leaves = (isinstance(one, LEAVING) for one in ast.walk(node))
-            called = ((method_name(one) or last_name(one)) for one in calls_in(node))
-            if any(leaves) or not set(called) <= set(_SHOWS):
-                yield node
-
-
 def _gives_batches(program: Program, node: ast.expr, depth: int = _STEPS) -> bool:
     """Whether all that an expression may be is iterated in the same order on every rank."""
+
+    def is_iterated(node: ast.expr) -> bool:
+        if isinstance(node, ast.Subscript):
+            return _gives_batches(program, node.value, depth - 1)
+        if not isinstance(node, ast.Call):
+            return isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple))
+        name, made = program.name(node) or dotted(node.func), program.definition_of(node) is not None
+        if counts(node) or made or listed("loaders", name):
+            return made and not counts(node)
+        if name in ("zip", "list", "iter", "enumerate", "reversed", "sorted") and node.args:
+            return all(_gives_batches(program, one, depth - 1) for one in node.args)
+        known = name.partition(".")[0] in ("torch", "numpy", "random")
+        return known or method_name(node) in ("split", "chunk")
+
     found = program.origins(node) if depth else []
-    return bool(found) and all(_is_iterated(program, one, depth) for one in found)
-
-
-def _is_iterated(program: Program, node: ast.expr, depth: int) -> bool:
-    if isinstance(node, ast.Subscript):
-        return _gives_batches(program, node.value, depth - 1)
-    if not isinstance(node, ast.Call):
-        return isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple))
-    name = program.name(node) or dotted(node.func)
-    if counts(node) or program.definition_of(node) is not None or listed("loaders", name):
-        return not counts(node) and program.definition_of(node) is not None
-    if name in ("zip", "list", "iter", "enumerate", "reversed", "sorted") and node.args:
-        return all(_gives_batches(program, one, depth - 1) for one in node.args)
-    return name.partition(".")[0] in ("torch", "numpy", "random") or method_name(node) in ("split", "chunk")
+    return bool(found) and all(map(is_iterated, found))
 
 
 def _may_turn(program: Program, call: ast.Call, loop: Loop, functions: Sequence[ast.AST]) -> bool:

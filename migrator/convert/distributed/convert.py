@@ -10,7 +10,6 @@ from pathlib import Path
 from migrator.convert.distributed.batches import counts
 from migrator.convert.distributed.metrics import average_in_closures, reduce_metrics
 from migrator.convert.distributed.models import (
-    follow,
     models_to_wrap,
     parallels,
     prefixed,
@@ -24,14 +23,15 @@ from migrator.convert.distributed.ranks import (
     report_differences,
     use_own_device,
 )
-from migrator.convert.distributed.samplers import check_batches, share_drawn, share_loaders
+from migrator.convert.distributed.samplers import check_batches, share_drawn, share_loader
 from migrator.convert.distributed.training import Training, trainings
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.models import Wrapped, free_models
+from migrator.convert.models import Wrapped
 from migrator.convert.program import (
     UNREADABLE,
     AlreadyDistributedError,
     Program,
+    dotted,
     is_main_guard,
     load,
     method_name,
@@ -42,8 +42,8 @@ from migrator.findings.finding import internal_error
 from migrator.language import N_, _
 from migrator.names.tree import bare_name
 from migrator.project.definitions import Definitions
-from migrator.project.distributed_use import listed
-from migrator.project.imports import Read
+from migrator.project.frameworks import listed
+from migrator.project.module_names import Read
 
 _OWN_DEVICE = "[torch.cuda.current_device()] if torch.cuda.is_available() else None"
 
@@ -81,10 +81,10 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
         problem = error
     except (NotPlacedError, SyntaxError) as error:
         problem = UncertainError("no_place", error=error)
-    draft.give_up([problem], program.entry.tree)
+    draft.give_up(problem)
     for key in ("ranks_meet", "model_to_wrap", "data_to_share", "files_to_write"):
         draft.report(key, program.entry.tree)
-    return Conversion(entry, draft.converted(), reason=problem.text.message)
+    return Conversion(entry, draft.converted(), reason=str(problem))
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,15 @@ def _plan(draft: Draft, read: Read, target: str, others: Collection[str]) -> Non
         model.unless = frozenset(test for one in own for test in one.tests)
         for one in own[:1]:
             take_its_place(program, model, one)
-        follow(program, model)
-        model.use_the_model_inside(draft, "the model inside of DistributedDataParallel")
+        model.follow()
+        _use_the_model_inside(draft, model)
         _wrap(draft, model, bool(own), model is models[0])
     check_batches(program, found, models)
-    share_loaders(draft, found)
+    shared = set[ast.Call]()
+    for loader in (one for training in found for one in training.loaders):
+        if loader.call not in shared:
+            shared.add(loader.call)
+            share_loader(draft, loader, found)
     share_drawn(draft, found)
     use_own_device(draft)
     for training in found:
@@ -157,6 +161,19 @@ def _where_distributed(draft: Draft, node: ast.AST, line: str) -> str:
     if draft.program.file(node) is draft.program.entry:
         return line
     return f"if dist.is_initialized():\n    {line}"
+
+
+def _use_the_model_inside(draft: Draft, wrapped: Wrapped) -> None:
+    """Plan ``.module`` where the model itself is needed; report where that is not known."""
+    segment = draft.program.segment
+    for node, perhaps in wrapped.inner.items():
+        text = segment(node)
+        code = f'getattr({text}, "module", {text})' if perhaps else f"{text}.module"
+        draft.replace(node, code, "the model inside of DistributedDataParallel")
+    for bare in wrapped.bare:
+        draft.replace(bare, segment(bare.value), "the model is not wrapped yet")
+    for node in wrapped.unclear:
+        draft.report("wrapped_here", node, text=dotted(node) or "what comes back")
 
 
 def _wrap(draft: Draft, wrapped: Wrapped, parallel: bool, first: bool) -> None:
@@ -231,11 +248,13 @@ def _set_up(draft: Draft, models: Sequence[Wrapped]) -> None:
     program, tree = draft.program, draft.program.entry.tree
     changes = draft.of(tree)
     guard = next(filter(is_main_guard, tree.body), None)
-    wrapped = ((model.home, model.behind) for model in models)
-    begin, end = (
-        ["setup_distributed()", *draft.set_up],
-        [*free_models(program, guard or tree, wrapped), "leave_distributed()"],
-    )
+    # No wrapped model is left to hold the process group; those of functions are gone with these.
+    free = [
+        f"{model.home.text} = {model.home.text}.module"
+        for model in models
+        if model.home.scope is tree and program.parent(model.behind) in (tree, guard)
+    ]
+    begin, end = ["setup_distributed()", *draft.set_up], [*free, "leave_distributed()"]
     others, changes.imports = changes.imports, []  # they come behind these
     draft.use(tree, "\n".join([*begin, *end]))
     changes.imports += others
@@ -256,15 +275,11 @@ def _set_up(draft: Draft, models: Sequence[Wrapped]) -> None:
 
 def _works_above(program: Program, guard: ast.If) -> bool:
     """Whether something outside of the main block and of functions puts things on a device."""
-    for node in program.own_nodes(program.entry.tree, ast.Call):
-        if not guard.lineno <= node.lineno <= (guard.end_lineno or 0):
-            name = program.name(node)
-            asks = name.endswith(("is_available", "device_count"))
-            if method_name(node) in ("to", "cuda", "backward") or (
-                name.startswith("torch.cuda.") and not asks
-            ):
-                return True
-    return False
+    calls = program.own_nodes(program.entry.tree, ast.Call)
+    outside = [call for call in calls if not guard.lineno <= call.lineno <= (guard.end_lineno or 0)]
+    names = [name for name in map(program.name, outside) if name.startswith("torch.cuda.")]
+    moves = any(method_name(call) in ("to", "cuda", "backward") for call in outside)
+    return moves or any(not name.endswith(("is_available", "device_count")) for name in names)
 
 
 def _leaves(statement: ast.stmt) -> bool:

@@ -48,7 +48,6 @@ def reduce_metrics(draft: Draft, found: list[Training]) -> None:
             _in_windows(draft, training)
     for training in found:
         _meters(draft, training)
-        _lists(draft, training)
         _others(draft, training)
 
 
@@ -180,32 +179,24 @@ def _in_windows(draft: Draft, training: Training) -> None:
     for window in loop.body:
         if not isinstance(window, ast.If) or window.orelse or "Mod()" not in ast.dump(window.test):
             continue
+        begun = (one for one in window.body if isinstance(one, ast.Assign) and _is_nothing(one.value))
+        reset = {dotted(one.targets[0]): one for one in [*begun][::-1]}
         shown = [
             name
             for name, added in _sums(program, loop).items()
-            if not _counts_rounds(added) and _is_reset_and_used(window, name)
+            if not _counts_rounds(added) and name in reset
+            if any(dotted(one) == name and one not in reset[name].targets for one in ast.walk(window))
         ]
-        if training.mixed or not _same_on_every_rank(program, loop, window.test):
+        # A condition on the number of the round alone is the same on every rank.
+        asked = names_below(window.test) - {_round_number(loop)}
+        set_here = [program.parent(one) for one in below(loop) if is_stored(one) and dotted(one) in asked]
+        same = all(isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) for up in set_here)
+        if training.mixed or not same:
             for name in shown:
                 draft.report("own_share", loop, name=name)
         elif shown:
             lines = [_line(program, loop, name, True) for name in shown]
             draft.insert("first", window, lines, _(_SUMMED))
-
-
-def _is_reset_and_used(window: ast.If, name: str) -> bool:
-    """Whether a block sets a sum to nothing, and uses it otherwise."""
-    assigns = (one for one in window.body if isinstance(one, ast.Assign) and _is_nothing(one.value))
-    reset = next((one for one in assigns if dotted(one.targets[0]) == name), None)
-    named = (node for node in ast.walk(window) if dotted(node) == name)
-    return reset is not None and any(node not in reset.targets for node in named)
-
-
-def _same_on_every_rank(program: Program, loop: Loop, test: ast.expr) -> bool:
-    """Whether a condition depends on the number of the round alone."""
-    asked = names_below(test) - {_round_number(loop)}
-    setting = (program.parent(node) for node in below(loop) if is_stored(node) and dotted(node) in asked)
-    return all(isinstance(up, ast.AugAssign) and isinstance(up.value, ast.Constant) for up in setting)
 
 
 # -- what the uses of a sum say of it: whether it is to be summed over the ranks, or averaged ----------
@@ -336,20 +327,16 @@ def average_in_closures(draft: Draft, found: list[Training]) -> None:
             draft.insert("before", last, [_line(program, last, name, True)], _(_SUMMED))
 
 
-def _lists(draft: Draft, training: Training) -> None:
-    """``losses.append(loss.item())``: what is made of the list is of one rank."""
-    behind = _behind(draft.program, training.batches, ast.Call)
-    taken = names_below(ast.Tuple([one for one in behind if last_name(one) in ("mean", "sum")]))
-    for node in calls_in(training.batches):
-        if method_name(node) == "append" and len(node.args) == 1:
-            name = dotted(holder_of(node))
-            if name in taken and "loss" in ast.dump(node.args[0]).lower():
-                draft.report("mean_of_list", node, name=name)
-
-
 def _others(draft: Draft, training: Training) -> None:
-    """Report the sums in tables, and means that are kept up to date, which are used behind the loop."""
+    """Report lists of losses, sums in tables, and running means, which are used behind the loop."""
     program, loop = draft.program, training.batches
+    behind = _behind(program, loop, ast.Call)
+    taken = names_below(ast.Tuple([one for one in behind if last_name(one) in ("mean", "sum")]))
+    for call in calls_in(loop):  # losses.append(loss.item())
+        if method_name(call) == "append" and len(call.args) == 1:
+            name = dotted(holder_of(call))
+            if name in taken and "loss" in ast.dump(call.args[0]).lower():
+                draft.report("mean_of_list", call, name=name)
     of_batches = feeds(program, training)
     used = {node.id for node in _behind(program, loop, ast.Name)}
     for node in below(*loop.body):

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
-from migrator.convert.models import Wrapped, owners_behind, owners_of_parameters, prepares, unmoved
+from migrator.convert.models import (
+    CHECKPOINTS,
+    Wrapped,
+    owners_behind,
+    owners_of_parameters,
+    prepares,
+    unmoved,
+)
 from migrator.convert.program import (
     LOOPS,
     Home,
@@ -20,19 +27,17 @@ from migrator.convert.program import (
     is_main_guard,
     is_stored,
     last_name,
-    method,
     method_name,
 )
 from migrator.convert.write import first_argument
-from migrator.names.tree import FUNCTIONS, Function, arguments_of, bare_name
+from migrator.names.tree import FUNCTIONS, arguments_of, bare_name
 from migrator.names.whole_file import WholeFile
-from migrator.project.distributed_use import listed
-from migrator.project.imports import Read
+from migrator.project.frameworks import listed
+from migrator.project.module_names import Read
 
 _OPTIMIZER = re.compile(r"(?:Adam|SGD|Lamb|LAMB|LARS|Lion|RMSprop|Adafactor|Optimizer|AdamW|Adagrad)\w*$")
 _DEPTH = 8
 _NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
-_CHECKPOINTS = ("state_dict", "load_state_dict")
 _BY_NUMBER = re.compile(r"count|len\(|>|multi|parallel|distributed|n(?:um)?_?gpu")
 _LOADS_PREFIXED = re.compile(r"\bDataParallel\(|[\"']module\.|\[7:\]")
 
@@ -125,12 +130,12 @@ def _outwards(program: Program, home: Home, depth: int) -> Iterator[Home]:
             yield from _outwards(program, program.home_of(node, dotted(node)), depth - 1)
 
 
-def _pairs(assign: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+def _pairs(assign: ast.Assign) -> Iterable[tuple[ast.expr, ast.expr]]:
     """What an assignment gives to what: ``self.model, self.optimizer = model, optimizer``."""
     target, value = assign.targets[0], assign.value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts))
-    return [(one, value) for one in assign.targets]
+        return zip(target.elts, value.elts)
+    return ((one, value) for one in assign.targets)
 
 
 def _lasts(program: Program, home: Home, found: list[Training]) -> bool:
@@ -240,63 +245,6 @@ def _is_move(node: ast.AST | None) -> bool:
     if not isinstance(node, ast.Call) or method_name(node) != "to":
         return method_name(node) == "cuda"
     return not all("float" in dotted(one) or "dtype" in dotted(one) for one in arguments_of(node))
-
-
-# -- what becomes of its uses -------------------------------------------------------------
-
-
-def follow(program: Program, wrapped: Wrapped) -> None:
-    """Note what becomes of the uses. Raises UncertainError where training goes past the wrapper."""
-    seen = wrapped.follow(lambda home, node, up: _attribute(program, home, node, up, wrapped))
-    for node in wrapped.inner:  # what is wrapped when the program trains may be the bare model at other times
-        here = Home(program.scope_of(node), dotted(node))
-        bare = here.is_parameter and here != wrapped.home and any(wrapped.bare_arguments(node, seen))
-        wrapped.inner[node] = bare or program.file(node) is not program.entry  # others may import the file
-    if not wrapped.calls:
-        raise UncertainError("model_not_called", wrapped.behind, home=wrapped.home)
-
-
-def _attribute(program: Program, home: Home, node: ast.expr, up: ast.Attribute, wrapped: Wrapped) -> None:
-    """Judge ``model.something``."""
-    around = program.parent(up)
-    inside = up.attr == "module" and isinstance(around, ast.Attribute)
-    asked = around if inside and isinstance(around, ast.Attribute) else up
-    if listed("same_when_wrapped", asked.attr):
-        return
-    if asked.attr in _CHECKPOINTS and wrapped.has_prefix(node):
-        return
-    trains = node in (wrapped.training or ()) and program.file(asked).call_of(asked) is not None
-    if trains and asked.attr not in _CHECKPOINTS:
-        own = program.method_of(node, asked.attr)
-        if own is None or _uses_parts(program, own):
-            raise UncertainError("training_calls_method", asked, home=home, up=asked)
-    if not inside:
-        wrapped.inner[node] = False
-
-
-def _uses_parts(program: Program, function: Function, depth: int = 4) -> bool:
-    """Whether a method uses what was made by calls, as layers and parameters are, or hands the object on."""
-    owner = program.class_of(function)
-    if owner is None or not depth:
-        return True
-    for node in ast.walk(function):
-        part = program.parent(node) if isinstance(node, ast.Name) and node.id == "self" else None
-        if part is None or is_stored(part):
-            continue
-        if not isinstance(part, ast.Attribute):
-            return True
-        own = method(owner, part.attr)
-        if own is not None and own is not function and not _uses_parts(program, own, depth - 1):
-            continue
-        values = program.values(owner, f"self.{part.attr}")
-        made = any(value is None or isinstance(value, ast.Call) for value, _ in values)
-        # next(self.parameters()).device, next(self.training): nothing is computed.
-        around = program.parent(part)
-        taker = program.taker_of(around) if around and part.attr in ("parameters", "training") else None
-        asked = isinstance(taker, ast.Call) and dotted(taker.func) == "next"
-        if (made or not values) and not asked:
-            return True
-    return False
 
 
 # -- nn.DataParallel: DistributedDataParallel takes its place, and keeps the names it gave ------------------
@@ -418,7 +366,7 @@ def _needs_wrapper(program: Program, wrapped: Wrapped, node: ast.expr, depth: in
     """Whether a use has to find a wrapped model: for the keys of a checkpoint, or in another function."""
     up, call = program.parent(node), program.taker_of(node)
     if isinstance(up, ast.Attribute):
-        return up.attr in _CHECKPOINTS and wrapped.has_prefix(node)
+        return up.attr in CHECKPOINTS and wrapped.has_prefix(node)
     if not isinstance(call, ast.Call) or call.func is node or not depth:
         return False
     for use in (use for home in program.receiving(call, node) for use in program.uses(home)):
@@ -440,9 +388,10 @@ def _prepares(program: Program, statement: ast.stmt, named: list[ast.expr]) -> b
     """Whether a statement changes a model in a way that has to come before it is wrapped."""
     if "requires_grad" in (bare_name(one) for one in ast.walk(statement) if is_stored(one)):
         return True
-    for up in map(program.parent, named):
-        up = program.parent(up) if isinstance(up, ast.Attribute) and up.attr == "module" else up
-        if isinstance(up, ast.Attribute) and up.attr not in _CHECKPOINTS and "param" not in up.attr:
-            if up.attr in ("cuda", "to", "requires_grad_") or not listed("same_when_wrapped", up.attr):
-                return True
-    return False
+    around = [*map(program.parent, named)]
+    around += [program.parent(up) for up in around if up is not None and bare_name(up) == "module"]
+    asked = {up.attr for up in around if isinstance(up, ast.Attribute)} - {"module", *CHECKPOINTS}
+    moves = {"cuda", "to", "requires_grad_"}
+    return any(
+        name in moves or not listed("same_when_wrapped", name) for name in asked if "param" not in name
+    )

@@ -36,24 +36,26 @@ _OWN_DEVICE = N_("one device for each rank")
 
 def use_own_device(draft: Draft) -> None:
     """Plan it for the whole program. Raises UncertainError where it uses several devices."""
-    numbers: dict[str, ast.AST] = {}
-    for assign in draft.program.nodes(ast.Assign):
-        _visible_devices(draft, assign)
-    for node in draft.program.nodes(ast.expr):
-        number = _device_of_call(draft, node) if isinstance(node, ast.Call) else _device(draft, node)
+    program, numbers = draft.program, dict[str, ast.AST]()
+    for assign in program.nodes(ast.Assign):
+        target = assign.targets[0]
+        if isinstance(target, ast.Subscript) and "CUDA_VISIBLE_DEVICES" in ast.dump(target.slice):
+            if program.name(target.value) == "os.environ":
+                if program.is_alone(assign) or not program.own_line(assign):
+                    raise UncertainError("visible_devices", assign)
+                draft.remove(assign, _("the launcher chooses the devices (--devices)"))
+    for node in program.nodes(ast.expr):
+        if isinstance(node, ast.Call):
+            number = _device_of_call(draft, node)
+        else:
+            inside = isinstance(program.parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr))
+            number = "" if inside else _number(program, node)
+            if number:
+                draft.replace(node, '"cuda"', _(_OWN_DEVICE))
         numbers.setdefault(number, node)
     numbers.pop("", None)
     if len(numbers) > 1:
         raise UncertainError("several_devices", list(numbers.values())[1])
-
-
-def _device(draft: Draft, node: ast.expr) -> str:
-    """The change of a string; gives the number of the device that it names, as it is written."""
-    inside = isinstance(draft.program.parent(node), (ast.JoinedStr, ast.FormattedValue, ast.Expr))
-    number = "" if inside else _number(draft.program, node)
-    if number:
-        draft.replace(node, '"cuda"', _(_OWN_DEVICE))
-    return number
 
 
 def _number(program: Program, node: ast.expr) -> str:
@@ -73,7 +75,7 @@ def _number(program: Program, node: ast.expr) -> str:
 
 
 def _device_of_call(draft: Draft, node: ast.Call) -> str:
-    """The same for a call that chooses a device, or moves something to one."""
+    """Plan it for a call that chooses a device, or moves something to one; gives the number, as written."""
     program, name, given = draft.program, draft.program.name(node), arguments_of(node)
     moves = method_name(node) if name != "torch.cuda" else ""
     named = next((place for place, one in enumerate(node.keywords) if one.arg == "device"), -1)
@@ -102,17 +104,6 @@ def _device_of_call(draft: Draft, node: ast.Call) -> str:
 
 def _holds_string(node: ast.AST) -> bool:
     return any(isinstance(one, ast.JoinedStr) or string_value(one) is not None for one in ast.walk(node))
-
-
-def _visible_devices(draft: Draft, node: ast.Assign) -> None:
-    program, target = draft.program, node.targets[0]
-    if not isinstance(target, ast.Subscript) or "CUDA_VISIBLE_DEVICES" not in ast.dump(target.slice):
-        return
-    if program.name(target.value) != "os.environ":
-        return
-    if program.is_alone(node) or not program.own_line(node):
-        raise UncertainError("visible_devices", node)
-    draft.remove(node, (), _("the launcher chooses the devices (--devices)"))
 
 
 # -- gradient accumulation: the ranks exchange gradients only in the step that uses them -------------------
@@ -256,7 +247,15 @@ def report_differences(draft: Draft, found: list[Training]) -> None:
         for key in [key for key, holds in reasons.items() if holds][:1]:
             draft.report(key, call)
     for training in found:
-        _whole_batch(draft, training)
+        # A loss that means something else where each rank has a part of the batch.
+        for node in program.nodes(ast.Call, ast.BinOp):
+            owner = next((up.name for _, up in program.above(node) if isinstance(up, ast.ClassDef)), "")
+            if node not in training.inside and "loss" not in owner.lower():
+                continue
+            if isinstance(node, ast.Call) and constant(argument_of(node, "reduction")) == "sum":
+                draft.report("summed_loss", node)
+            elif _compares_within(program, node):
+                draft.report("within_batch", node)
 
 
 def _may_exist(draft: Draft, call: ast.Call) -> bool:
@@ -268,19 +267,6 @@ def _may_exist(draft: Draft, call: ast.Call) -> bool:
     draft.change_arguments(call, [], ["exist_ok=True"])
     draft.changed(call, _("another rank may have created the folder"))
     return True
-
-
-def _whole_batch(draft: Draft, training: Training) -> None:
-    """Report a loss that means something else where each rank has a part of the batch."""
-    program = draft.program
-    for node in program.nodes(ast.Call, ast.BinOp):
-        owner = next((up.name for _, up in program.above(node) if isinstance(up, ast.ClassDef)), "")
-        if node not in training.inside and "loss" not in owner.lower():
-            continue
-        if isinstance(node, ast.Call) and constant(argument_of(node, "reduction")) == "sum":
-            draft.report("summed_loss", node)
-        elif _compares_within(program, node):
-            draft.report("within_batch", node)
 
 
 def _compares_within(program: Program, node: ast.expr) -> bool:

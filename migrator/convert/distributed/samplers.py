@@ -8,11 +8,11 @@ from migrator.convert.distributed.batches import Loader, carried, is_of, loader_
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped
-from migrator.convert.program import Program, dotted, given, last_name, parameters
+from migrator.convert.program import Program, dotted, last_name, parameters
 from migrator.convert.write import added_parameter
 from migrator.language import _
-from migrator.names.tree import FUNCTIONS
-from migrator.project.distributed_use import entries, listed
+from migrator.names.tree import FUNCTIONS, arguments_of
+from migrator.project.frameworks import entries, listed
 
 _POSITIONS = ("dataset", "batch_size", "shuffle")
 _READY = "dist.is_initialized()"
@@ -23,24 +23,15 @@ _NOT = object()
 # -- loaders ---------------------------------------------------------------------------
 
 
-def share_loaders(draft: Draft, found: list[Training]) -> None:
-    """Plan the samplers. Raises UncertainError for a loader of which it is not plain how to share it."""
-    loaders: dict[ast.Call, Loader] = {}
-    for loader in (loader for training in found for loader in training.loaders):
-        loaders.setdefault(loader.call, loader)
-    for loader in loaders.values():
-        _share(draft, loader, found)
-
-
-def _share(draft: Draft, loader: Loader, found: list[Training]) -> None:
+def share_loader(draft: Draft, loader: Loader, found: list[Training]) -> None:
+    """Plan the sampler. Raises UncertainError for a loader of which it is not plain how to share it."""
     program, call = draft.program, loader.call
-    places = given(call, _POSITIONS)
-    if places is None:
+    if any(isinstance(one, ast.Starred) for one in call.args) or len(call.args) > len(_POSITIONS):
         raise UncertainError("loader_arguments", call)
-    values = {name: value for name, (_place, value) in places.items()}
-    values = {
-        name: one for name, one in values.items() if "sampler" not in name or _constant(one) is not None
-    }
+    words = [*_POSITIONS[: len(call.args)], *(keyword.arg or "**" for keyword in call.keywords)]
+    places = dict(zip(words, enumerate(arguments_of(call))))
+    given = ((name, value) for name, (_place, value) in places.items())
+    values = {name: one for name, one in given if "sampler" not in name or _constant(one) is not None}
     data, sampler, value = (values.get(name) for name in ("dataset", "sampler", "shuffle"))
     more = _taken_from(program, call) if "**" in values else ""
     more = more if "shuffle" not in values else ""
@@ -74,16 +65,13 @@ def _share(draft: Draft, loader: Loader, found: list[Training]) -> None:
         if conditions and _constant(value) is not False:
             before = "" if _constant(value) is True or value is None else program.segment(value)
             before = before if dotted(value) or not before else f"({before})"
-            add.append(f"shuffle={before}{' and ' if before else ''}{_otherwise(conditions)}")
+            together = " and ".join(conditions)
+            otherwise = f"not ({together})" if len(conditions) > 1 else f"not {together}"
+            if len(conditions) == 1 and " == " in together:
+                otherwise = together.replace(" == ", " != ")
+            add.append(f"shuffle={before}{' and ' if before else ''}{otherwise}")
     draft.change_arguments(call, drop, add)
     draft.changed(call, _("each rank trains on its share of the data"))
-
-
-def _otherwise(conditions: list[str]) -> str:
-    """The opposite of conditions that hold together."""
-    if len(conditions) > 1:
-        return f"not ({' and '.join(conditions)})"
-    return conditions[0].replace(" == ", " != ") if " == " in conditions[0] else f"not {conditions[0]}"
 
 
 def _taken_from(program: Program, call: ast.Call) -> str:
@@ -115,11 +103,10 @@ def _order(
     """The shuffle argument of the new sampler, with a comma before it."""
     if sampler is not None:
         made = program.name(sampler) if isinstance(sampler, ast.Call) else ""
-        kind = made.split(".")[-1]
-        if isinstance(sampler, ast.Call) and made.startswith("torch.utils.data."):
-            if len(sampler.args) == 1 and not sampler.keywords:
-                if kind in ("RandomSampler", "SequentialSampler"):
-                    return "" if kind == "RandomSampler" else ", shuffle=False"
+        kind = made.rpartition(".")[2]
+        known = made.startswith("torch.utils.data.") and kind in ("RandomSampler", "SequentialSampler")
+        if known and isinstance(sampler, ast.Call) and len(sampler.args) == 1 and not sampler.keywords:
+            return "" if kind == "RandomSampler" else ", shuffle=False"
         raise UncertainError("own_sampler", call, name=kind or program.segment(sampler))
     if more:
         return f", shuffle={more}.get('shuffle', False)"
@@ -209,25 +196,17 @@ def share_drawn(draft: Draft, found: list[Training]) -> None:
     program = draft.program
     for training in found:
         for one in training.drawn:
-            helper = "own_turn" if one.one else "ShareOfRank"
-            _take(draft, one.node, helper, "lambda: " if one.one else "")
-            for call in [] if one.one else program.nodes(ast.Call):
-                if dotted(call.func) == "len" and call.args and is_of(program, one, call.args[0]):
-                    _take(draft, call.args[0], helper)
+            calls = [call for call in program.nodes(ast.Call) if not one.one and dotted(call.func) == "len"]
+            counted = (call.args[0] for call in calls if call.args and is_of(program, one, call.args[0]))
+            for node in (one.node, *counted):
+                text = program.segment(node)
+                code = f"own_turn(lambda: {text})" if one.one else f"ShareOfRank({text})"
+                draft.replace(node, code, _("each rank trains on its share of the batches"))
         if training.drawn:
             draft.report("drawn_by_all", training.batches)
-    if any(training.drawn for training in found):
-        _seed_alike(draft)
-
-
-def _take(draft: Draft, node: ast.expr, helper: str, before: str = "") -> None:
-    code = f"{helper}({before}{draft.program.segment(node)})"
-    draft.replace(node, code, _("each rank trains on its share of the batches"))
-
-
-def _seed_alike(draft: Draft) -> None:
-    """Plan it for the random numbers that the program uses without a seed."""
-    program = draft.program
+    if not any(training.drawn for training in found):
+        return
+    # The random numbers that the program uses without a seed.
     called = set(map(program.name, program.nodes(ast.Call)))
     used = {name for name in called if listed("random_numbers", name)}
     unseeded = [

@@ -122,7 +122,13 @@ def _value(program: Program, function: ast.AST, site: ast.Call, node: ast.expr, 
         if bound is not None:
             return value(bound)
         if isinstance(function, FUNCTIONS) and not program.values(function, node.id):
-            return _given(program, function, site, node.id)
+            given = program.argument(site, function, node.id)
+            if given is None and not hands_on(site):
+                usual = (value for one, value in defaults(function.args) if one.arg == node.id)
+                given = next(usual, None)
+            if given is None or node.id not in parameters(function):
+                return _UNKNOWN
+            return given.value if isinstance(given, ast.Constant) else _SOMETHING
     elif depth and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         known = value(node.operand)
         return _UNKNOWN if known in _VAGUE else not known
@@ -138,15 +144,6 @@ def _value(program: Program, function: ast.AST, site: ast.Call, node: ast.expr, 
         if isinstance(operator, (ast.Eq, ast.NotEq)) and left not in _VAGUE and right not in _VAGUE:
             return (left == right) is isinstance(operator, ast.Eq)
     return _UNKNOWN
-
-
-def _given(program: Program, function: Function, site: ast.Call, name: str) -> object:
-    """The constant that a call gives to a parameter."""
-    given = program.argument(site, function, name)
-    if given is None and not hands_on(site):
-        given = next((value for one, value in defaults(function.args) if one.arg == name), None)
-    known = given is not None and name in parameters(function)
-    return given.value if isinstance(given, ast.Constant) and known else _SOMETHING if known else _UNKNOWN
 
 
 # -- the loops --------------------------------------------------------------------
@@ -306,7 +303,10 @@ def _with_gradients(program: Program, loop: Loop) -> Iterator[ast.AST]:
     waiting: list[ast.AST] = [*loop.body]
     while waiting:
         node = waiting.pop()
-        if _without_gradients(node):
+        withs = node.items if isinstance(node, (ast.With, ast.AsyncWith)) else []
+        decorators = node.decorator_list if isinstance(node, FUNCTIONS) else []
+        heads = " ".join(map(ast.dump, (*(item.context_expr for item in withs), *decorators)))
+        if "no_grad" in heads or "inference_mode" in heads:
             continue
         yield node
         waiting += children(node)
@@ -314,12 +314,6 @@ def _with_gradients(program: Program, loop: Loop) -> Iterator[ast.AST]:
         if found and found not in seen:
             seen.add(found)
             waiting.append(found)
-
-
-def _without_gradients(node: ast.AST) -> bool:
-    heads = [item.context_expr for item in node.items] if isinstance(node, (ast.With, ast.AsyncWith)) else []
-    heads = node.decorator_list if isinstance(node, FUNCTIONS) else heads
-    return any(part in ast.dump(one) for one in heads for part in ("no_grad", "inference_mode"))
 
 
 def _epochs(program: Program, loop: ast.AST, text: str, way: list[Scope], depth: int) -> Epochs | None:

@@ -76,7 +76,11 @@ def change(document: Any, cluster: Cluster, image: str) -> Draft:
     draft = Draft(document)
     kind = job_kind(document)
     if not kind:
-        _refuse_gpus(document)
+        for path, text in _texts(document, ()):
+            if path[-1:] == (text,) and is_gpu(text):
+                what = document.get("kind") if isinstance(document, dict) else ""
+                said = N_("this {kind} requests GPUs: only PyTorchJobs and Volcano Jobs can be converted")
+                raise PlaceError(path, said, kind=what or "document")
     elif document["apiVersion"] != _API[kind]:
         said = N_("{document} is not supported, only {api} is")
         raise PlaceError(("apiVersion",), said, document=document["apiVersion"], api=_API[kind])
@@ -153,15 +157,6 @@ def _replicas(holder: dict[str, Any], path: Path) -> int:
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise PlaceError((*path, "replicas"), "replicas: {count!r} is not a number of pods", count=count)
     return count
-
-
-def _refuse_gpus(document: Any) -> None:
-    """Raise PlaceError for a document with GPUs that is not a job of the two kinds."""
-    for path, text in _texts(document, ()):
-        if path[-1:] == (text,) and is_gpu(text):
-            kind = document.get("kind") if isinstance(document, dict) else ""
-            said = N_("this {kind} requests GPUs: only PyTorchJobs and Volcano Jobs can be converted")
-            raise PlaceError(path, said, kind=kind or "document")
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

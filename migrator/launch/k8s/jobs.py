@@ -20,8 +20,7 @@ from migrator.launch.k8s.cluster import Cluster, ManifestError, cluster, tables
 from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB, change
 from migrator.launch.k8s.yaml_text import dump
 from migrator.launch.mpi import PYTHON, PYTHON_FLAGS
-from migrator.launch.script import NAME, rank_options
-from migrator.launch.target import Launch, filled
+from migrator.launch.target import NAME, Launch, filled, rank_options
 
 KINDS = (PYTORCH_JOB, VOLCANO_JOB)
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
@@ -44,13 +43,13 @@ class Volume(NamedTuple):
 
 
 def _kind(value: str) -> str:
-    if value in KINDS:
-        return value
-    lower = {kind.lower(): kind for kind in KINDS}
-    near = get_close_matches(value.lower(), lower, n=1)
-    hint = _("; did you mean {near}?", near=lower[near[0]]) if near else ""
-    said = N_("{value!r} is not one of {kinds}{hint}")
-    raise ManifestError(said, value=value, kinds=", ".join(KINDS), hint=hint)
+    if value not in KINDS:
+        lower = {kind.lower(): kind for kind in KINDS}
+        near = get_close_matches(value.lower(), lower, n=1)
+        hint = _("; did you mean {near}?", near=lower[near[0]]) if near else ""
+        said = N_("{value!r} is not one of {kinds}{hint}")
+        raise ManifestError(said, value=value, kinds=", ".join(KINDS), hint=hint)
+    return value
 
 
 def _label(value: str) -> str:
@@ -254,8 +253,7 @@ def generate(job: Description) -> Launch:
 
     Raises ManifestError where something that it needs is missing, or does not fit.
     """
-    needed = (("image", _("an image")), ("command", _("a command")))
-    for name, what in needed:
+    for name, what in (("image", _("an image")), ("command", _("a command"))):
         if not getattr(job, name):
             raise ManifestError("a job needs {what}: {option}", what=what, option=FIELDS[name].option)
     if not job.name:  # that of the script which it runs
@@ -328,7 +326,13 @@ def _container_command(job: Description, notes: list[str]) -> list[str]:
     """What a pod starts: one rank on each of its NPUs."""
     words = list(job.command)
     if NAME in [word.rsplit("/", 1)[-1] for word in words[:2]]:
-        return _own_launcher(job, words)
+        at = words.index("--") if "--" in words else len(words)
+        # With its options for this job, which Kubernetes fills in.
+        options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
+        twice = [option for option in options[::2] if option in words[:at]]
+        if twice:
+            raise ManifestError("the job sets {twice} of {name}: leave it out", name=NAME, twice=twice[0])
+        return words[:at] + options + words[at:]
     if not PYTHON.match(words[0]):
         said = N_("assumed: {words} starts the {npus} ranks of a pod itself; RANK is the number of the pod")
         notes.append(_(said, words=words[0], npus=job.npus))
@@ -352,16 +356,6 @@ def _container_command(job: Description, notes: list[str]) -> list[str]:
     line = " ".join([*starter, shlex.join(words)])
     missing = shlex.quote(fault_texts()["set-env-missing"].line())
     return ["bash", "-c", filled("k8s_start.sh", {"@COMMAND@": line, "@SET_ENV_MISSING@": missing})]
-
-
-def _own_launcher(job: Description, words: list[str]) -> list[str]:
-    """``run_distributed_npu.sh`` with its options for this job, which Kubernetes fills in: ``$(RANK)``."""
-    at = words.index("--") if "--" in words else len(words)
-    options = rank_options(job.npus, job.workers, "$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)")
-    twice = [option for option in options[::2] if option in words[:at]]
-    if twice:
-        raise ManifestError("the job sets {twice} of {name}: leave it out", name=NAME, twice=twice[0])
-    return words[:at] + options + words[at:]
 
 
 def _assumed(job: Description) -> list[str]:

@@ -23,19 +23,14 @@ _NPU = re.compile(r"huawei\.com/(?:Ascend|ascend-|npu\Z)")
 _NETWORK = re.compile(r"\Ardma/|mellanox|infiniband|amazonaws\.com/efa", re.IGNORECASE)
 _SECTIONS = ("limits", "requests")
 
-# An option's name, as one word with its value, before it, or alone in a list of words.
-_BACKEND = r"--?[\w-]*backend"
+# An option's name with its value, in one word or before it.
 _DEVICE = r"--?(?:[\w-]*[-_])?(?:device|device[-_]type|accelerator)"
 _VALUES = (
-    (re.compile(rf"(?<![\w-])({_BACKEND}[ =]+[\"']?)nccl\b(?![\w.:/-])"), r"\g<1>hccl"),
+    (re.compile(r"(?<![\w-])(--?[\w-]*backend[ =]+[\"']?)nccl\b(?![\w.:/-])"), r"\g<1>hccl"),
     (re.compile(rf"(?<![\w-])({_DEVICE}[ =]+[\"']?)cuda\b(?![\w./-])"), r"\g<1>npu"),
 )
-_PAIRS = (
-    (re.compile(rf"\A{_BACKEND}\Z"), re.compile(r"nccl\Z"), "hccl"),
-    (re.compile(rf"\A{_DEVICE}\Z"), re.compile(r"cuda(?=:\d+\Z|\Z)"), "npu"),
-)
 _PROCESSES = re.compile(r"(--nproc(?:[-_]per[-_]node)?[ =]+[\"']?)(gpu|auto|\d+)\b")
-_PROCESSES_ALONE = re.compile(r"--nproc[-_]per[-_]node\Z")
+_OPTION = re.compile(r"--?[\w-]+\Z")
 _SMI = re.compile(r"(?<![\w./-])nvidia-smi(?=\s*(?:$|[;&|\n]))")
 _SETTING = re.compile(r"(?<![\w$-])([A-Z][A-Z0-9_]+)=(\"[^\"]*\"|'[^']*'|[^\s;&|\"']*)")
 _LEFT = re.compile(
@@ -67,8 +62,12 @@ def change_pod(draft: Draft, path: Path, cluster: Cluster, image: str, by_volcan
     own, initial = (_items(draft, (*here, key)) for key in ("containers", "initContainers"))
     counts = {place: _resources(draft, place, cluster) for place in (*own, *initial)}
     asks = False
+    values: dict[str, dict[str, Any]] = {one["name"]: {"value": one["value"]} for one in variables()}
+    if cluster.devices and scheduler == "volcano":
+        source = {"fieldRef": {"fieldPath": f"metadata.annotations['{cluster.resource}']"}}
+        values[cluster.devices] = {"valueFrom": source}
     for place, npus in counts.items():
-        _environment(draft, place, _additions(cluster, scheduler == "volcano") if npus else {})
+        _environment(draft, place, values if npus else {})
         asks |= _command(draft, place, npus)
         if npus:
             _image(draft, (*place, "image"), image)
@@ -112,9 +111,8 @@ def _resources(draft: Draft, place: Path, cluster: Cluster) -> int:
     npus = next(iter(counts.values()), 0)
     names = (str(name) for names in held.values() for name in names)
     name = next(filter(_NPU.match, names), cluster.resource)
-    for section in _SECTIONS:
-        if section not in counts and npus:
-            draft.entries((*path, section), {name: npus})
+    for section in [section for section in _SECTIONS if npus and section not in counts]:
+        draft.entries((*path, section), {name: npus})
     if npus and (problem := cluster.count_problem(npus)):
         draft.remark(path, "left unchanged: {problem}", problem=problem)
     return npus
@@ -163,16 +161,8 @@ def _number(value: Any, path: Path) -> int:
     return int(text)
 
 
-def _additions(cluster: Cluster, by_volcano: bool) -> dict[str, dict[str, Any]]:
-    """The variables that a container with NPUs gets, unless it has them."""
-    values: dict[str, dict[str, Any]] = {one["name"]: {"value": one["value"]} for one in variables()}
-    if cluster.devices and by_volcano:
-        place = {"fieldRef": {"fieldPath": f"metadata.annotations['{cluster.resource}']"}}
-        values[cluster.devices] = {"valueFrom": place}
-    return {name: {"name": name, **value} for name, value in values.items()}
-
-
-def _environment(draft: Draft, place: Path, additions: Mapping[str, Any]) -> None:
+def _environment(draft: Draft, place: Path, additions: Mapping[str, Mapping[str, Any]]) -> None:
+    """Change the variables; the container gets the ``additions`` that it has not."""
     path: Path = (*place, "env")
     entries = [draft.mapping(each) for each in _items(draft, path)]
     names = [str(entry.get("name", "")) for entry in entries]
@@ -195,7 +185,7 @@ def _environment(draft: Draft, place: Path, additions: Mapping[str, Any]) -> Non
                 draft.note(here, said, name=name, npu=known.npu, known=advice)
         elif known is None and _CUDA_SIDE.match(name):
             draft.note(here, "left unchanged: {name} (unknown)", name=name)
-    added = [value for name, value in additions.items() if name not in names]
+    added = [{"name": name, **value} for name, value in additions.items() if name not in names]
     if added:
         draft.remark(place, "added: {names}", names=_(", ").join(one["name"] for one in added))
     draft.entries(path, added, removed)
@@ -221,11 +211,18 @@ def _command(draft: Draft, place: Path, npus: int) -> bool:
     else:
         new = _words_for_npus(old, npus)
     for (path, word), other in zip(words, new):
-        if other != word:
-            draft.set(path, other)
-            if not launched:
-                draft.rewrite[word, other] = lambda text: _for_npus(text, npus)
-                draft.note(path, _difference(word, other))
+        if other == word:
+            continue
+        draft.set(path, other)
+        if not launched:
+            draft.rewrite[word, other] = lambda text: _for_npus(text, npus)
+            before, after = word.split(), other.split()
+            changes = [
+                _("{name} became {new}", name=" ".join(before[a:b]), new=" ".join(after[c:d]))
+                for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+                if kind != "equal"
+            ]
+            draft.note(path, _(", ").join(dict.fromkeys(changes)))
     for key in ("command", "args"):
         rest = [int(path[-1]) for path, _word in words[len(new) :] if path[-2] == key]
         draft.entries((*place, key), [], rest)
@@ -240,17 +237,6 @@ def _command(draft: Draft, place: Path, npus: int) -> bool:
             said = N_("left unchanged: {count} ranks are started in a pod with {npus} NPUs")
             draft.remark(place, said, count=int(count), npus=npus)
     return bool(npus and _TORCHRUN.search(text)) and not re.search(r"--nproc[-_]per[-_]node", text)
-
-
-def _difference(old: str, new: str) -> str:
-    """What became of the words of a command."""
-    before, after = old.split(), new.split()
-    changes = [
-        _("{name} became {new}", name=" ".join(before[a:b]), new=" ".join(after[c:d]))
-        for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-        if kind != "equal"
-    ]
-    return _(", ").join(dict.fromkeys(changes))
 
 
 def _for_npus(text: str, npus: int) -> str:
@@ -279,13 +265,9 @@ def _renamed(match: re.Match[str]) -> str:
 def _words_for_npus(words: Sequence[str], npus: int) -> list[str]:
     """The same for a list of words, where an option's value may be the next word."""
     result = [_for_npus(word, npus) for word in words]
-    for number in range(1, len(result)):
-        before, word = result[number - 1], result[number]
-        for option, value, new in _PAIRS:
-            if option.match(before):
-                result[number] = value.sub(new, word)
-        if npus and _PROCESSES_ALONE.match(before) and word in ("gpu", "auto"):
-            result[number] = str(npus)
+    for number, option in enumerate(result[:-1], 1):
+        if _OPTION.match(option):
+            result[number] = _for_npus(f"{option} {result[number]}", npus)[len(option) + 1 :]
     return result
 
 

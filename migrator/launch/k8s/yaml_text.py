@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any, Callable, Union
 
 import yaml
@@ -35,17 +36,16 @@ def at(data: Any, path: Path) -> Any:
 class Draft:
     """The data of a document, and what becomes of it.
 
-    Paths are those of ``data``, which stays as it is. Changes are kept by the ids of the collections that
-    they are in, so what is met twice through aliases of an anchor is changed once. ``rewrite`` has what makes
-    a text of another one that is written in several lines. ``notes`` are texts, each with the place that it
-    is about; ``spoken_of`` needs no other word.
+    Paths are those of ``data``, which stays as it is, and of ``new``: there what goes is ``_GONE`` in its
+    place, and a key that gets another name keeps its own until the ``result``. What is met twice through
+    aliases of an anchor is one in both. ``rewrite`` has what makes a text of another one that is written in
+    several lines. ``notes`` are texts, each with the place that it is about; ``spoken_of`` needs no other
+    word.
     """
 
     def __init__(self, data: Any) -> None:
-        self.data = data
-        self._changes: dict[int, dict[Any, tuple[Any, Any]]] = {}  # the new key and value of an old key
-        self._added: dict[int, Any] = {}
-        self._first: dict[int, dict[str, Any]] = {}  # what is added before the others
+        self.data, self.new = data, deepcopy(data)
+        self._keys: dict[tuple[int, Any], str] = {}
         self._settled: set[Path] = set()
         self.rewrite: dict[tuple[str, str], Callable[[str], str]] = {}
         self.notes: list[tuple[Path, str]] = []
@@ -72,49 +72,41 @@ class Draft:
         except LookupError:
             return None
 
-    def entries_of(self, held: Any) -> dict[Any, tuple[Any, Any]]:
-        """What becomes of each entry or item: its new key, and its value or ``_GONE``."""
-        changes = self._changes.get(id(held), {})
-        steps = held.items() if isinstance(held, dict) else enumerate(held)
-        return {step: changes.get(step, (step, value)) for step, value in steps}
+    def key(self, held: Any, step: Any) -> Any:
+        """The key that an entry of a part of ``new`` gets; of an item its number."""
+        return self._keys.get((id(held), step), step)
 
     def result(self, value: Any = _GONE) -> Any:
-        """What the data, or a part of it, becomes."""
-        value = self.data if value is _GONE else value
-        if not isinstance(value, (dict, list)):
-            return value
-        kept = [each for each in self.entries_of(value).values() if each[1] is not _GONE]
-        added = self._added.get(id(value), ())
-        if isinstance(value, list):
-            return [self.result(item) for item in (*(item for _, item in kept), *added)]
-        entries = {**self._first.get(id(value), {}), **dict(kept), **dict(added)}
-        return {key: self.result(held) for key, held in entries.items()}
-
-    def _change(self, path: Path) -> tuple[dict[Any, tuple[Any, Any]], Any, Any]:
-        """The changes of what holds the place at ``path``, and the key and the value that it has by now."""
-        holder = at(self.data, path[:-1])
-        changes = self._changes.setdefault(id(holder), {})
-        return (changes, *changes.get(path[-1], (path[-1], holder[path[-1]])))
+        """What all of ``new``, or a part of it, becomes."""
+        value = self.new if value is _GONE else value
+        if isinstance(value, dict):
+            kept = ((self.key(value, step), held) for step, held in value.items() if held is not _GONE)
+            return {key: self.result(held) for key, held in kept}
+        return (
+            [self.result(item) for item in value if item is not _GONE] if isinstance(value, list) else value
+        )
 
     def put(self, path: Path, key: str, value: Any, first: bool = False) -> None:
         """Add an entry to the mapping at ``path``, behind the others or before them."""
-        (self._first if first else self._added).setdefault(id(at(self.data, path)), {})[key] = value
+        holder = at(self.new, path)
+        others = holder.copy() if first else {}
+        if first:
+            holder.clear()
+        holder.update({key: value, **others})
 
     def append(self, path: Path, value: Any) -> None:
         """Add a last item to the list at ``path``, once."""
-        added = self._added.setdefault(id(at(self.data, path)), [])
-        if value not in added:
-            added.append(value)
+        items = at(self.new, path)
+        if value not in items[len(at(self.data, path)) :]:
+            items.append(value)
 
     def rename(self, path: Path, key: str) -> None:
         """Give the entry at ``path`` another key."""
-        changes, _key, value = self._change(path)
-        changes[path[-1]] = key, value
+        self._keys[id(at(self.new, path[:-1])), path[-1]] = key
 
     def set(self, path: Path, value: Any) -> None:
         """Write another value at ``path``."""
-        changes, key, _value = self._change(path)
-        changes[path[-1]] = key, value
+        at(self.new, path[:-1])[path[-1]] = value
         self._settled.add(path)
 
     def delete(self, path: Path) -> None:
@@ -170,7 +162,13 @@ def changed_text(text: str, drafts: Sequence[Draft]) -> tuple[str, list[int]]:
     """
     nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     wanted = [draft.result() for draft in drafts]
-    edits = [_in_place(text, *each) for each in zip(nodes, drafts)]
+    edits: list[list[_Edit] | None] = []
+    for node, draft in zip(nodes, drafts):
+        try:
+            # An anchor may be met through its aliases, too.
+            edits.append(list(dict.fromkeys(_edits(text, node, draft, draft.data, draft.new))))
+        except (_CannotEditError, LookupError):
+            edits.append(None)
     if None not in edits and _read(_applied(text, edits)) == wanted:
         return _applied(text, edits), []
     anew = []
@@ -204,14 +202,6 @@ def _document_ends(text: str) -> list[int]:
     return ends
 
 
-def _in_place(text: str, node: Any, draft: Draft) -> list[_Edit] | None:
-    try:
-        # An anchor may be met through its aliases, too.
-        return list(dict.fromkeys(_edits(text, node, draft, draft.data, draft.data)))
-    except (_CannotEditError, LookupError):
-        return None
-
-
 def _read(text: str) -> list[Any] | None:
     try:
         return list(yaml.safe_load_all(text))
@@ -237,8 +227,8 @@ def _edits(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_
     """The edits that make ``new`` of a node, which holds ``old``."""
     if draft.result(new) == old:
         return
-    if new is old:
-        yield from _edits_inside(text, node, draft, old)
+    if isinstance(new, (dict, list)) and type(new) is type(old):
+        yield from _edits_inside(text, node, draft, old, new)
     elif not isinstance(node, yaml.ScalarNode) or isinstance(new, (dict, list)):
         raise _CannotEditError
     else:
@@ -252,16 +242,17 @@ def _edits(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_
             yield start, end, _scalar(new, node.style), 0
 
 
-def _edits_inside(text: str, node: Any, draft: Draft, old: Any) -> Iterator[_Edit]:
+def _edits_inside(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
     """The edits of a list or a mapping, whose entries change."""
-    is_list, kept, new = isinstance(old, list), draft.entries_of(old), draft.result(old)
-    gone = [step for step, (_, value) in kept.items() if value is _GONE]
-    keys = {key for key, value in kept.values() if value is not _GONE}
-    added = range(len(kept) - len(gone), len(new)) if is_list else [key for key in new if key not in keys]
+    is_list, whole = isinstance(old, list), draft.result(new)
+    steps = range(len(old)) if is_list else old
+    gone = [step for step in steps if new[step] is _GONE]
+    added = range(len(old) - len(gone), len(whole)) if is_list else [key for key in new if key not in old]
     if node.flow_style and (gone or added):
-        yield node.start_mark.index, node.end_mark.index, _flow(text, node, new), 0
+        yield node.start_mark.index, node.end_mark.index, _flow(text, node, whole), 0
         return
-    for step, (to, value) in kept.items():
+    for step in steps:
+        to, value = draft.key(new, step), new[step]
         if step in gone:
             yield _deletion(text, node, step)
             continue
@@ -275,7 +266,7 @@ def _edits_inside(text: str, node: Any, draft: Draft, old: Any) -> Iterator[_Edi
         else:
             yield from _edits(text, below, draft, old[step], value)
     for step in added:
-        yield _insertion(text, node, new, step)
+        yield _insertion(text, node, whole, step)
 
 
 def _flow(text: str, node: Any, value: Any) -> str:
@@ -382,11 +373,9 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(
+    str, lambda to, text: to.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)
+)
 
 
 def dump(data: Any) -> str:

@@ -19,6 +19,7 @@ from migrator.other_files.index import Command, Program, Span, TextIndex
 from migrator.project.frameworks import TORCH
 
 # What only asks whether there is such a command.
+_CONTAINERS = frozenset({"docker run", "podman run"})
 _ASKING = ("command", "which", "type", "hash")
 _SILENCED = re.compile(r"\s2>\s*/dev/null\b")
 _QUOTES = frozenset("'\"\\")
@@ -77,7 +78,9 @@ def _instead(
     else:
         span = words[0].span[0], words[-1].span[1]
         new = table.get(" ".join([program.name, *(word.text or "" for word in words[1:])]), "")
-    return span, None if command.captured else new
+    # What a container has, its image says.
+    inside = any(each.name in _CONTAINERS for each in command.programs)
+    return span, None if command.captured or inside else new
 
 
 def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
@@ -157,7 +160,7 @@ def _is_in_one_piece(index: TextIndex, command: Command) -> bool:
 def _starts_beside_launcher(context: TextContext, command: Command) -> bool:
     """Whether a command starts a script in the top folder, where the migrated project has its launcher."""
     project, program, content = context.project, command.programs[-1], context.index.content
-    if project.programs is None or not any(start.candidate for start in project.starts):
+    if project.programs is None or not any(start.score for start in project.starts):
         return False
     first = ((each.programs[0].name, each) for each in content.commands if each.programs)
     goes = any(name == "cd" and each.words[-1].text for name, each in first)

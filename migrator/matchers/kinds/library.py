@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal
 
-from migrator.api_support.cuda_operators import equivalents_of, operators_of_libraries
+from migrator.api_support.libraries import equivalents_of, operators_of_libraries
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
@@ -72,7 +72,7 @@ def find(context: FileContext, rules: list[Rule[ImportOptions]]) -> Iterator[Mat
         about = dict.fromkeys(equivalents_of(known[each]) for each in fit if each)
         advice = " ".join(filter(None, [advice, *about]))
         severity = _LESS[finding.severity] if options.alone and are_few else finding.severity
-        if project.installs(name):
+        if any(f"{folder}/setup" in project.packages for folder in project.folders_with(name)):
             severity = "info"
             advice = _("Install it from the migrated project, whose CUDA operators are listed.")
         yield item._replace(finding=finding._replace(advice=advice, severity=severity))
@@ -87,7 +87,7 @@ def every_import(context: FileContext, rules: list[Rule], members: bool = False)
     for node in context.index.imports:
         names = (name for name in imported(node) if is_open or name.partition(".")[0] in about)
         others = [name for name in names if not project.owns(name, context.name)]
-        others = [name for name in others if not (adds_folders and project.holds(name))]
+        others = [name for name in others if not (adds_folders and project.folders_with(name))]
         whole = others if members and isinstance(node, ast.Import) else ()
         if not all(rule_of(rules, name) for name in whole):
             others += dict.fromkeys(_members(context.index, node))

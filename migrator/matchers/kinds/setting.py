@@ -11,7 +11,7 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Optional
 
-from migrator.api_support.program_options import ProgramOption, look_up
+from migrator.api_support.libraries import ProgramOption, program_options
 from migrator.files.document import is_of_ci
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
@@ -168,7 +168,11 @@ def _said(
 def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
     """What is known of an option or a key that a command gives to a program which is not the project's."""
     program = index.content.program_of(setting)
-    return None if program is None or program.kind == "script" else look_up(program.name, setting.name)
+    return (
+        None
+        if program is None or program.kind == "script"
+        else program_options().get((program.name, setting.name))
+    )
 
 
 def _is_read_as_device(context: TextContext, setting: Setting, name: str, own_class: str) -> bool:

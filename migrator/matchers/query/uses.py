@@ -106,8 +106,8 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     for call in sorted(index.calls, key=index.start):
         name = index.qualified_name(call.func)
         method = f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
-        name = name or (_of_base(index, call.func) if method.startswith(".__") else "")
-        inherited = "" if name or method else _inherited(index, call.func)
+        name = name or (of_base(index, call.func) if method.startswith(".__") else "")
+        inherited = "" if name or method else inherited_from(index, call.func)
         for rule in rules:
             if name and context.fits(rule, name):
                 yield Use(context, rule, "call", call, name)
@@ -120,7 +120,7 @@ def _calls(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
                     yield Use(context, rule, "call", call, name or method)
 
 
-def _of_base(index: ModuleIndex, function: ast.expr) -> str:
+def of_base(index: ModuleIndex, function: ast.expr) -> str:
     """The name of ``super().__init__`` as that of the first base of the class; empty for any other call."""
     owner = index.class_of(function)
     if called_name(getattr(function, "value", None)) != "super" or owner is None or not owner.bases:
@@ -130,14 +130,14 @@ def _of_base(index: ModuleIndex, function: ast.expr) -> str:
     return f"{name}.{bare_name(function)}" if name else ""
 
 
-def _inherited(index: ModuleIndex, function: ast.expr) -> str:
+def inherited_from(index: ModuleIndex, function: ast.expr) -> str:
     """The name of the base of a class of the file that takes what its base takes; empty for any other."""
     owner = index.definition(function)
     if not isinstance(owner, ast.ClassDef) or not owner.bases:
         return ""
     if any(getattr(each, "name", "") in ("__init__", "__new__") for each in owner.body):
         return ""
-    return index.qualified_name(owner.bases[0]) or _inherited(index, owner.bases[0])
+    return index.qualified_name(owner.bases[0]) or inherited_from(index, owner.bases[0])
 
 
 def _named(on: str, context: FileContext, rules: list[Rule]) -> Iterator[Use]:

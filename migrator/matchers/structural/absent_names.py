@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from migrator.api_support import npu_names, tables
-from migrator.api_support.own_names import absence, instead, spelled
+from migrator.api_support.npu_names import absence, instead, spelled
 from migrator.api_support.torch_names import of_version
 from migrator.findings.finding import Edit
 from migrator.language import _
@@ -115,8 +115,10 @@ def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterat
             yield from _parameter(context, rule, use, use.parameter)
         elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _equivalent(rule, use).is_bound:
             moved.setdefault(use.node, []).append(use)
-        else:
-            yield from _name(context, rule, use)
+        elif not any(
+            use.written.startswith(f"{it.written}.") for brought in moved.values() for it in brought
+        ):
+            yield from _name(context, rule, use)  # what an import brings that becomes another one, is there
     for node, brought in moved.items():
         yield from _import(context, rule, node, brought)
 

@@ -1,6 +1,6 @@
 """Where a file uses what the project's torch, torchvision or torch_npu does not have: names and parameters.
 
-What a release has is in ``migrator.api_support``: ``torch_names`` and ``own_names``. What a program asks for
+What a release has is in ``migrator.api_support``: ``torch_names`` and ``npu_names``. What a program asks for
 before it uses it, or can do without, is no use: ``migrator.names.conditions``.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from migrator.api_support.own_names import absence, spelled
+from migrator.api_support.npu_names import absence, spelled
 from migrator.api_support.torch_names import of_version, short, spans, when
 from migrator.api_support.versions import TorchVersion
 from migrator.language import _

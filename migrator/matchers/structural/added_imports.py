@@ -43,7 +43,7 @@ from migrator.names.tree import (
     string_value,
 )
 from migrator.names.what_is import options_like
-from migrator.project.imports import Read, import_pattern
+from migrator.project.module_names import Read, import_pattern
 from migrator.project.offers import LIBRARY
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_of
@@ -153,9 +153,9 @@ def is_added(
         return False
     libraries = rule.options.stands_for or (min(known),)
     own_files = (name for name in files if not all(project.owns(each, name) for each in libraries))
-    every = ("\n" + (read(name) or "").replace("\r", "\n") for name in own_files)
+    naming = (text for name in own_files if any(map((text := read(name) or "").__contains__, known)))
     imports = re.compile(import_pattern(known))
-    texts = [text for text in every if any(map(text.__contains__, known)) and imports.search(text)]
+    texts = [each for text in naming if imports.search(each := "\n" + text.replace("\r", "\n"))]
     needing = (each for each in texts if not re.search(rule.options.spared, each))
     shown = (re.search(added.some, each) and not _keeps(rule, each) for each in needing)
     by_notebooks = not (texts or added.some)  # whose texts are not read here

@@ -9,7 +9,7 @@ from dataclasses import field
 from functools import partial
 from typing import NamedTuple, Optional
 
-from migrator.api_support.cuda_operators import KnownOperator, equivalents_of, known_operator
+from migrator.api_support.libraries import KnownOperator, equivalents_of, known_operator
 from migrator.files.naming import EQUIVALENTS
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit

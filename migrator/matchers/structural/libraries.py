@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Optional
 
-from migrator.api_support.library_defaults import LibraryDefault, Limits, known
+from migrator.api_support.libraries import LibraryDefault, Limits, defaults
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
@@ -24,12 +24,15 @@ from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.npu_import import imports_package, statement_separator, torch_module
 from migrator.matchers.options import EXPRESSION, LONGEST, NEVER
 from migrator.matchers.packs import Options, Rule
+from migrator.matchers.query.uses import inherited_from, of_base
 from migrator.names.conditions import is_for_cuda_builds
 from migrator.names.device_strings import is_docstring
 from migrator.names.goes_to import LISTS, behind
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import made_from, parameter_of
 from migrator.names.strings import replace_text
 from migrator.names.tree import (
+    FUNCTIONS,
     argument_of,
     called_name,
     hands_on,
@@ -38,6 +41,7 @@ from migrator.names.tree import (
     string_value,
     targets_of,
 )
+from migrator.names.tree import defaults as defaults_of
 
 if TYPE_CHECKING:
     from migrator.project.project import Project
@@ -66,13 +70,20 @@ class DefaultOptions(Options):
 
 @cache
 def _last_parts(outcomes: tuple[str, ...]) -> frozenset[str]:
-    of_outcome = (each.api for every in known().values() for each in every if each.outcome in outcomes)
+    of_outcome = (each.api for every in defaults().values() for each in every if each.outcome in outcomes)
     return frozenset(name.rpartition(".")[2] for name in of_outcome)
 
 
 def find_defaults(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[Match]:
     """Calls of such functions that are not given what would help."""
-    for call in context.index.calls:
+    index = context.index
+    for owner in index.classes:  # a class of the file with such a base is called by its own name
+        if any(index.qualified_name(base) in defaults() for base in owner.bases):
+            index.uses_of(owner)
+            for function in (each for each in owner.body if isinstance(each, FUNCTIONS)):
+                for statement in index.statements_in(function):
+                    index.expand(statement)
+    for call in index.calls:
         default, sure = _default(context, call)
         if default is not None and default.outcome in rule.options.outcomes:
             yield from _reported(context, rule, call, default, sure)
@@ -83,10 +94,10 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
 
     A project that names no version gets the newest.
     """
-    name = context.index.qualified_name(call.func)
-    every = known().get(name, ())
+    name = _called(context.index, call)
+    every = defaults().get(name, ())
     if not every and isinstance(call.func, ast.Attribute):
-        methods = known().get(f".{call.func.attr}", ())
+        methods = defaults().get(f".{call.func.attr}", ())
         every = tuple(each for each in methods if imports_package(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
         return None, False
@@ -105,6 +116,17 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
     return (doubtful if doubtful is not None and doubtful.outcome != "cpu" else None), False
 
 
+def _called(index: ModuleIndex, call: ast.Call) -> str:
+    """The full name of what is called: a base's for ``super().__init__`` and a class that has no own."""
+    function = call.func
+    of_super = of_base(index, function) if called_name(call) == "__init__" else ""
+    return (
+        index.qualified_name(function)
+        or of_super.removesuffix(".__init__")
+        or inherited_from(index, function)
+    )
+
+
 def _reported(
     context: FileContext, rule: Rule, call: ast.Call, default: LibraryDefault, sure: bool
 ) -> Iterator[Match]:
@@ -115,7 +137,8 @@ def _reported(
     if given is not None and _written(given) in default.default:
         given = None
     elif given is not None and (default.value or _written(given) in default.harmless):
-        return
+        if not _may_be_default(index, given, default):
+            return
     if any(f"{each.arg}={_written(each.value)}" == default.unless for each in call.keywords):
         return
     literal = given is None or isinstance(given, ast.Constant)
@@ -126,7 +149,7 @@ def _reported(
         edits = [instead_of(index, given, "False")]
     if edits == []:
         return  # an earlier pass has fixed it
-    api = index.qualified_name(call.func) or f".{default.api.rpartition('.')[2]}"
+    api = _called(index, call) or f".{default.api.rpartition('.')[2]}"
     how = _("without {argument} ", argument=default.argument) if default.value else ""
     about = {"api": api, "how": how, "versions": f" ({default.versions})" if default.versions else ""}
     message, advice = _(_MESSAGES[default.outcome], **about), default.advice
@@ -137,6 +160,16 @@ def _reported(
     severity = "warning" if default.outcome == "disabled" or not certain else ""
     says = partial(found, message=message, advice=advice, severity=severity)
     yield says(context, rule, call, api=api, edits=edits or ())
+
+
+def _may_be_default(index: ModuleIndex, given: ast.expr, default: LibraryDefault) -> bool:
+    """Whether a name or attribute may hold what is as good as none given: the default of a parameter."""
+    if default.outcome != "cpu" or not isinstance(given, (ast.Name, ast.Attribute)):
+        return False
+    origins = list(made_from(index, given))
+    for parameter in filter(None, [parameter_of(index, each) for each in origins]):
+        origins += filter(None, [list(defaults_of(parameter.function.args))[parameter.place][1]])
+    return any(_written(each) in default.default for each in origins)
 
 
 def _written(value: ast.expr) -> str:
@@ -155,6 +188,10 @@ def _edits(index: ModuleIndex, call: ast.Call, default: LibraryDefault) -> Optio
         if default.outcome == "cpu":  # so does the function where there is no CUDA
             module = "torch" if "torch" in bound else "torch_npu"
             value = f'{value} if {module}.npu.is_available() else "cpu"'
+        if given is not None and not isinstance(given, ast.Constant):  # every other value stays what it is
+            name = index.segment(given)
+            same = (f"{name} {'is' if each == 'None' else '=='} {each}" for each in default.default)
+            value = f"({value}) if {' or '.join(same)} else {name}"
         if given is not None:
             return [instead_of(index, given, value)]
         return added_argument(index, call, default.argument, value)

@@ -203,8 +203,13 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 
 
 def _sarif_result(item: Finding, report: LintReport, rule: int, fingerprint: str) -> dict[str, Any]:
-    artifact = {"uri": "stdin" if item.file == "-" else _uri(item.file)}
-    if item.file != "-" and not _relative(item.file).startswith("/"):
+    from urllib.parse import quote  # few runs need it
+
+    name = _relative(item.file)
+    artifact = {"uri": Path(name).as_uri() if os.path.isabs(name) else quote(os.fsencode(name))}
+    if item.file == "-":
+        artifact = {"uri": "stdin"}
+    elif not name.startswith("/"):
         artifact["uriBaseId"] = "SRCROOT"
     place: dict[str, Any] = {"artifactLocation": artifact}
     location: dict[str, Any] = {"physicalLocation": place}
@@ -333,14 +338,6 @@ def _relative(path: str, root: str | None = None) -> str:
     except ValueError:  # another drive
         return whole.replace(os.sep, "/")
     return (whole if inside.startswith(os.pardir + os.sep) else inside).replace(os.sep, "/")
-
-
-def _uri(path: str) -> str:
-    """A URI reference: relative for files below the current folder, else with ``file://``."""
-    from urllib.parse import quote  # few runs need it
-
-    name = _relative(path)
-    return Path(name).as_uri() if os.path.isabs(name) else quote(os.fsencode(name))
 
 
 def _fingerprints(report: LintReport) -> list[str]:

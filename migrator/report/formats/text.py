@@ -166,7 +166,16 @@ def summary(report: LintReport) -> list[str]:
         return []
     remaining = len(report.findings)
     fixed = sum(count for codes in report.fixed.values() for count in codes.values())
-    lines = _fixes(report, fixed) if report.show_fixes and fixed else []
+    lines = []
+    if report.show_fixes and fixed:
+        lines.append(ngettext("Fixed {n} finding:", "Fixed {n} findings:", fixed))
+        rules = report.rules()
+        for path, codes in report.fixed.items():
+            lines.append(f"- {paint(shown(path), 'bold', report.color)}:")
+            for code, count in sorted(codes.items(), key=lambda item: (-item[1], item[0])):
+                name = f" ({rules[code].name})" if code in rules else ""
+                lines.append(f"    {count:>3} × {paint(code, 'red', report.color)}{name}")
+        lines.append("")
     if report.fix_only:
         if not lines:
             done = ngettext("Fixed {n} finding.", "Fixed {n} findings.", fixed)
@@ -206,14 +215,3 @@ def _fixable(report: LintReport) -> list[str]:
     # What explains the gravest finding comes next.
     gravest = sorted(report.findings, key=lambda item: -SEVERITIES.index(item.severity))[:1]
     return [_("Next: {command}", command=f"npumigrate rule {item.code}") for item in gravest]
-
-
-def _fixes(report: LintReport, total: int) -> list[str]:
-    lines = [ngettext("Fixed {n} finding:", "Fixed {n} findings:", total)]
-    rules = report.rules()
-    for path, codes in report.fixed.items():
-        lines.append(f"- {paint(shown(path), 'bold', report.color)}:")
-        for code, count in sorted(codes.items(), key=lambda item: (-item[1], item[0])):
-            name = f" ({rules[code].name})" if code in rules else ""
-            lines.append(f"    {count:>3} × {paint(code, 'red', report.color)}{name}")
-    return [*lines, ""]

@@ -99,10 +99,18 @@ def _compared(
 
 
 def _spans(changes: Sequence[Place], lines: Sequence[str]) -> Optional[list[_Span]]:
-    """The changes where they are in the result; None where one is not to be found there."""
+    """The changes where they are in the result; None where one is not to be found there.
+
+    Of changes that overlap the one with the most lines counts; insertions stand behind their line.
+    """
+    kept: list[Place] = []
+    for place in (each for each in changes if each.operation != "INSERT"):
+        if not any(each.line <= place.line and place.end_line <= each.end_line for each in kept):
+            kept.append(place)
+    kept += {each.line: each for each in changes if each.operation == "INSERT"}.values()
     spans: list[_Span] = []
     shift, end = 0, 0
-    for place in _widest(changes):
+    for place in sorted(kept, key=lambda each: (each.line, each.operation == "INSERT", each.end_line)):
         before, after = _text_lines(place.before), _text_lines(place.after)
         first, last = place.line, place.end_line + 1
         if place.operation == "INSERT":
@@ -119,20 +127,6 @@ def _spans(changes: Sequence[Place], lines: Sequence[str]) -> Optional[list[_Spa
         end = at + len(after)
         shift = end - last
     return spans
-
-
-def _widest(changes: Sequence[Place]) -> list[Place]:
-    """Of changes that overlap the one with the most lines; insertions stand behind their line."""
-    kept: list[Place] = []
-    inserted: dict[int, Place] = {}
-    for place in changes:
-        if place.operation == "INSERT":
-            inserted[place.line] = place
-        elif not any(each.line <= place.line and place.end_line <= each.end_line for each in kept):
-            kept.append(place)
-    return sorted(
-        [*kept, *inserted.values()], key=lambda each: (each.line, each.operation == "INSERT", each.end_line)
-    )
 
 
 def _text_lines(text: str) -> list[str]:

@@ -10,17 +10,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from migrator.data_folders import reports_yaml
 from migrator.findings.finding import SEVERITIES
 from migrator.language import _, language
+from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import CHANGES, cell_in
 from migrator.report.views.hunks import Place, hunks_of
 from migrator.report.views.run import Run
-
-if TYPE_CHECKING:
-    from migrator.matchers.packs import Rule
 
 _DATA = "page/estimates.yaml"
 _KINDS = ("automatic", "reviewed", "manual")
@@ -143,28 +141,6 @@ def effort_of(run: Run) -> tuple[Effort, dict[str, Effort]]:
     return total, files
 
 
-class Said(NamedTuple):
-    """What a rule says in the same words of several places: these, with their files and lines."""
-
-    message: str
-    advice: str
-    places: tuple[tuple[str, int], ...]
-    more: int
-
-
-@dataclass(frozen=True)
-class Group:
-    """What one rule leaves to a person, at one severity."""
-
-    severity: str
-    code: str
-    title: str
-    count: int
-    minutes: float
-    said: tuple[Said, ...]
-    more: int
-
-
 def view_of(run: Run, texts: Texts, rules: Mapping[str, Rule]) -> dict[str, Any]:
     """Everything that a page shows of a run, under the names that its templates have for it."""
     counts = counts_of(run)
@@ -206,21 +182,31 @@ def verdict_of(run: Run, counts: Counts, texts: Texts) -> tuple[str, str]:
     return said, tone
 
 
-def groups_of(run: Run, rules: Mapping[str, Rule]) -> list[Group]:
-    """What is left to a person, by rule and severity: what has the most effect first."""
+def groups_of(run: Run, rules: Mapping[str, Rule]) -> list[dict[str, Any]]:
+    """What is left to a person, by rule and severity: what has the most effect first.
+
+    What a rule says in the same words of several places, ``said``, has these with their files and lines.
+    """
     groups = []
     for (severity, code), rows in run.findings.groupby(["severity", "code"], sort=False):
         said = []
         for (message, advice), same in rows.groupby(["message", "advice"], sort=False):
             places = tuple(zip(same["file"], same["line"]))
-            said.append(Said(message, advice, places[:_PLACES], max(len(places) - _PLACES, 0)))
-        title = rules[code].summary if code in rules else said[0].message
+            about = {"message": message, "advice": advice, "places": places[:_PLACES]}
+            said.append({**about, "count": len(places), "more": max(len(places) - _PLACES, 0)})
         minutes, first = minutes_for(code, severity), rows["api"].nunique()
-        effort = first * minutes["first"] + (len(rows) - first) * minutes["again"]
-        shown = sorted(said, key=lambda each: -len(each.places) - each.more)[:_SAID]
-        more = max(len(said) - _SAID, 0)
-        groups.append(Group(severity, code, title, len(rows), effort, tuple(shown), more))
-    return sorted(groups, key=lambda one: (_GRAVEST.index(one.severity), -one.minutes, -one.count, one.code))
+        group = {
+            "severity": severity,
+            "code": code,
+            "title": rules[code].summary if code in rules else said[0]["message"],
+            "count": len(rows),
+            "minutes": first * minutes["first"] + (len(rows) - first) * minutes["again"],
+            "said": sorted(said, key=lambda each: -each["count"])[:_SAID],
+            "more": max(len(said) - _SAID, 0),
+        }
+        order = _GRAVEST.index(severity), -group["minutes"], -len(rows), code
+        groups.append((order, group))
+    return [group for _order, group in sorted(groups, key=lambda each: each[0])]
 
 
 def _files(run: Run) -> list[dict[str, Any]]:

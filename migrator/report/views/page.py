@@ -12,7 +12,7 @@ from html import escape as escaped
 from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,14 +24,12 @@ from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, St
 from pygments.util import ClassNotFound
 
 from migrator.data_folders import data_folder, reports_yaml
-from migrator.launch.script import NAME as LAUNCHER
+from migrator.launch.target import NAME as LAUNCHER
+from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import cell_in
 from migrator.report.views.hunks import Line
 from migrator.report.views.model import Texts, view_of
 from migrator.report.views.run import Run
-
-if TYPE_CHECKING:
-    from migrator.matchers.packs import Rule
 
 INDEX = "index.html"
 _LARGEST = 1_300_000  # bytes of the files on a page; what stands around them has room in 2 MB

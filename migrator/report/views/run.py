@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
+
+import pandas
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
 from migrator.language import N_, _
 from migrator.report.csv_tables import CHANGES, ENCODING, SKIPPED, Column, as_written, cell_in, load_tables
 from migrator.report.log_file import inputs
-
-if TYPE_CHECKING:
-    import pandas
 
 REPORTS = "migration_report"
 SUMMARY = "summary.json"
@@ -64,22 +64,16 @@ class Run:
         return self.places[self.places["table"] != CHANGES]
 
 
-def reports_folder(given: Path) -> Path:
-    """The folder with the tables of a result, an analysis, or itself. Raises SourceError."""
-    for folder in (given / REPORTS, given):
-        if (folder / SUMMARY).is_file():
-            return folder
-    if not given.is_dir():
-        raise SourceError(_("no such folder: {given}", given=shown(given)))
-    why = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
-    raise SourceError(_(why, given=shown(given), reports=REPORTS, summary=SUMMARY))
-
-
 def read_run(given: Path) -> Run:
-    """The run whose reports are in a folder. Raises SourceError where they cannot be read."""
-    import pandas
+    """The run whose tables are in a folder: that of a result, an analysis, or of reports.
 
-    folder = reports_folder(given)
+    Raises SourceError where they cannot be read.
+    """
+    folder = next((each for each in (given / REPORTS, given) if (each / SUMMARY).is_file()), None)
+    if folder is None:
+        said = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
+        said = said if given.is_dir() else N_("no such folder: {given}")
+        raise SourceError(said, given=shown(given), reports=REPORTS, summary=SUMMARY)
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         name = str(summary["options"]["input"])
@@ -104,23 +98,15 @@ def read_run(given: Path) -> Run:
     skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
     source = next((path for path in inputs(folder) if path.exists()), None)
     lines, original = map(lines_below, (folder.parent, source) if kind == "migrate" else (source, None))
-    verdict = read_verdict(folder)
-    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
-
-
-def read_verdict(folder: Path) -> Optional[dict[str, Any]]:
-    """What the last ``npumigrate verify`` left in a folder of reports."""
-    try:
+    verdict = None
+    with suppress(OSError, ValueError):
         found = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and "verdict" in found else None
+        verdict = found if isinstance(found, dict) and "verdict" in found else None
+    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
 
 
 def _read(file: Path) -> pandas.DataFrame:
     """A table under the names of its values; with those that an older version did not write."""
-    import pandas
-
     columns: tuple[Column, ...] = load_tables()[file.name].columns
     rows = pandas.read_csv(file, dtype=str, keep_default_na=False, encoding=ENCODING, lineterminator="\n")
     for column in columns:

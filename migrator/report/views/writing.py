@@ -5,29 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas
 from rich.console import Console
 from rich.text import Text
 
 from migrator.files.errors import SourceError, cannot_write
 from migrator.files.replacing import replace_file
 from migrator.language import _
+from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import ENCODING, cell, load_tables
 from migrator.report.terminal import COLOURS, WIDEST
 from migrator.report.views.model import Texts, counts_of, effort_of, groups_of, readiness, verdict_of
 from migrator.report.views.run import Run, read_run
 from migrator.this_copy import install_command
 from migrator.wrapping import padded, wrap
-
-if TYPE_CHECKING:
-    import pandas
-
-    from migrator.matchers.packs import Rule
-
-FORMATS = ("html", "md", "xlsx", "csv", "json")
 
 
 def write_formats(
@@ -55,27 +49,24 @@ def write_formats(
             rows.columns = rows.columns.str.replace("_", " ").str.title()
             text = str(rows.to_csv(index=False, lineterminator="\n"))
             replace_file(file, text.encode(ENCODING, "backslashreplace"))
+        elif name == "md":
+            replace_file(file, markdown(run, rules).encode("utf-8", "backslashreplace"))
         else:
-            text = markdown(run, rules) if name == "md" else _json(run)
+            effort, files = effort_of(run)
+            content: dict[str, Any] = {
+                "schema": 1,
+                "summary": run.summary,
+                "readiness": readiness(counts_of(run))[0],
+                "effort": {"minutes": effort.minutes, "places": effort.places},
+                "effort_by_file": {name: each.minutes for name, each in files.items() if each.total},
+                "places": run.places.to_dict("records"),
+                "skipped": run.skipped.to_dict("records"),
+                "tables": {name: rows.to_dict("records") for name, rows in run.tables.items()},
+            }
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
             replace_file(file, text.encode("utf-8", "backslashreplace"))
         written.append(file)
     return written
-
-
-def _json(run: Run) -> str:
-    """The summary, the two estimates and every row of the tables as JSON."""
-    effort, files = effort_of(run)
-    content: dict[str, Any] = {
-        "schema": 1,
-        "summary": run.summary,
-        "readiness": readiness(counts_of(run))[0],
-        "effort": {"minutes": effort.minutes, "places": effort.places},
-        "effort_by_file": {name: each.minutes for name, each in files.items() if each.total},
-        "places": run.places.to_dict("records"),
-        "skipped": run.skipped.to_dict("records"),
-        "tables": {name: rows.to_dict("records") for name, rows in run.tables.items()},
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 # -- Markdown --------------------------------------------------------------------------
@@ -107,10 +98,11 @@ def markdown(run: Run, rules: Mapping[str, Rule]) -> str:
     groups = groups_of(run, rules)
     rows = []
     for group in groups[:_ROWS]:
-        places = [place for said in group.said for place in said.places]
+        places = [place for said in group["said"] for place in said["places"]]
         where = ", ".join(_code(f"{file}:{line}") for file, line in places[:_PLACES])
-        more = f", … ({group.count})" if group.count > _PLACES else ""
-        rows.append((texts.about("severities", group.severity), group.code, _cell(group.title), where + more))
+        where += f", … ({group['count']})" if group["count"] > _PLACES else ""
+        severity = texts.about("severities", group["severity"])
+        rows.append((severity, group["code"], _cell(group["title"]), where))
     left = [texts("md_more", len(groups) - _ROWS), ""] if len(groups) > _ROWS else []
     lines += [f"### {texts('md_review')}", "", *_table(texts("md_head"), rows), *left] if rows else []
     by_rule = run.summary["changes"]["by_rule"]
@@ -168,8 +160,6 @@ def _write_workbook(run: Run, file: Path) -> None:
         from openpyxl.styles import Alignment, Font
     except ImportError:
         raise SourceError(_("xlsx needs openpyxl: {command}", command=install_command("xlsx"))) from None
-    import pandas
-
     book = openpyxl.Workbook(write_only=True)
     wrapped, bold = Alignment(wrap_text=True, vertical="top"), Font(bold=True)
     tables = {name: rows for name, rows in run.tables.items() if len(rows)}
@@ -208,20 +198,11 @@ def _write_workbook(run: Run, file: Path) -> None:
 _KEY = ["file", "code", "api", "message"]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The findings that are gone, those that are new, how many stayed, and the readiness of both."""
+def difference(before: Run, after: Run) -> tuple[pandas.DataFrame, pandas.DataFrame, int]:
+    """The findings that are new in the second run, those that are gone, and how many stayed.
 
-    fixed: pandas.DataFrame
-    new: pandas.DataFrame
-    same: int
-    readiness: tuple[int, int]
-
-
-def difference(before: Run, after: Run) -> Difference:
-    """Compare what two runs left to a person; several equal findings of a file are counted."""
-    import pandas
-
+    Several equal findings of a file are counted.
+    """
     sides = []
     for run in (before, after):
         rows = run.findings.sort_values(["file", "line"], kind="stable")
@@ -234,22 +215,20 @@ def difference(before: Run, after: Run) -> Difference:
     def ordered(rows: pandas.DataFrame) -> pandas.DataFrame:
         return rows[columns].astype({"line": int}).sort_values(["file", "line"], kind="stable")
 
-    return Difference(
-        ordered(gone),
-        ordered(merged[merged["_merge"] == "right_only"]),
-        int((merged["_merge"] == "both").sum()),
-        (readiness(counts_of(before))[0], readiness(counts_of(after))[0]),
-    )
+    new = merged[merged["_merge"] == "right_only"]
+    return ordered(new), ordered(gone), int((merged["_merge"] == "both").sum())
 
 
-def show_difference(console: Console, found: Difference, name: str) -> None:
+def show_difference(
+    console: Console, runs: tuple[Run, Run], new: pandas.DataFrame, gone: pandas.DataFrame, same: int
+) -> None:
     """Print what is new, then what is gone, and how many findings stayed."""
     texts = Texts()
     width = min(console.width, WIDEST)
-    before, after = found.readiness
-    console.print(Text(texts("diff_title", name=name), style="bold"), soft_wrap=True)
+    before, after = (readiness(counts_of(run))[0] for run in runs)
+    console.print(Text(texts("diff_title", name=runs[1].name), style="bold"), soft_wrap=True)
     console.print(Text(texts("diff_readiness", before=before, after=after)))
-    for key, rows, sign in (("diff_new", found.new, "+"), ("diff_fixed", found.fixed, "-")):
+    for key, rows, sign in (("diff_new", new, "+"), ("diff_fixed", gone, "-")):
         console.print()
         console.print(Text(texts(key, len(rows)), style="bold"))
         for row in rows.to_dict("records"):
@@ -260,4 +239,4 @@ def show_difference(console: Console, found: Difference, name: str) -> None:
             for part in wrap(row["message"], width - 11):
                 console.print(Text(f"{'':11}{part}"), soft_wrap=True)
     console.print()
-    console.print(Text(texts("diff_same", found.same)))
+    console.print(Text(texts("diff_same", same)))

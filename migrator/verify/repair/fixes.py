@@ -260,19 +260,16 @@ def _npu_condition(seen: Seen, about: str) -> Iterator[Proposal]:
             took_cpu = code.spot(parts[0]) in seen.evaluated and code.spot(chosen) not in seen.evaluated
             for here in [Origin(code, part) for part in parts] if took_cpu else ():
                 for question in dict.fromkeys((seen.origin(here), here)):  # the earliest cause first
-                    if _asks_about(seen, question, about):
-                        there, node = question
+                    there, node = question
+                    # It is about CUDA by its words, or those of what it calls.
+                    called = (other.segment(each) for other, each in seen.functions(node))
+                    texts = [there.segment(node), *called]
+                    asks = isinstance(node, (ast.Call, ast.Compare, ast.BoolOp))
+                    asks = asks and not re.search("npu|args", texts[0])
+                    if asks and any(re.search(about, text) for text in texts):
                         said = _("{asked} decides, and is false on an NPU", asked=there.segment(node))
                         edits = [there.replaced(node, "torch.npu.is_available()"), *there.import_of_torch()]
                         yield Proposal(there, node, edits, said, question.line)
-
-
-def _asks_about(seen: Seen, question: Origin, about: str) -> bool:
-    """Whether a question is one about CUDA: by its words, or those of what it calls."""
-    code, node = question
-    texts = [code.segment(node), *(other.segment(each) for other, each in seen.functions(node))]
-    asks = isinstance(node, (ast.Call, ast.Compare, ast.BoolOp)) and not re.search("npu|args", texts[0])
-    return asks and any(re.search(about, text) for text in texts)
 
 
 def _names(node: ast.AST, device: str) -> bool:

@@ -13,6 +13,7 @@ import pytest
 
 from migrator.cli.main import run
 from tests.emulator.conftest import Emulate, cache, emulate
+from tests.warm import warm
 
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
@@ -72,10 +73,11 @@ def test_ranks_train_as_one_card_with_the_whole_batch(
         torch = pytest.importorskip("torch")
     one = tmp_path / "one"
     one.mkdir()
+    env = {**os.environ, **PACKAGES, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     alone = subprocess.run(
         [sys.executable, str(HERE / "programs" / name / "train.py")],
         cwd=one,
-        env={**os.environ, **PACKAGES, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"},
+        env=warm(env),
         capture_output=True,
         text=True,
     )

@@ -16,6 +16,7 @@ import pytest
 
 from migrator.cli.main import run
 from tests.emulator.conftest import Emulate, cache, emulate
+from tests.warm import warm
 
 __all__ = ["cache", "emulate"]
 HERE = Path(__file__).parent
@@ -38,17 +39,18 @@ def original(script: Path, folder: Path, *arguments: str, ranks: int = 2) -> str
     """What the original prints on the CPU."""
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks}"]
+    env = {
+        **os.environ,
+        "PYTHONPATH": f"{HERE / 'stand_in'}{os.pathsep}{SHIM}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [*command, str(script), *arguments],
         cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{HERE / 'stand_in'}{os.pathsep}{SHIM}",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-            "CUDA_VISIBLE_DEVICES": "",
-            "OMP_NUM_THREADS": "1",
-        },
+        env=warm(env),
         capture_output=True,
         text=True,
         timeout=240,

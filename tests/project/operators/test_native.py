@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrator.native.functions import scan_native
-from migrator.native.tokens import tokens
+from migrator.native.inventory import tokens
 
 
 def kernels(text: str) -> list[tuple[str, int]]:

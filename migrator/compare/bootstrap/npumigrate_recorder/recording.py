@@ -17,6 +17,7 @@ import base64
 import json
 import os
 import platform
+import random
 import re
 import sys
 import threading
@@ -426,7 +427,11 @@ def begin(recorder: Optional[Recorder] = None) -> Recorder:
         same_random = env.get("NPUMIGRATE_RECORD_RANDOM") == "same"
         recorder = Recorder(folder, steps, env.get("NPUMIGRATE_RECORD_LEVEL", "mix"), same_random)
     if "NPUMIGRATE_RECORD_SEED" in env:
-        _seed(int(env["NPUMIGRATE_RECORD_SEED"]))
+        seed = int(env["NPUMIGRATE_RECORD_SEED"])
+        random.seed(seed)
+        torch.manual_seed(seed)
+        if numpy := sys.modules.get("numpy"):
+            numpy.random.seed(seed)
     warnings.filterwarnings("ignore", module="npumigrate_recorder")
     if recorder.apis or recorder.same_random:
         recorder.mode.__enter__()
@@ -434,7 +439,13 @@ def begin(recorder: Optional[Recorder] = None) -> Recorder:
     if recorder.same_random:
         drawing.replace(lambda: _local.watched and not _local.inside)
     _watch_modules(recorder)
-    _watch_optimizers(recorder)
+    try:
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        register_optimizer_step_pre_hook(lambda optimizer, *_: recorder.before_step(optimizer))
+        register_optimizer_step_post_hook(lambda optimizer, *_: recorder.after_step(optimizer))
+    except ImportError:
+        recorder.note("steps are not recorded: torch is older than 2.0")
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         _watch_lines(recorder, number, stream)
     if hasattr(os, "register_at_fork"):
@@ -473,16 +484,6 @@ def _watch_modules(recorder: Recorder) -> None:
                 recorder.leave(entered, result)
 
     module.__call__ = recorded
-
-
-def _watch_optimizers(recorder: Recorder) -> None:
-    try:
-        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-    except ImportError:
-        recorder.note("steps are not recorded: torch is older than 2.0")
-        return
-    register_optimizer_step_pre_hook(lambda optimizer, *_: recorder.before_step(optimizer))
-    register_optimizer_step_post_hook(lambda optimizer, *_: recorder.after_step(optimizer))
 
 
 def _watch_lines(recorder: Recorder, number: int, stream: Any) -> None:
@@ -534,16 +535,6 @@ def _rank() -> Optional[int]:
         return int(distributed.get_rank())
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdigit() else None
-
-
-def _seed(seed: int) -> None:
-    import random
-
-    random.seed(seed)
-    torch.manual_seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed)
 
 
 def _unwrapped(module: Any) -> Any:
