@@ -388,11 +388,6 @@ def is_reducing(name: str) -> bool:
     return name.startswith("torch.distributed.") and name.rpartition(".")[2] in _REDUCING
 
 
-def _saved(file: _File) -> Iterator[Offer]:
-    for item in saved_objects(file.text):
-        yield Offer(offers.SAVED, item.key, detail=(item.what, *item.keys))
-
-
 def _scripts(file: _File) -> Iterator[Offer]:
     """A call that gives torch.jit.script something else than a function of the same file."""
     text = file.text
@@ -454,7 +449,7 @@ _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (
     (("torch",), _device_keys),
     (("cuda", "nccl", ".type", "get_backend"), _meeting),
     (("double", "float64"), _doubles),
-    (SAVING, _saved),
+    (SAVING, lambda file: saved_objects(file.text)),
     (("script",), _scripts),
     (("jit.script", "def forward("), _called),
 )

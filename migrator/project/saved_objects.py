@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.language import N_
 from migrator.names.outline import Outline, outline
@@ -22,6 +22,7 @@ from migrator.names.tree import (
     last_name,
     string_value,
 )
+from migrator.project.offers import SAVED, Offer
 
 # torch.save, and what programs put around it: a text that saves has one of these.
 SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
@@ -41,16 +42,8 @@ _NUMPY = ("np", "numpy")
 _PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
 
 
-class Saved(NamedTuple):
-    """An object in a saved file: what it is, its key (empty where it is all of the file), and all keys."""
-
-    what: str
-    key: str = ""
-    keys: tuple[str, ...] = ()
-
-
-def saved_objects(text: str) -> frozenset[Saved]:
-    """The objects in the files that a Python file saves."""
+def saved_objects(text: str) -> frozenset[Offer]:
+    """The objects in the files that a Python file saves; without a key, one is all of the file."""
     if not _SAVES.search(text):
         return frozenset()
     try:
@@ -59,7 +52,7 @@ def saved_objects(text: str) -> frozenset[Saved]:
         return frozenset()
 
 
-def _saved(shared: Outline) -> Iterator[Saved]:
+def _saved(shared: Outline) -> Iterator[Offer]:
     lines = shared.lines
     outer = _Assigned(shared.tree, numpy=re.search(_IMPORTS_NUMPY, lines.data) is not None)
     saving = [lines.line_of(match.start()) for match in re.finditer(rb"\bsave", lines.data)]
@@ -77,12 +70,12 @@ def _saved(shared: Outline) -> Iterator[Saved]:
                 what = next(filter(None, map(assigned.what, held)), None)
                 # Who saves a model by a function of its own may take its state there.
                 if what and ast.unparse(call.func) == "torch.save":
-                    yield Saved(what)
-            keys = tuple(sorted({key for key, _ in parts}))
+                    yield Offer(SAVED, detail=(what,))
+            keys = sorted({key for key, _ in parts})
             for key, value in parts:
                 by_key = N_("objects, judging by the key") if key.endswith(("_object", "_objects")) else None
                 if what := assigned.what(value) or by_key:
-                    yield Saved(what, key, keys)
+                    yield Offer(SAVED, key, detail=(what, *keys))
 
 
 class _Assigned:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _NAMED = r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)"
 # In this order: what comes first counts most. A folder may hold lists for purposes of their own.
 FILES = (
-    *("requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py", "environment*.yml", "environment*.yaml"),
-    *("conda*.yml", "conda*.yaml", "Pipfile", "requirements/*.txt"),
+    *("requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
+    *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "requirements/*.txt"),
 )
 # What people are told to type: "pip install timm==0.4.12".
 GUIDES = ("INSTALL*.md", "README*.md", "*.md")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.project.saved_objects import Saved, saved_objects
+from migrator.project.offers import SAVED, Offer
+from migrator.project.saved_objects import saved_objects
 
 OPTIONS = "options of argparse, judging by the name"
 NUMPY = "a value of NumPy"
@@ -52,4 +53,5 @@ MODULE = "a module, judging by the name"
     ],
 )
 def test_what_is_found(text: str, what: str, key: str, keys: str) -> None:
-    assert saved_objects(text) == ({Saved(what, key, tuple(keys.split()))} if what else set())
+    saved = Offer(SAVED, key, detail=(what, *keys.split()))
+    assert saved_objects(text) == ({saved} if what else set())

@@ -27,8 +27,8 @@ from migrator.names.tree import (
     only_target,
     string_value,
 )
-from migrator.project.offers import SAVED, SET_DEVICE
-from migrator.project.saved_objects import Saved, is_module_name, is_options_name
+from migrator.project.offers import SAVED, SET_DEVICE, Offer
+from migrator.project.saved_objects import is_module_name, is_options_name
 
 
 class LoadOptions(Options):
@@ -53,15 +53,15 @@ def find_without_place(context: FileContext, rule: Rule[LoadOptions]) -> Iterato
             yield found(context, rule, call, api=api, edits=edits)
 
 
-def _saved(context: FileContext) -> list[Saved]:
-    """What the project saves beside tensors and plain values."""
-    saved = (Saved(each.detail[0], each.name, each.detail[1:]) for each in context.project.offers.of(SAVED))
-    return context.index.once(("saved",), lambda: sorted(saved))
+def _saved(context: FileContext) -> list[Offer]:
+    """What the project saves beside tensors and plain values, with the key and all keys beside it."""
+    offered = context.project.offers.of(SAVED)
+    return sorted(offered, key=lambda each: (each.detail[0], each.name, each.detail))
 
 
-def _saves_modules(saved: list[Saved]) -> bool:
+def _saves_modules(saved: list[Offer]) -> bool:
     """Whether whole modules are saved, as they are."""
-    return any(not item.key and "module" in item.what for item in saved)
+    return any(not item.name and "module" in item.detail[0] for item in saved)
 
 
 def _stays(index: ModuleIndex, call: ast.Call) -> bool:
@@ -127,7 +127,7 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
             yield found(context, rule, call, api=api, edits=edits, message=message)
 
 
-def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Saved]) -> str:
+def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Offer]) -> str:
     """What the file holds beside that, as a clause; empty where nothing says so."""
     options, above = rule.options, {*index.above(call)}
     # What is asked of ``self.checkpoint``, where it is assigned to that.
@@ -162,8 +162,9 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
                 if member in options.module_members:
                     return _('"{key}" is a module here (.{member})', key=key, member=member)
     for item in saved:
-        if item.key and not keys.isdisjoint(item.keys):
-            return _('the project saves "{key}" in such files, {what}', key=item.key, what=_(item.what))
+        if item.name and not keys.isdisjoint(item.detail[1:]):
+            what = _(item.detail[0])
+            return _('the project saves "{key}" in such files, {what}', key=item.name, what=what)
     path = call.args[0] if call.args and not is_object else None
     values = [path, *(index.assigned(path) if isinstance(path, ast.Name) else ())]
     text = " ".join(index.segment(each) for each in values if each is not None)
@@ -173,7 +174,7 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     names = uses or ([] if keys else _targets(index, call))
     unpacked = (each for name in names for each in elements(name))
     are_modules = any(is_module_name(last_name(each)) for each in unpacked)
-    are_modules = are_modules and not all(item.key for item in saved)
+    are_modules = are_modules and not all(item.name for item in saved)
     if names and _saves_modules(saved):
         plain = (is_module_name(last_name(each)) and not _is_state(index, each) for each in names)
         are_modules = are_modules or all(plain)
