@@ -22,7 +22,7 @@ from migrator.names.index import ModuleIndex
 from migrator.names.strings import replace_text
 from migrator.names.tree import argument_of, called_name, last_name, string_value
 
-_SHOWING = frozenset({"print", "info", "debug", "warning", "write", "log"})
+_SHOWING = frozenset({"print", "info", "debug", "warn", "warning", "error", "write", "log"})
 _SHOWS = re.compile(rf"^(?:{'|'.join(_SHOWING)})$|(?:Error|Exception|Warning)$")
 # What reads lines, and asks nothing of them that those of an NPU answer otherwise.
 _READS_LINES = re.compile(r"wc -l|grep (?:-c )?(?:GPU|UUID|\.|\^)|head -(?:n ?)?\d+|tail -n \+\d+|cat")

@@ -181,14 +181,15 @@ def _known(meant: tuple[str, Operator | None, Module | None]) -> KnownOperator |
 def find_replaced(context: FileContext, rule: Rule) -> Iterator[Match]:
     """Uses of CUDA operators that become calls of our functions, with the imports that go."""
     index, (statement, home), every = context.index, home_of_ours(context), replaced(context)
-    for name, functions in every.items():
+    firsts = [min(functions, key=index.start) for functions in every.values()]
+    for first, (name, functions) in zip(firsts, every.items()):
         edits = [instead_of(index, ref, f"{home}.{own}") for ref, own in functions.items()]
         bound = (each.node for each in index.module_scope.bindings[name] if each.kind == "import")
         edits += (without_statement(index, node) for node in bound if isinstance(node, ast.stmt))
         message = rule.message.replace("{functions}", ", ".join(dict.fromkeys(functions.values())))
-        first = min(functions, key=index.start)
         yield found(context, rule, first, api=name, edits=edits, message=message)
-    place = import_at_top(index, statement) if every else None
+    changes = any(not has_npu_branch(index, first) for first in firsts)
+    place = import_at_top(index, statement) if changes else None
     if place is not None:
         yield insertion(context, rule, *place, EQUIVALENTS, _("the functions called below"))
 

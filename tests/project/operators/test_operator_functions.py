@@ -51,6 +51,12 @@ def test_the_operator_is_called_from_our_package_and_the_import_goes() -> None:
     assert {finding.code for finding in result.findings} == {"NPU663"}
 
 
+def test_nothing_is_imported_where_the_file_has_a_branch_for_npus() -> None:
+    branch = '    if xyz.device.type == "npu":\n        return torch.cdist(centres, xyz)\n'
+    text = TEXT.replace("    return _ext", f"{branch}    return _ext")
+    assert migrated(text).text in (None, text)
+
+
 @pytest.mark.parametrize(("last", "called"), [("int kernel_size", 1), ("int kernel_size, bool nearest", 0)])
 def test_an_older_signature_may_end_before_parameters_with_defaults(last: str, called: int) -> None:
     source = (
