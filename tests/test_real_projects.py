@@ -1,4 +1,7 @@
-"""Real projects, migrated: no file is broken, only reported lines change, the result settles."""
+"""Real projects, migrated: no file is broken, only reported lines change, the result settles.
+
+The rows of a report make each result: After in the place of Before.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from migrator.files.source import decode, encode, read
 from migrator.project.facts import scan_file
 from migrator.project.project import merge_facts
 from tests.checking import migrate_text
+from tests.core.test_change_rows import check_rows
 from tests.fuzzing.properties import lost_lines, reported_lines
 
 
@@ -29,6 +33,7 @@ def test_project(project: Project) -> None:
     assert skipped == {}
     migrated = {name: result.text for name, result in results.items() if result.text is not None}
     assert migrated, "a CUDA project changes"
+    assert sum(check_rows(texts[name], result) for name, result in results.items()) >= 20
     new_texts = {**texts, **migrated}
     new_facts = merge_facts(scan_file(name, text) for name, text in new_texts.items())
     for name, text in migrated.items():

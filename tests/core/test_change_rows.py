@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.projects import PROJECTS, fetch
 from migrator.core.changes import of_conversion
 from migrator.core.rules import rules_for
 from migrator.core.settings import Settings
-from migrator.files.errors import Unreadable
-from migrator.files.source import Lines, lines_of, read
+from migrator.files.source import Lines, lines_of
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Fix, Result
 from migrator.project.facts import scan_file
@@ -100,21 +98,6 @@ def test_the_labelled_set() -> None:
     assert (
         sum(check_rows(text, migrate_text(rules, name, text, Project())) for name, text in texts.items()) > 20
     )
-
-
-@pytest.mark.parametrize("name", ["basicsr", "open_clip_torch", "timm"])
-def test_a_project(name: str) -> None:
-    root = fetch(next(project for project in PROJECTS if project.name == name))
-    rules = rules_for(Settings(version="2.6"))
-    texts = {}
-    for path in sorted(root.rglob("*.py")):
-        try:
-            texts[path.relative_to(root).as_posix()] = read(path, path.name).text
-        except Unreadable:
-            continue
-    project = merge_facts(scan_file(*item) for item in texts.items())
-    rows = sum(check_rows(text, migrate_text(rules, file, text, project)) for file, text in texts.items())
-    assert rows >= 20
 
 
 def test_what_a_fix_inserts_has_its_row_alone() -> None:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Optional
@@ -12,13 +15,20 @@ from typing import Optional
 import pytest
 
 from migrator.cli import main
+from migrator.emulator.build import build
 from migrator.emulator.installed import EmulatorError, look
+from migrator.emulator.launch import Machine, environment, one_launch
+from migrator.verify.processes import Ended
 from migrator.verify.run import free_port
 from tests.warm import warm
 
 __all__ = ["free_port"]
 
 HERE = Path(__file__).parent
+# The command that a README has: how many ranks, the script and its arguments.
+COMMAND = re.compile(
+    r"^    (?:python|torchrun --nproc_per_node=(\d+)|horovodrun -np (\d+) python) (\S+\.py)(.*)$", re.M
+)
 # Tests that themselves run on the emulated NPU: see test_on_npu.py.
 collect_ignore = [] if "NPUMIGRATE_EMULATOR" in os.environ else ["on_npu"]
 
@@ -96,6 +106,49 @@ def emulate(cache: Path) -> Emulate:
     ready = run("python", "-c", "pass", timeout=900, cold=True)  # it builds the emulated NPU, once
     assert ready.returncode == 0, ready.stderr
     return run
+
+
+@pytest.fixture(scope="session")
+def machine(emulate: Emulate, cache: Path) -> dict[str, str]:
+    """The environment of programs on two emulated NPUs, which draw their random numbers as on the CPU."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        installed = look()
+        built = build(installed, print)
+    base = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}
+    base.pop("PYTHONPATH", None)
+    return environment(Machine(2, random_from_cpu=True), built, installed, base)
+
+
+def run_program(folder: Path, report: Path, env: Mapping[str, str]) -> tuple[Ended, str]:
+    """Run the program of a folder as its README says; how it ended, and what it wrote to standard error.
+
+    It runs by itself or as so many ranks, whose output comes together by their numbers. The emulator's report
+    goes into ``report``.
+    """
+    ((torchrun, horovodrun, script, arguments),) = COMMAND.findall((folder / "README.md").read_text())
+    ranks = int(torchrun or horovodrun or 0)
+    report.mkdir(parents=True, exist_ok=True)
+    env = {**env, "NPUMIGRATE_EMULATOR_REPORT": str(report)}
+    if (report / "places.json").exists():
+        env["NPUMIGRATE_EMULATOR_PLACES"] = str(report / "places.json")
+    if ranks:
+        env |= dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), str(ranks))
+        env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    start = time.monotonic()
+    with one_launch(env) as launch:
+        command = [sys.executable, script, *shlex.split(arguments)]
+        processes = []
+        for rank in range(ranks or 1):
+            own = {**launch.env, "RANK": str(rank), "LOCAL_RANK": str(rank)} if ranks else launch.env
+            with open(f"{report}.{rank}.out", "w") as out, open(f"{report}.{rank}.err", "w") as err:
+                processes.append(subprocess.Popen(command, cwd=folder, env=own, stdout=out, stderr=err))
+        codes = [process.wait(timeout=100) for process in processes]
+    out, err = (
+        "".join(Path(f"{report}.{rank}.{kind}").read_text(errors="replace") for rank in range(len(codes)))
+        for kind in ("out", "err")
+    )
+    return Ended(next(filter(None, codes), 0), time.monotonic() - start, output=out), err
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 Each folder in ``repairs/`` is a project of CUDA, with the files of ``shared/`` beside its own; the indented
 line of its README starts it. Migrated and repaired, it has to come to its end on emulated NPUs and to print
-the numbers of the original on the CPU. Runs are children of two processes that have torch already.
+the numbers of the original on the CPU.
 """
 
 from __future__ import annotations
@@ -10,26 +10,22 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from migrator.cli import main
 from migrator.compare.printed import compare
+from migrator.emulator.launch import with_cuda_on_cpu
 from migrator.verify.diagnosis import read_failures
 from migrator.verify.observed import read_processes, read_reached, write_places
-from migrator.verify.processes import Ended
 from migrator.verify.repair.fixes import watched
 from migrator.verify.repair.loop import record, repair
 from migrator.verify.verdict import NOT_COMPARED, PASSED, Course, Original, Verdict, judge
-from tests.emulator.conftest import HERE, free_port
-from tests.emulator.test_ways import COMMAND, CPU, MODULES, RUNNER, TOLERANCE
+from tests.emulator.conftest import HERE, free_port, run_program
+from tests.emulator.test_ways import TOLERANCE
+from tests.warm import warm
 
 REPAIRS = HERE / "repairs"
 # The rules that mend each program, in the order of the rounds that are kept.
@@ -71,49 +67,11 @@ IN_CI = (
 )
 
 
-class Server:
-    """A process that runs programs in children; a test that fails ends it, and the next begins it again."""
-
-    def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        self._command, self._env = command, env
-        self._begin()
-
-    def _begin(self) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            self._command, env=self._env, stdin=pipe, stdout=pipe, text=True, cwd=HERE
-        )
-        assert self._read() == "ready\n"
-
-    def run(self, project: Path, report: Path) -> dict[str, Any]:
-        ((torchrun, _horovodrun, script, arguments),) = COMMAND.findall((project / "README.md").read_text())
-        run = {"script": script, "arguments": arguments.split(), "ranks": int(torchrun or 0)}
-        if self._process.poll() is not None:
-            self._begin()
-        assert self._process.stdin is not None
-        report.mkdir(parents=True, exist_ok=True)
-        self._process.stdin.write(json.dumps({**run, "folder": str(project), "report": str(report)}) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._read())
-
-    def _read(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
-
-    def close(self) -> None:
-        self._process.communicate(timeout=30)
-
-
 @pytest.fixture(scope="module")
-def servers(emulate, cache) -> Iterator[tuple[Server, Server]]:
-    """One that runs programs on NPUs, and one that runs CUDA's on the CPU."""
-    env = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}
-    begin = [sys.executable, "-m", "migrator", "emulate", "--devices", "2", "--cpu-random", "--", "python"]
-    npu = Server([*begin, RUNNER, "--serve", *MODULES, "torch_npu"], env)
-    cpu = Server([*begin, RUNNER, "--serve", *MODULES], {**env, **CPU})
-    yield npu, cpu
-    npu.close()
-    cpu.close()
+def machines(machine: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The environments of programs on NPUs, and of CUDA's on the CPU."""
+    watched = {**machine, "NPUMIGRATE_EMULATOR_WATCHED": "1"}
+    return warm(watched, "npu"), warm(with_cuda_on_cpu(watched))
 
 
 def project(name: str, folder: Path) -> tuple[Path, Path]:
@@ -126,7 +84,7 @@ def project(name: str, folder: Path) -> tuple[Path, Path]:
     return original, folder / f"{name}_msft"
 
 
-def runner(servers: tuple[Server, Server], original: Path, migrated: Path):
+def runner(machines: tuple[dict[str, str], dict[str, str]], original: Path, migrated: Path):
     """A function that runs the migrated program, and the original where that ended well, and judges."""
     numbers = itertools.count(1)
 
@@ -135,15 +93,14 @@ def runner(servers: tuple[Server, Server], original: Path, migrated: Path):
         report.mkdir()
         places = watched(migrated)
         write_places(report / "places.json", places)
-        done = servers[0].run(migrated, report)
-        ended = Ended(done["code"], done["seconds"], output=done["output"])
+        ended, _ = run_program(migrated, report, machines[0])
         failures, lost = read_failures(report), read_failures(report, "lost")
         first = None
-        if not done["code"]:
-            before = servers[1].run(original, report.with_suffix(".cpu"))
-            assert not before["code"], before["errors"][-3000:]
-            comparison = compare(before["output"], done["output"], TOLERANCE)
-            first = Original(str(original), Ended(0, before["seconds"]), (), comparison)
+        if not ended.code:
+            before, errors = run_program(original, report.with_suffix(".cpu"), machines[1])
+            assert not before.code, errors[-3000:]
+            comparison = compare(before.output, ended.output, TOLERANCE)
+            first = Original(str(original), before, (), comparison)
         processes = read_processes(report)
         reached = read_reached(report, places, processes)
         evaluated = frozenset((each.place.path, each.place.span) for each in reached)
@@ -160,11 +117,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "name", [name if name in IN_CI else pytest.param(name, marks=pytest.mark.thorough) for name in RULES]
 )
-def test_repaired(servers, tmp_path: Path, name: str) -> None:
+def test_repaired(machines, tmp_path: Path, name: str) -> None:
     original, migrated = project(name, tmp_path)
     before = contents(original)
     said: list[str] = []
-    done = repair(migrated, runner(servers, original, migrated), said.append)
+    done = repair(migrated, runner(machines, original, migrated), said.append)
     told = [*said, *done.left, *done.verdict.reasons]
     wanted = {PASSED, NOT_COMPARED} if name == "noise_generator" else {PASSED}
     assert done.verdict.outcome in wanted, told
@@ -214,10 +171,10 @@ def test_only_a_result_of_npumigrate_is_repaired(tmp_path: Path, capsys) -> None
     assert "has no migration_report" in capsys.readouterr().err
 
 
-def test_what_no_rule_knows_is_told_in_five_lines(servers, tmp_path: Path) -> None:
+def test_what_no_rule_knows_is_told_in_five_lines(machines, tmp_path: Path) -> None:
     original, migrated = project("real_mistake", tmp_path)
     before = contents(migrated)
-    done = repair(migrated, runner(servers, original, migrated), print)
+    done = repair(migrated, runner(machines, original, migrated), print)
     assert done.rounds == ()
     assert len(done.left) == 5
     assert done.left[0].startswith("saw:    process ")
