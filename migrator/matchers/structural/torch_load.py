@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
 from typing import Any, Optional
@@ -99,11 +99,12 @@ class WeightsOptions(Options):
     """``module_members``: what only a whole module is asked for, no state of one.
 
     ``object_members``: what only objects of some libraries have. ``paths``: words of a path under which the
-    datasets of a package keep objects.
+    datasets of a package keep objects. ``tensor_attributes``: what a tensor or an array is asked for, too.
     """
 
     module_members: tuple[str, ...] = ()
     object_members: tuple[str, ...] = ()
+    tensor_attributes: tuple[str, ...] = ()
     paths: dict[str, str] = field(default_factory=dict)
 
 
@@ -149,6 +150,9 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
             return _("a module is read here (.{member})", member=member)
         if asked in options.object_members and is_sure:
             is_object = _("an object is read here (.{member})", member=asked)
+        of_each = _asked_of_elements(index, use, options.tensor_attributes) if is_sure else ""
+        if of_each:
+            is_object = _("a list of objects is read here (.{member})", member=of_each)
         key = _key(index, use)
         if key:
             keys.add(key)
@@ -179,6 +183,19 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
         plain = (is_module_name(last_name(each)) and not _is_state(index, each) for each in names)
         are_modules = are_modules or all(plain)
     return is_object or (_("the project saves whole modules") if are_modules else "")
+
+
+def _asked_of_elements(index: ModuleIndex, use: ast.expr, but: Collection[str]) -> str:
+    """An attribute of each element that only an object has: ``f.label for f in loaded``."""
+    around = index.parent(use)
+    if not isinstance(around, (ast.For, ast.comprehension)) or around.iter is not use:
+        return ""
+    inside = around if isinstance(around, ast.For) else index.parent(around)
+    element, nodes = bare_name(around.target), [*ast.walk(inside or around)]
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    asked = [each for each in nodes if isinstance(each, ast.Attribute) and each not in called]
+    read = (each.attr for each in asked if isinstance(each.value, ast.Name) and each.value.id == element)
+    return next((each for each in read if element and each not in but), "")
 
 
 def _asked_of_options(index: ModuleIndex, use: ast.expr) -> str:
