@@ -115,12 +115,16 @@ def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterat
             yield from _parameter(context, rule, use, use.parameter)
         elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _equivalent(rule, use).is_bound:
             moved.setdefault(use.node, []).append(use)
-        elif not any(
-            use.written.startswith(f"{it.written}.") for brought in moved.values() for it in brought
-        ):
-            yield from _name(context, rule, use)  # what an import brings that becomes another one, is there
+        elif not any(use.written.startswith(f"{name}.") for name in _brought(moved)):
+            yield from _name(context, rule, use)
     for node, brought in moved.items():
         yield from _import(context, rule, node, brought)
+
+
+def _brought(moved: dict[Import, list[Use]]) -> Iterator[str]:
+    """The names that imports go on to bind, to what there is: their members need no other name."""
+    for node, uses in moved.items():
+        yield from (use.written for use in uses if isinstance(node, ast.ImportFrom))
 
 
 def _equivalent(rule: AbsentRule, use: Use) -> Equivalent:
