@@ -28,8 +28,10 @@ for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
 # Files of few tests that take long, as they start programs: the longest first. The others follow, those with
 # most tests first.
 _LONG = (
-    *("emulator/test_rule_examples.py", "emulator/test_on_npu.py", "emulator/test_ways.py", "emulator/"),
-    *("samples/", "ci/", "packaging/", "fuzzing/", "faults/", "convert/", "mcp/", "server/", "fleet/"),
+    # The first builds the emulated NPU; those beside it do without.
+    *("emulator/test_rule_examples.py", "samples/", "ci/", "packaging/"),
+    *("emulator/test_on_npu.py", "emulator/test_ways.py", "emulator/"),
+    *("fuzzing/", "faults/", "convert/", "mcp/", "server/", "fleet/"),
     *("launch/", "verify/", "site/", "editors/"),
 )
 

@@ -173,7 +173,9 @@ def kinds() -> tuple[Kind, ...]:
     """The kinds, with files that are right to begin with."""
     known = {"a.py": {"NPU100": {"x = torch.cuda.Stream()": 2, "": 1}}, "b/c.sh": {"NPU300": {"a": 1}}}
     held = {"format": 1, "npumigrate": "0", "findings": 4, "files": known}
-    every = [yaml.safe_load(file.read_text("utf-8")) for file in sorted((ROOT / "rules").rglob("*.yaml"))]
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
+    files = sorted((ROOT / "rules").rglob("*.yaml"))
+    every = [yaml.load(file.read_text("utf-8"), loader) for file in files]
     rules = [_yaml([entry]) for entries in every if isinstance(entries, list) for entry in entries[::7]]
     servers = rank_table.build([rank_table.Host(f"10.0.0.{n}", (0, 1, 2, 3), {}) for n in (1, 2)])
     tables = tuple(rank_table.dump(servers, form) for form in (rank_table.CURRENT, rank_table.OLDER))
