@@ -155,9 +155,12 @@ def test_a_program_that_replaces_the_path_of_libraries_runs(emulate: Emulate) ->
 
 
 def test_other_python_programs_notice_nothing(emulate, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.customized = True\n")
-    program = "import sys; print(customized, any('torch' in name for name in sys.modules))"
-    done = emulate("python", "-c", program, env={"PYTHONPATH": str(tmp_path)}, cold=True)
+    customized = "import builtins, weakref\nclass Finder: pass\nbuiltins.finder = weakref.ref(Finder)\n"
+    (tmp_path / "sitecustomize.py").write_text(customized)
+    program = "import gc, sys; gc.collect()\n"
+    program += "print(finder() is not None, any('torch' in name for name in sys.modules))"
+    path = os.pathsep.join([str(tmp_path), str(HERE.parents[1])])
+    done = emulate("python", "-c", program, env={"PYTHONPATH": path}, cold=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")
 
 

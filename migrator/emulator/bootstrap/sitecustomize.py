@@ -5,6 +5,8 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from os.path import dirname
 
+_behind = []  # it stays as long as this one: what it has defined is in use
+
 
 def _chain() -> None:
     """Run the sitecustomize that this one stands before."""
@@ -12,7 +14,8 @@ def _chain() -> None:
     behind = sys.path[sys.path.index(here) + 1 :] if here in sys.path else []  # one before it has called it
     spec = PathFinder.find_spec(__name__, behind)
     if spec is not None and spec.loader is not None:
-        spec.loader.exec_module(module_from_spec(spec))
+        _behind.append(module_from_spec(spec))
+        spec.loader.exec_module(_behind[0])
 
 
 try:
