@@ -170,19 +170,18 @@ class _Reader:
 
     def _added(self, node: ast.expr) -> list[Word]:
         """What is added to a list that a name holds, up to a use: ``command += ["--device", device]``."""
-        first = self.through[-1].lineno if self.through else 0
-        added: list[tuple[int, list[Word]]] = []
+        added: dict[int, list[Word]] = {}
         for binding in self.index.bindings(node) if isinstance(node, ast.Name) else ():
             if isinstance(statement := binding.node, ast.AugAssign):
                 self.index.expand(statement)
-                added.append((statement.lineno, self._listed(statement.value) or []))
+                added[statement.lineno] = self._listed(statement.value) or []
         for use in self.index.uses_of(node) if isinstance(node, ast.Name) else ():
             call = self.index.call_of(self.index.parent(use))
             if call is not None and call.args and called_name(call) in ("append", "extend"):
                 read = self._words if called_name(call) == "append" else self._listed
-                added.append((call.lineno, read(call.args[0]) or []))
-        lines = sorted((each for each in added if first < each[0] < node.lineno), key=lambda each: each[0])
-        return [word for _, words in lines for word in words]
+                added[call.lineno] = read(call.args[0]) or []
+        first = self.through[-1].lineno if self.through else 0
+        return [word for line in sorted(added) if first < line < node.lineno for word in added[line]]
 
     def _words(self, node: ast.expr) -> list[Word]:
         """The words of an element: of ``*options`` those that its list holds, or that callers hand in.

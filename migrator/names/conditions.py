@@ -806,17 +806,13 @@ def beside_npu(index: ModuleIndex, node: ast.expr) -> bool:
     return isinstance(owner, ast.Module) and has_npu(index, parent, [_beside(index, parent)])
 
 
-def _in_row(node: ast.AST | None) -> Sequence[ast.expr]:
-    """What a list, or a row of a test's table, has."""
-    return node.args if isinstance(node, ast.Call) and called_name(node) == "param" else elements(node)
-
-
 def has_npu(index: ModuleIndex, holder: ast.AST, values: Iterable[ast.AST | None]) -> bool:
     """Whether one of the values in a holder is an NPU's name, or has it; each of thousands of them asks."""
 
     def find() -> bool:
-        parts = (part for each in values for part in (each, *_in_row(each)))
-        texts = filter(None, map(string_value, parts))
+        every = [*values]
+        inside = (each.args if isinstance(each, ast.Call) else elements(each) for each in every)
+        texts = filter(None, map(string_value, chain(every, *inside)))
         return any(text.partition(":")[0].lower() in ("npu", "hccl") for text in texts)
 
     return index.once(("npu in", holder), find)

@@ -8,7 +8,7 @@ it is says a path: ``IN`` a container, as an element or a key, or ``AT`` a key o
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, NamedTuple, cast
@@ -340,8 +340,14 @@ class _Search:
         elif called == "join" and path[:1] == (IN,) and string_value(owner) is not None:
             self.go(call, path)
         elif called in _STARTERS and path and (name or sink.place) in ("args", 1):
-            place = path[0][len(AT) + 1 :]
-            self._handed(call, int(place) + _STARTERS[called] if place.isdecimal() else -1, path[1:])
+            started = argument_of(call, "target") or argument_of(call, "fn", 0)
+            if started is not None and path[0][len(AT) + 1 :].isdecimal():
+                place = int(path[0][len(AT) + 1 :]) + _STARTERS[called]
+                self._imported(started, f"({place})", path[1:])
+                function = self.index.definition(started)
+                names = _names(self.index, function) if isinstance(function, FUNCTIONS) else []
+                for given in names[place : place + 1]:
+                    self._parameter(function, given, path[1:])
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
             if called in ("get", "pop", "setdefault") and sink.place == 1:
                 self.go(call)
@@ -369,17 +375,6 @@ class _Search:
                 names = _names(self.index, function)
                 if name in names or 0 <= sink.place < len(names):
                     self._parameter(function, name or names[sink.place], path)
-
-    def _handed(self, call: ast.Call, place: int, path: Path) -> None:
-        """What a function gets at a place that another process runs: ``spawn(run, args=("cuda",))``."""
-        started = argument_of(call, "target") or argument_of(call, "fn", 0)
-        function = self.index.definition(started) if started is not None else None
-        names = _names(self.index, function) if isinstance(function, FUNCTIONS) else []
-        if place < 0 or started is None:
-            return
-        self._imported(started, f"({place})", path)
-        for name in names[place : place + 1]:
-            self._parameter(function, name, path)
 
     def _parameter(self, function: Any, name: str, path: Path) -> None:
         """What a function gets as a parameter goes to where that is read."""
@@ -596,7 +591,7 @@ class _Search:
         """What an attribute holds, by all that the file stores under its name."""
         self._imported(node, "", path)
         if node in (asked := _asked(self.index, node)):
-            for table in _fixtures(self.index.function_of(node)):
+            for table in _tables(self.index.function_of(node), {"fixture"}):
                 self.meet(argument_of(table, "params"), (IN, *path))
             for each in asked:
                 self.go(each, path)
@@ -764,16 +759,10 @@ def _fields(owner: ast.AST | None) -> list[str]:
     return [bare_name(each.target) for each in body if isinstance(each, ast.AnnAssign)]
 
 
-def _tables(function: Function) -> list[ast.Call]:
-    """The decorators of a test that call it with the rows of a table."""
-    calls = (each for each in function.decorator_list if isinstance(each, ast.Call))
-    return [each for each in calls if called_name(each) in _TABLES | _ROWS]
-
-
-def _fixtures(function: Function | None) -> list[ast.Call]:
-    """The decorators of a fixture of pytest that may have parameters."""
+def _tables(function: Any, names: Collection[str] = _TABLES | _ROWS) -> list[ast.Call]:
+    """The decorators of a test that call it with the rows of a table, or of a fixture."""
     calls = (each for each in getattr(function, "decorator_list", ()) if isinstance(each, ast.Call))
-    return [each for each in calls if called_name(each) == "fixture"]
+    return [each for each in calls if called_name(each) in names]
 
 
 def _asked(index: ModuleIndex, node: ast.AST | None) -> list[ast.Attribute]:

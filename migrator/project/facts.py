@@ -15,7 +15,7 @@ from typing import Callable, NamedTuple, Optional
 
 from migrator.names.conditions import flags, has_npu_branch, knows_npus
 from migrator.names.device_strings import written
-from migrator.names.goes_to import Sink, taken_by
+from migrator.names.goes_to import behind
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.made_from import made_from, made_with, reduced, returned_values
 from migrator.names.outline import outline
@@ -335,7 +335,7 @@ def _meeting(file: _File) -> Iterator[Offer]:
         strings = [each for each in found.strings if _DEVICE_TEXT.match(written(index, each))]
         places = [f"{file.name}:{line}" for line in sorted({each.lineno for each in strings})]
         values = (index.segment(each) for each in found.values)
-        takers = (_taker(index, each) for each in found.uses)
+        takers = (behind(index, each, ("text", "operand")) for each in found.uses)
         names = (each.name or called_name(each.holder) for each in takers if each.kind == "argument")
         indexed = (":" in written(index, each) for each in strings)
         meets = any(map(_OF_TORCH.search, chain(values, names))) or any(indexed)
@@ -353,12 +353,6 @@ def _meeting(file: _File) -> Iterator[Offer]:
                 kind, full = offers.MEETS if own else offers.MEETS_OTHERS, file.full(name)
                 full = full if own else absolute_name(name, file.name)
                 yield Offer(kind, full, detail=(key, found_there, *places))
-
-
-def _taker(index: ModuleIndex, node: ast.AST) -> Sink:
-    """What takes a value, or a text that it is put into: ``device=f"{kind}:{rank}"``."""
-    sink = taken_by(index, node)
-    return _taker(index, sink.holder) if sink.kind in ("text", "operand") else sink
 
 
 def _doubles(file: _File) -> Iterator[Offer]:

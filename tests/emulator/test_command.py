@@ -421,7 +421,7 @@ def test_the_emulated_machine_is_ready(emulate):
     content = json.loads(done.stdout)
     assert done.returncode == 1, done.stderr
     assert [one["what"] for one in content["faults"] if one["severity"] == "error"] == [
-        "ASCEND_RT_VISIBLE_DEVICES=0,3: there is no NPU 3"
+        "ASCEND_RT_VISIBLE_DEVICES=0,3: NPU 3 does not exist"
     ]
     assert (content["npus"], content["emulated"]) == ([0, 1], True)
     assert content["packages"]["torch_npu"].startswith(content["packages"]["torch"].partition("+")[0])
@@ -509,4 +509,4 @@ def test_a_cuda_build_of_another_torch_is_not_fetched(other_torch):
 def test_a_record_that_cannot_be_read_does_not_end_the_command(tmp_path, capsys):
     (tmp_path / "collectives-1.txt").write_bytes(b'{"kind": "\xff"\n7 x\n')
     write_insight(tmp_path, tmp_path, tmp_path, ("", "2.13.0"), "Ascend910B2")
-    assert "cannot read what was recorded" in capsys.readouterr().err
+    assert "cannot read the records in" in capsys.readouterr().err

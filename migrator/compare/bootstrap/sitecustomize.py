@@ -34,7 +34,7 @@ class _Hook:
         return spec
 
 
-_behind = []  # it stays as long as this one: what it has defined is in use
+_behind: list[object] = []  # it stays as long as this one: what it has defined is in use
 
 
 def _chain() -> None:
@@ -43,8 +43,9 @@ def _chain() -> None:
     behind = sys.path[sys.path.index(here) + 1 :] if here in sys.path else []  # one before it has called it
     spec = PathFinder.find_spec(__name__, behind)
     if spec is not None and spec.loader is not None:
-        _behind.append(module_from_spec(spec))
-        spec.loader.exec_module(_behind[0])
+        module = module_from_spec(spec)
+        _behind.append(module)
+        spec.loader.exec_module(module)
 
 
 try:

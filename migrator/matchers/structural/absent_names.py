@@ -108,6 +108,7 @@ def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterat
             fixed.update([use.node, *members])
             yield match
     moved: dict[Import, list[Use]] = {}
+    bound: list[str] = []
     for use in uses:
         if not fixed.isdisjoint([use.node, *attributes(use.node)]):
             continue
@@ -115,16 +116,11 @@ def _matches(context: FileContext, rule: AbsentRule, every: list[Use]) -> Iterat
             yield from _parameter(context, rule, use, use.parameter)
         elif isinstance(use.node, (ast.Import, ast.ImportFrom)) and _equivalent(rule, use).is_bound:
             moved.setdefault(use.node, []).append(use)
-        elif not any(use.written.startswith(f"{name}.") for name in _brought(moved)):
+            bound += [f"{use.written}."] if isinstance(use.node, ast.ImportFrom) else []
+        elif not use.written.startswith(tuple(bound)):  # what it goes on to bind has its members
             yield from _name(context, rule, use)
     for node, brought in moved.items():
         yield from _import(context, rule, node, brought)
-
-
-def _brought(moved: dict[Import, list[Use]]) -> Iterator[str]:
-    """The names that imports go on to bind, to what there is: their members need no other name."""
-    for node, uses in moved.items():
-        yield from (use.written for use in uses if isinstance(node, ast.ImportFrom))
 
 
 def _equivalent(rule: AbsentRule, use: Use) -> Equivalent:
