@@ -42,7 +42,7 @@ _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
     " strip".split()
 )
-_NUMBERED, _QUOTED = re.compile(r"cuda:\d+"), re.compile(r"[\"']cuda[:\"']")
+_NUMBERED, _QUOTED = re.compile(r"f?[\"']cuda:[\d%{]"), re.compile(r"[\"']cuda[:\"']")
 # What gives the text that it is called on, or the part of it that names the device.
 _WHOLE_TEXT = ("format", "lower", "upper", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
@@ -60,7 +60,6 @@ _COMPARISONS = frozenset(
 _MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
-_NUMBERED = re.compile(r"cuda:\d+")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
 _OF_LIBRARY = N_("{where}, a term of that library")
 # What takes a value, and where: what that says of it by itself.
@@ -553,7 +552,7 @@ class _Climb:
         # {"cuda:0": f"cuda:{rank}"} maps devices wherever it goes: the key changes with its value.
         named = string_value(value) is None and self.vocabulary.says_device(value)
         maps_devices = named or _QUOTED.search(self.index.segment(value))
-        if maps_devices and _NUMBERED.fullmatch(string_value(child) or ""):
+        if maps_devices and _NUMBERED.match(self.index.segment(child)):
             return DeviceContext(LIKELY, _("a dictionary's key, beside other devices"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))
