@@ -44,6 +44,9 @@ _WORD = re.compile(r"[^\W\d]\w*")
 # Everything but words as blanks: split() then takes a third of what a pattern does.
 _BUT_WORDS = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128)))
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
+_BUT_BYTES_OF_WORDS = bytes(
+    byte if byte > 127 or chr(byte).isalnum() or byte == 95 else 32 for byte in range(256)
+)
 _BYTES_OF_WORD = rb"[A-Za-z0-9_]+"
 _MOST_SEARCHED = 500  # times the whole text, which take as long as to list its words with their lines
 _REGISTERS = ("register_buffer", "register_parameter")
@@ -112,6 +115,7 @@ class ModuleIndex:
         self._parts: dict[ast.JoinedStr, list[Part]] = {}
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # of what is inside f-strings
         self._answers: dict[tuple[object, ast.AST], Any] = {}
+        self._of_names: dict[ast.Name, str] = {}
         self._open: dict[tuple[object, ast.AST], int] = {}  # questions that wait for others, with their depth
         self._steps = self._searched = 0
         self._cut = _DEEPEST  # the depth of the outermost question without whose answer another one was given
@@ -174,12 +178,12 @@ class ModuleIndex:
         # One plain search a word: much faster than a pattern of alternatives. Most of many are not there.
         lines: set[int] = set()
         data = self.data
-        if len(words) > _FEW:
-            words = words & identifiers(self.text)
+        every = {word.encode("utf-8") for word in words if word}  # an empty one would be found for ever
+        if len(every) > _FEW:
+            every.intersection_update(data.translate(_BUT_BYTES_OF_WORDS).split())
         begin, stop = self.line_span(first, last or len(self._starts))
-        self._searched += (stop - begin) * len(words)
-        for word in filter(None, words):  # an empty one would be found at one place for ever
-            wanted = word.encode("utf-8")
+        self._searched += (stop - begin) * len(every)
+        for wanted in every:
             if self._searched > _MOST_SEARCHED * len(data) and re.fullmatch(_BYTES_OF_WORD, wanted):
                 known = self.once(("lines of words",), self._lines_of_words).get(wanted, ())
                 lines.update(
@@ -428,7 +432,12 @@ class ModuleIndex:
     def qualified_name(self, node: ast.AST) -> str:
         """The full dotted name that an expression stands for; empty where that cannot be told."""
         if isinstance(node, ast.Name):
-            return of_name(self, node)
+            known = self._of_names.get(node)
+            if known is None:
+                known = of_name(self, node)
+                if not self._open and len(self._of_names) < _MOST_ANSWERS:  # nothing was left open for it
+                    self._of_names[node] = known
+            return known
         return self.ask("name", node, lambda: full_name(self, node), "")
 
     def references(self) -> list[tuple[ast.expr, str]]:
