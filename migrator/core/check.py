@@ -6,6 +6,7 @@ so checking a result again changes nothing. Most files need one pass.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterable
@@ -33,6 +34,7 @@ from migrator.matchers.context import FileContext
 from migrator.matchers.packs import Rule
 from migrator.names.conditions import knows_npus
 from migrator.names.index import ModuleIndex
+from migrator.names.large import LARGE
 from migrator.names.outline import forget_outline, uncollected
 from migrator.project.project import Project
 
@@ -104,9 +106,10 @@ def check(
             chosen, words = rules.starting(start, project, name)
             if not chosen and converted is None:
                 return Result(name)
-            result = _Check(document, rules, project, admit).run(start, chosen, words, converted, write)
+            way = _Check(document, rules, project, admit)
+            result = way.run(start, chosen, words, converted, write)
             if result.findings:
-                _check_compiles(document, result)
+                _check_compiles(document, result, way.tree)
             return result
     except SyntaxError as error:
         return unparsed(name, text, error)
@@ -131,14 +134,18 @@ def _with_old_calls(document: Document, rules: Rules, admit: Admit) -> Optional[
     return Converted(document.text, edits, tuple(findings)) if edits and all(map(admit, findings)) else None
 
 
-def _check_compiles(document: Document, result: Result) -> None:
+def _check_compiles(document: Document, result: Result, tree: Optional[ast.Module] = None) -> None:
     """Raises SyntaxError where Python does not take the input, or what a mistake of ours made of it.
 
-    What is wrong with the input is wrong with the result, too: most files are compiled once.
+    What is wrong with the input is wrong with the result, too: most files are compiled once. ``tree`` is the
+    input's, which takes less than to parse it again.
     """
     mark = document.notebook.mark if document.notebook else ""
     try:
-        check_compiles(document.text if result.text is None else result.text, mark)
+        if result.text is None:
+            check_compiles(document.text, mark, tree)
+        else:
+            check_compiles(result.text, mark)
     except SyntaxError:
         check_compiles(document.text, mark)
         raise
@@ -173,6 +180,7 @@ class _Check:
         self.admit = admit
         self.lines = document.lines
         self.map = OffsetMap()
+        self.tree: Optional[ast.Module] = None  # the input's, of one that is not large
         self.neighbours = project.neighbours(document.name)
         self.known: dict[tuple[str, int, str], Finding] = {}  # what the first pass has a fix for
 
@@ -266,6 +274,8 @@ class _Check:
         else:
             own = self.lines if text is self.text else None
             index = ModuleIndex(text, words, neighbours=self.neighbours, lines=own)
+            if own and len(text) <= LARGE:
+                self.tree = index.tree
             definitions = self.project.definitions
             context = FileContext(
                 self.name,

@@ -27,11 +27,11 @@ class OddNameError(SyntaxError):
     """A name that Python takes for another one."""
 
 
-def check_compiles(text: str, cell_mark: str = "") -> None:
+def check_compiles(text: str, cell_mark: str = "", tree: ast.Module | None = None) -> None:
     """Raises SyntaxError for what does not parse, or only for ``ast``: ``return`` outside a function.
 
     Of a notebook each cell is compiled by itself, as IPython does: it may begin with ``from __future__``.
-    ``cell_mark`` is what its text has below each cell.
+    ``cell_mark`` is what its text has below each cell, ``tree`` that of the text where it is known.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -41,6 +41,10 @@ def check_compiles(text: str, cell_mark: str = "") -> None:
                 _compiled("\n" * row + cell, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)  # rows count in the whole text
                 row += cell.count("\n")
             return
+        if tree is not None:
+            with suppress(RecursionError):  # of a deep tree, which the text itself need not meet
+                compile(tree, "<unknown>", "exec", dont_inherit=True)
+                return
         if len(text) > LARGE and not _OF_THE_WHOLE.search(text):
             with suppress(SyntaxError):  # its place is that in the text where all of it is compiled
                 for _each in in_pieces(text, _compiled):

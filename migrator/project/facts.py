@@ -235,7 +235,7 @@ def scan_offers(name: str, text: str) -> frozenset[Offer]:
 
 
 def _has(text: str, words: Iterable[str]) -> bool:
-    return any(word in text for word in words)
+    return any(map(text.__contains__, words))
 
 
 def _modules(file: _File) -> Iterator[Offer]:
@@ -264,18 +264,18 @@ def _flags(file: _File) -> Iterator[Offer]:
 def _takers(file: _File) -> Iterator[Offer]:
     """The functions, methods and classes of which an argument is a device by its name, and its place."""
     owner = ""
-    for made in _DEFINED.finditer(file.lined):
-        owner = made[1] or owner
-        if made[1] or not ("dev" in made[4] or "backend" in made[4]):
+    for of_class, indent, function, given in _DEFINED.findall(file.lined):
+        owner = of_class or owner
+        if of_class or not ("dev" in given or "backend" in given):
             continue
-        written = _INSIDE_BRACKETS.sub("", made[4])
-        names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in written.split(",")]
-        if made[2] and names.pop(0) not in ("self", "cls"):
+        given = _INSIDE_BRACKETS.sub("", given)
+        names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in given.split(",")]
+        if indent and names.pop(0) not in ("self", "cls"):
             continue
         place = next((place for place, each in enumerate(names) if each in _DEVICE_PARAMETERS), None)
         if place is not None and not any(each.startswith("*") for each in names[:place]):
-            is_method = made[2] and made[3] != "__init__"
-            name = OF_ANY + made[3] if is_method else file.full(owner if made[2] else made[3])
+            is_method = indent and function != "__init__"
+            name = OF_ANY + function if is_method else file.full(owner if indent else function)
             yield Offer(offers.TAKER, name, place)
 
 

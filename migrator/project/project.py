@@ -132,8 +132,17 @@ class Project:
 
     def folders_with(self, name: str) -> list[str]:
         """The folders, below its own, that have the package of a name: it may be added to ``sys.path``."""
-        ends = [f"/{name.partition('.')[0]}{ending}" for ending in ("", ".py", "/__init__.py")]
-        return [each.removesuffix(end) for each in self.packages for end in ends if each.endswith(end)]
+        return self._folders_of.get(name.partition(".")[0], [])
+
+    @cached_property
+    def _folders_of(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for each in self.packages:
+            for ending in ("", ".py", "/__init__.py"):
+                folder, below, package = each.removesuffix(ending).rpartition("/")
+                if below and each.endswith(ending):
+                    found.setdefault(package, []).append(folder)
+        return found
 
     def neighbours(self, file: str) -> Neighbours | None:
         """What a file may ask about the names that it imports; None where nobody has an answer."""

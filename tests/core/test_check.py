@@ -15,6 +15,7 @@ from migrator.core.rules import Rules
 from migrator.files.source import Source
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble
 from migrator.names.index import ModuleIndex
+from migrator.names.tree import parse
 from migrator.names.what_is import TENSOR, UNKNOWN, Value
 from migrator.project.offers import MODULE, Offer, Offers
 from migrator.project.project import Project
@@ -182,6 +183,8 @@ def test_a_mistake_of_ours_is_told_from_one_in_the_input() -> None:
     fine, bad = document("a.py", "x = 1\n"), document("a.py", "return 1\n")
     _check_compiles(fine, Result("a.py"))
     _check_compiles(fine, Result("a.py", text="x = 2\n"))
+    with pytest.raises(SyntaxError):
+        _check_compiles(bad, Result("a.py"), parse(bad.text))
     for item, made in ((fine, "\nreturn\n"), (bad, None), (bad, "\nreturn\n")):
         with pytest.raises(SyntaxError) as raised:
             _check_compiles(item, Result("a.py", text=made))
