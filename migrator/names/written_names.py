@@ -23,9 +23,9 @@ _IMPORT = re.compile(
 )
 _ALIASED = re.compile(r"=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
 _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
-_GETATTR = re.compile(r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']")
+_GETATTR = r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']"  # strings are compiled where a text needs them
 _COMMENT = re.compile(r"#[^\n]*")
-_LONG_STRING = re.compile(r"\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''")
+_LONG_STRING = r"\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''"
 _BEHIND_DOT = re.compile(r"\.(?:[\s\\]+|(?<=\s\.))([^\W\d]\w*)")
 _WORD = re.compile(r"\w+")
 # Modules under their usual names, whose members are never torch's: json.load, re.compile.
@@ -35,7 +35,7 @@ OTHERS = frozenset({"json", "math", "np", "numpy", "os", "pickle", "re", "sys", 
 _BEHIND_NAME = re.compile(
     r"[\s\\]*\(([^()'\"#]*(?:\([^()'\"#]*\)[^()'\"#]*)*)\)|[\s\\]*[(\"']|[ \t]+as\b|[ \t\r]*(?:;|#|$)", re.M
 )
-_INNER = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_INNER = r"\([^()]*\)|\[[^\[\]]*\]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +132,7 @@ class Written:
                 target = _TARGET.fullmatch(text, text.rindex("\n", 0, match.start()) + 1, match.start())
                 if target and target[1] not in roots:
                     roots[target[1]] = [f"{full}{dot}{rest}" for full in roots[root]]
-        asked = _GETATTR.findall(text) if "getattr" in text else ()
+        asked = re.findall(_GETATTR, text) if "getattr" in text else ()
         names = {full for every in roots.values() for full in every}
         for root, _, rest in (".".join(each).partition(".") for each in asked):
             names.update(f"{full}.{rest}" for full in roots.get(root, ()))
@@ -201,7 +201,7 @@ def may_give(text: str, name: str, keywords: Iterable[str], place: Optional[int]
         if arguments is None or (given and re.search(rf"\b(?:{given})\s*=", arguments)):
             return True
         if behind and place is not None:
-            if "*" in arguments or _INNER.sub("", arguments).count(",") >= place:
+            if "*" in arguments or re.sub(_INNER, "", arguments).count(",") >= place:
                 return True
         found = text.find(name, found + 1)
     return False
@@ -236,8 +236,8 @@ def imported_places(text: str) -> Optional[list[tuple[str, str]]]:
     None where a string over several lines may hold some of the imports: a tree tells them apart.
     """
     imports = list(_imports(text))
-    if any("import" in each for each in _LONG_STRING.findall(text)):
-        if len(imports) != len(list(_imports(_LONG_STRING.sub("", text)))):
+    if any("import" in each for each in re.findall(_LONG_STRING, text)):
+        if len(imports) != len(list(_imports(re.sub(_LONG_STRING, "", text)))):
             return None
     return [
         (module or name, "" if name == "*" or not module else name)
