@@ -142,10 +142,8 @@ def _check_compiles(document: Document, result: Result, tree: Optional[ast.Modul
     """
     mark = document.notebook.mark if document.notebook else ""
     try:
-        if result.text is None:
-            check_compiles(document.text, mark, tree)
-        else:
-            check_compiles(result.text, mark)
+        text, own = (document.text, tree) if result.text is None else (result.text, None)
+        check_compiles(text, mark, own)
     except SyntaxError:
         check_compiles(document.text, mark)
         raise
