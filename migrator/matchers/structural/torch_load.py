@@ -186,8 +186,13 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
 
 
 def _asked_of_elements(index: ModuleIndex, use: ast.expr, but: Collection[str]) -> str:
-    """An attribute of each element that only an object has: ``f.label for f in loaded``."""
+    """An attribute of an element that only an object has: ``x[0].label``, ``f.label for f in x``."""
     around = index.parent(use)
+    if isinstance(around, ast.Subscript) and isinstance(getattr(around.slice, "value", None), int):
+        asked_of, above = index.parent(around), index.parent(index.parent(around))
+        is_called = getattr(above, "func", None) is asked_of
+        attribute = "" if is_called else getattr(asked_of, "attr", "")
+        return attribute if attribute not in but else ""
     if not isinstance(around, (ast.For, ast.comprehension)) or around.iter is not use:
         return ""
     inside = around if isinstance(around, ast.For) else index.parent(around)
