@@ -20,25 +20,15 @@ def placed(document: Document, finding: Finding) -> Finding:
     from migrator.files.notebook import cell_place, message_in_cell, with_hidden
 
     cell, line = cell_place(notebook, finding.line)
-    noqa, fix = finding.noqa_line, finding.fix
+    noqa, fix, end_line = finding.noqa_line, finding.fix, line + finding.end_line - finding.line
     if fix and fix.lines:
+        (first, last), new = fix.lines, cell_place(notebook, fix.lines[0])[1]
         before, after = with_hidden(notebook, fix.before), with_hidden(notebook, fix.after)
-        fix = fix._replace(lines=_both_in_cell(notebook, *fix.lines), before=before, after=after)
-    return finding._replace(
-        fix=fix,
-        cell=cell.number,
-        line=line,
-        end_line=_both_in_cell(notebook, finding.line, finding.end_line)[1],
-        message=message_in_cell(notebook, finding.message),
-        noqa_line=None if noqa is None else cell_place(notebook, noqa)[1],
-    )
-
-
-def _both_in_cell(notebook: Notebook, first: int, last: int) -> tuple[int, int]:
-    from migrator.files.notebook import cell_place
-
-    line = cell_place(notebook, first)[1]
-    return line, line + last - first
+        fix = fix._replace(lines=(new, new + last - first), before=before, after=after)
+    message = message_in_cell(notebook, finding.message)
+    noqa = None if noqa is None else cell_place(notebook, noqa)[1]
+    found = finding._replace(fix=fix, cell=cell.number, line=line, end_line=end_line)
+    return found._replace(message=message, noqa_line=noqa)
 
 
 def first_line(document: Document, finding: Finding) -> int:

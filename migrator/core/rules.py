@@ -49,7 +49,7 @@ class Rules:
         every = load_all(settings.rule_files, (*settings.select, *settings.ignore), load)
         self.every: dict[str, Rule] = {rule.code: rule for rule in every}
         chosen = choose(every, settings.select, settings.ignore)
-        self._chosen = [rule for rule in chosen if rule.applies(self.version.tuple)]
+        self._chosen = [rule for rule in chosen if versions.in_range(rule.versions, self.version.tuple)]
         self._of_others = [rule for rule in self._chosen if rule.finder.other]
         self._of_python = [rule for rule in self._chosen if not rule.finder.other]
         modes = {TRANSFER: settings.transfer, SPECIFY_DEVICE: settings.specify_device}

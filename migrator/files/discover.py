@@ -15,7 +15,7 @@ from migrator.files.document import START, file_type, is_notebook, tells_type, t
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
 from migrator.files.naming import inside, is_equivalents
 from migrator.files.patterns import Matcher, matcher
-from migrator.files.staging import staging_prefix
+from migrator.files.replacing import staging_prefix
 from migrator.language import _
 
 Place = TypeVar("Place")

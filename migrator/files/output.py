@@ -22,7 +22,7 @@ from pathlib import Path
 from migrator.files.discover import Entry
 from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_write, shown, unreadable
 from migrator.files.naming import SUFFIX, inside, result_folder
-from migrator.files.staging import put_in_place, set_mode, staged
+from migrator.files.replacing import put_in_place, set_mode, staged
 from migrator.language import N_, _
 
 # By these files a folder is known to be a result of ours, which --overwrite may replace.

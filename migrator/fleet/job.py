@@ -17,8 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Literal, Optional
 
-from migrator.files.replacing import replace_file
-from migrator.files.staging import put_in_place, staged
+from migrator.files.replacing import put_in_place, replace_file, staged
 from migrator.findings.finding import SEVERITIES
 from migrator.fleet.repositories import NotObtainedError, Repository, obtain, run
 from migrator.language import UserError

@@ -129,15 +129,11 @@ def _taken_out(index: ModuleIndex, spans: Sequence[Span], gone: Sequence[bool]) 
     return edits
 
 
-def without_statement(index: ModuleIndex, statement: ast.stmt, gone: Collection[ast.AST] = ()) -> Edit:
-    """The edit that takes a statement out with its line; where that cannot be, ``pass`` stands for it.
-
-    So it is where none of its block stays; others that go are ``gone``.
-    """
+def without_statement(index: ModuleIndex, statement: ast.stmt) -> Edit:
+    """The edit that takes a statement out with its line; ``pass`` stands for it where that cannot be."""
     start, end = index.span(statement)
     before, behind = index.lines.beside((start, end))
-    stays = any(each is not statement and each not in gone for each in index.block(statement))
-    if stays and not (before + behind).strip():
+    if len(index.block(statement)) > 1 and not (before + behind).strip():
         return Edit(start - len(before), end + len(behind), "")
     return Edit(start, end, "pass")
 

@@ -41,18 +41,13 @@ class Finder(NamedTuple):
     @property
     def code(self) -> Callable[..., Any]:
         """The function."""
-        return _imported(self.module, self.function)
+        found: Callable[..., Any] = getattr(import_module(f"migrator.matchers.{self.module}"), self.function)
+        return found
 
     @property
     def declared(self) -> type[Options]:
         """The dataclass of the options: that of the rules which the function takes."""
         return _options_of(self.code if self.module else None)
-
-
-@cache
-def _imported(module: str, name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(import_module(f"migrator.matchers.{module}"), name)
-    return found
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, cast
 
 from migrator import SITE
-from migrator.api_support.versions import CONDITION, in_range
+from migrator.api_support.versions import CONDITION
 from migrator.data_folders import data_folder
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
@@ -163,10 +163,6 @@ class Rule(Generic[OptionsOf]):
     def fits(self, name: str) -> bool:
         """Whether the rule's ``match`` fits a qualified name, and its ``except`` does not."""
         return bool(fitting(self.match, self.excluded, name))
-
-    def applies(self, version: tuple[int, ...]) -> bool:
-        """Whether it holds for a torch version such as ``(2, 6, 0)``."""
-        return in_range(self.versions, version)
 
     @property
     def links(self) -> tuple[str, ...]:

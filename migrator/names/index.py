@@ -122,7 +122,7 @@ class ModuleIndex:
         self._last: tuple[object, tuple[int, int]] = object(), (0, 0)
         self._known: dict[tuple[object, ...], Any] = {}  # what others have found out, see once
         words = set(words)
-        self._expand_on(self._lines_with(words | self._aliases(words)), self.statements)
+        self._expand_on(self._lines_with(words | self._aliases(words)))
 
     # -- places ---------------------------------------------------------
 
@@ -208,13 +208,12 @@ class ModuleIndex:
                 known.append(line)
         return found
 
-    def _expand_on(self, lines: list[int], statements: list[Statement]) -> None:
+    def _expand_on(self, lines: list[int]) -> None:
         """Walk the expressions of statements that lie on one of ``lines``; both are in order."""
-        known = self._heads.get(id(statements))
-        if known is None:
-            places = [head_lines(each) for each in statements]
-            known = self._heads[id(statements)] = [first for first, _ in places], [end for _, end in places]
-        firsts, ends = known
+        statements = self.statements
+        if statements and not self._heads:
+            self._heads += map(list, zip(*map(head_lines, statements)))
+        firsts, ends = self._heads or ([], [])
         found: dict[Statement, None] = {}  # a few of many are found fast
         for line in lines:
             for statement in statements[bisect_left(ends, line) : bisect_right(firsts, line)]:
@@ -517,7 +516,7 @@ class ModuleIndex:
         def find() -> list[ast.Name]:
             first = getattr(scope.node, "lineno", 1)
             lines = self._lines_with({name}, first, getattr(scope.node, "end_lineno", len(self._starts)))
-            self._expand_on(lines, self.statements)
+            self._expand_on(lines)
             named = self._named.get(name, {})
             # A file may have thousands of scopes, of which few read the name.
             places = self.once(("places of scopes",), lambda: dict(zip(self.scopes, count())))
@@ -544,14 +543,14 @@ class ModuleIndex:
         """Every place at which the file names an attribute of any object by this name."""
 
         def find() -> list[ast.Attribute]:
-            self._expand_on(self._lines_with({name}), self.statements)
+            self._expand_on(self._lines_with({name}))
             return [each for ref in self.refs for each in attributes(ref) if each.attr == name]
 
         return self.once(("members", name), find) if f".{name}" in self.text else ()
 
     def named(self, *words: str) -> Sequence[String]:
         """The strings on the lines that hold one of some words."""
-        self._expand_on(self._lines_with({*words}), self.statements)
+        self._expand_on(self._lines_with({*words}))
         return self.strings
 
 

@@ -257,11 +257,8 @@ def given_by_each(index: ModuleIndex, parameter: Parameter) -> list[Optional[ast
     return [argument_of(call, parameter.name, parameter.place) if call else None for call in calls]
 
 
-class Reduced(NamedTuple):
-    """An expression whose value is reduced over the ranks: by the collective ``api``."""
-
-    value: ast.expr
-    api: str
+# An expression whose value is reduced over the ranks, and the collective that does it.
+Reduced = tuple[ast.expr, str]
 
 
 def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Reduced], list[Parameter]]:
@@ -271,18 +268,18 @@ def reduced(index: ModuleIndex, reduces: Callable[[str], bool]) -> tuple[list[Re
     """
     found: list[Reduced] = []
     handed_in: dict[tuple[Function, int], Parameter] = {}
-    waiting = [
-        Reduced(value, name)
-        for call in index.calls
-        if (name := index.qualified_name(call.func)) and reduces(name)
-        for value in (*call.args[:2], *(item.value for item in call.keywords if item.arg in _TENSORS))
-    ]
+    waiting: list[Reduced] = []
+    for call in index.calls:
+        name = index.qualified_name(call.func)
+        if name and reduces(name):
+            by_keyword = (item.value for item in call.keywords if item.arg in _TENSORS)
+            waiting += ((value, name) for value in (*call.args[:2], *by_keyword))
     while waiting:
-        item = waiting.pop()
-        found.append(item)
-        for source in made_from(index, item.value, inside=True):
+        found.append(waiting.pop())
+        value, api = found[-1]
+        for source in made_from(index, value, inside=True):
             parameter = parameter_of(index, source)
             if parameter is not None and parameter[:2] not in handed_in:
                 handed_in[parameter[:2]] = parameter
-                waiting += [Reduced(value, item.api) for value in given(index, parameter)]
+                waiting += ((each, api) for each in given(index, parameter))
     return found, list(handed_in.values())

@@ -87,7 +87,7 @@ class Outline:
 
     ``parents`` are those of the statements; ``opened`` are the scopes of the module, of
     functions and of classes, each right before those inside it. ``stars`` are the modules of which all names
-    are imported. ``heads`` are what indexes find out: the first and the last lines of lists of statements.
+    are imported. ``heads`` are what indexes find out: the first and the last lines of the statements.
     """
 
     def __init__(self, text: str, lines: Optional[Lines] = None) -> None:
@@ -101,7 +101,7 @@ class Outline:
         self.stars: list[str] = []
         self.parents: dict[object, ast.AST] = {}
         self.opened: dict[object, Scope] = {self.tree: self.module_scope}
-        self.heads: dict[int, tuple[list[int], list[int]]] = {}
+        self.heads: list[list[int]] = []
         stack: list[tuple[Any, ast.AST, Scope]] = [
             (child, self.tree, self.module_scope) for child in reversed(self.tree.body)
         ]

@@ -18,7 +18,7 @@ from migrator.files.document import is_of_ci
 from migrator.files.errors import SourceError, Unreadable
 from migrator.files.naming import result_folder
 from migrator.files.patterns import matcher
-from migrator.files.staging import remove, staging_prefix
+from migrator.files.replacing import remove, staging_prefix
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

@@ -18,7 +18,7 @@ from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, ResultExists, Unreadable
 from migrator.files.naming import result_folder
 from migrator.files.output import SUMMARY, add, copy, output_tree, write
-from migrator.files.staging import remove, staging_prefix
+from migrator.files.replacing import remove, staging_prefix
 
 if TYPE_CHECKING:
     Snapshot = Callable[[Path], dict[str, tuple[str, object]]]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import migrator
-from migrator.files.staging import staging_prefix
+from migrator.files.replacing import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.job import Task, examine
 from migrator.fleet.repositories import Repository
@@ -27,7 +27,7 @@ PROGRAM = "import torch\nx = torch.ones(1).cuda()\n"
 # A worker whose job never ends; the job writes its process number.
 WORKER = """
 import sys
-from migrator.files.staging import staging_prefix
+from migrator.files.replacing import staging_prefix
 from migrator.fleet import job
 from migrator.fleet.repositories import Repository
 job._START = "import os; print(os.getpid(), file=open('.started', 'w'), flush=True)\\n" "while 1: 1"
