@@ -30,7 +30,7 @@ from migrator.files.source import Lines, Source
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble, internal_error
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext
+from migrator.matchers.context import FileContext, TextContext
 from migrator.matchers.packs import Rule
 from migrator.names.conditions import knows_npus
 from migrator.names.index import ModuleIndex
@@ -252,7 +252,6 @@ class _Check:
             return self.admit(self._located(finding))
 
         if self.type:
-            from migrator.matchers.context import TextContext
             from migrator.other_files.index import read
 
             other = TextContext(

@@ -10,13 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from migrator.files.document import is_of_ci
 from migrator.findings.edits import extent
 from migrator.findings.finding import Severity
 from migrator.language import N_, _
-from migrator.matchers.context import FileContext, Match
+from migrator.matchers.context import FileContext, Match, TextContext
 from migrator.names.conditions import (
     IMPORT_ERRORS,
     QUESTIONS,
@@ -38,9 +37,6 @@ from migrator.names.conditions import (
 )
 from migrator.names.goes_to import goes_to, taken_by
 from migrator.names.index import ModuleIndex
-
-if TYPE_CHECKING:
-    from migrator.matchers.context import TextContext
 
 _OF_CUDA = ("cuda.", "cudart.", "cupy.", "numba.cuda.", "pycuda.")
 _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu"

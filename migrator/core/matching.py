@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 from migrator.core.fix_guards import enclosing_fstring, without_fix
 from migrator.core.rules import IMPORT, MODES, SPECIFY_DEVICE, TRANSFER, Rules
@@ -15,7 +15,7 @@ from migrator.files.source import newline_of
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
 from migrator.language import _
-from migrator.matchers.context import FileContext, Match, insertion
+from migrator.matchers.context import FileContext, Match, TextContext, insertion
 from migrator.matchers.finders import KINDS, QUERY
 from migrator.matchers.npu_import import (
     imports_package,
@@ -30,9 +30,6 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import called_name, head_lines, imported, parse
 from migrator.project.frameworks import TORCH
 from migrator.project.project import Project
-
-if TYPE_CHECKING:
-    from migrator.matchers.context import TextContext
 
 # Says of a finding, with its place in the input, whether its fix is to be made.
 Admit = Callable[[Finding], bool]

@@ -122,10 +122,6 @@ _RELEASES = {
 }
 
 
-def _released(package: str) -> str:
-    return f"{package}.__version__"
-
-
 _MOST_FLAGS = 50
 _ANSWERS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name, ast.Attribute, ast.IfExp)
 
@@ -224,7 +220,7 @@ def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iter
             known = index.qualified_name(part)
             held = [package for package, release in _RELEASES.items() if known.startswith(release.held)]
             if held:
-                yield _released(held[0])
+                yield f"{held[0]}.__version__"
             elif isinstance(part, ast.Name):
                 for other in index.bindings(part):
                     yield from _asked_by_flag(index, other, seen)
@@ -328,7 +324,7 @@ class _Question:
         if lower and (named or not self.short.isdisjoint(lower.split("_"))):
             return True
         if known and self.index.neighbours is not None:
-            wanted = self.missing.union((_released(self.package),)) if release else self.missing
+            wanted = self.missing.union((f"{self.package}.__version__",)) if release else self.missing
             if not wanted.isdisjoint(self.index.neighbours.asked(known)):
                 return True
         if isinstance(node, ast.Attribute):

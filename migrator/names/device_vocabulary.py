@@ -188,10 +188,8 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
     """
     names: dict[str, str] = {}
     for statement in index.imports:
-        module = statement.module if isinstance(statement, ast.ImportFrom) else None
-        own = isinstance(statement, ast.ImportFrom) and statement.level  # from .onnxruntime import …
-        for alias in statement.names if not own else ():
-            package = (module or alias.name).partition(".")[0]
+        for alias, full in zip(statement.names, imported(statement)):
+            package = full.partition(".")[0]
             if package in vocabulary.foreign:
                 names[(alias.asname or alias.name).partition(".")[0]] = package
     owner = index.class_of(node) or index.function_of(node) if names else None
@@ -218,19 +216,9 @@ def beside(siblings: Iterable[ast.expr]) -> Beside:
 
     Among many other words (the names of options) ``cpu`` is no device.
     """
-    asked = cpu = device = foreign = False
-    devices = others = 0
-    for node in siblings:
-        text = string_value(node)
-        if text is None:
-            asked = asked or asks_for_cuda(node)
-        else:
-            cpu = cpu or text == "cpu"
-            foreign = foreign or text in _OF_OTHERS
-            other_device = bool(_OTHER_DEVICE.match(text))
-            device = device or other_device
-            if other_device or _OF_CUDA.match(text):
-                devices += 1
-            else:
-                others += 1
-    return Beside(asked, cpu, asked or (device and not foreign and others <= 2 * devices))
+    every = [(each, string_value(each)) for each in siblings]
+    asked = any(text is None and asks_for_cuda(each) for each, text in every)
+    texts = [text for _each, text in every if text is not None]
+    devices = sum(map(is_device_or_backend, texts))
+    device = any(map(_OTHER_DEVICE.match, texts)) and _OF_OTHERS.isdisjoint(texts)
+    return Beside(asked, "cpu" in texts, asked or (device and len(texts) <= 3 * devices))

@@ -239,7 +239,7 @@ def _in_field(index: ModuleIndex, edit: Edit) -> Edit:
 
 def _as_fstring(index: ModuleIndex, node: ast.Constant, edits: list[Edit]) -> Optional[list[Edit]]:
     plain = _PLAIN.fullmatch(index.segment(node))
-    if plain is None or plain[2] in plain[3] or _is_pattern(index.parent(node)):
+    if plain is None or plain[2] in plain[3] or type(index.parent(node)).__name__ == "MatchValue":
         return None
     start = index.start(node) + len((plain[1] + plain[2]).encode("utf-8"))
     body, position = "", start
@@ -255,10 +255,6 @@ def _as_fstring(index: ModuleIndex, node: ast.Constant, edits: list[Edit]) -> Op
 
 def _doubled(data: bytes) -> str:
     return data.decode("utf-8").replace("{", "{{").replace("}", "}}")
-
-
-def _is_pattern(node: ast.AST | None) -> bool:
-    return type(node).__name__ == "MatchValue"  # Python 3.10 and newer have it
 
 
 def _asks(index: ModuleIndex, node: ast.AST) -> bool:
@@ -350,7 +346,7 @@ def _may_be_conditional(index: ModuleIndex, node: ast.expr) -> bool:
     if not is_read(node):
         return False
     parent = index.parent(node)
-    return not isinstance(parent, ast.JoinedStr) and not _is_pattern(parent)
+    return not isinstance(parent, ast.JoinedStr) and type(parent).__name__ != "MatchValue"
 
 
 def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> Optional[list[Edit]]:

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from getopt import GetoptError, getopt
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
@@ -176,17 +177,17 @@ def _lines(line: str, devices: str = "range(torch.npu.device_count())") -> str:
 
 def _query(printed: Printed, words: Sequence[str]) -> str:
     """Python source that prints what ``--query-gpu=… --format=csv`` asks for; empty for others."""
-    given: dict[str, str] = {}
-    waiting = ""
-    for word in words:
-        name, equals, value = (waiting, "=", word) if waiting else word.partition("=")
-        waiting = "" if equals else name
-        if equals:
-            given[name] = value
-    asked = [each.strip() for each in given.pop("--query-gpu", "").split(",")]
-    how = given.pop("--format", "").replace(" ", "").split(",")
-    device = given.pop("--id", given.pop("-i", ""))
-    if given or waiting or "csv" not in how or not set(asked) <= printed.fields.keys():
+    try:
+        options, others = getopt(list(words), "i:", ["query-gpu=", "format=", "id="])
+    except GetoptError:
+        return ""
+    given = dict(options)
+    asked = [each.strip() for each in given.get("--query-gpu", "").split(",")]
+    how, device = (
+        given.get("--format", "").replace(" ", "").split(","),
+        given.get("--id", given.get("-i", "")),
+    )
+    if others or "csv" not in how or not set(asked) <= printed.fields.keys():
         return ""
     if device and not device.isdecimal():
         return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from migrator.findings.finding import Edit
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found, instead_of
@@ -16,10 +15,7 @@ from migrator.names.made_from import made_from
 from migrator.names.strings import replace_text
 from migrator.names.tree import bare_name, called_name, elements, is_off, last_name, only_target, string_value
 from migrator.project.offers import DEVICE_KEY, SCALES
-
-if TYPE_CHECKING:
-    from migrator.project.project import Project
-
+from migrator.project.project import Project
 
 _TEXTS = ("cuda", "cuda:")
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from migrator.api_support.libraries import LibraryDefault, Limits, defaults
 from migrator.files.source import newline_of
@@ -42,10 +42,7 @@ from migrator.names.tree import (
     targets_of,
 )
 from migrator.names.tree import defaults as defaults_of
-
-if TYPE_CHECKING:
-    from migrator.project.project import Project
-
+from migrator.project.project import Project
 
 _MESSAGES = {
     "cpu": N_("{api} without a device uses CUDA or the CPU, not NPUs{versions}"),
