@@ -127,9 +127,8 @@ def _with_old_calls(document: Document, rules: Rules, admit: Admit) -> Optional[
     edits = tuple(async_arguments(lines, document.text)) if _OLD_CALL in rules.enabled else ()
     findings = []
     for edit in edits:
-        place = (*lines.place(edit.start), *lines.place(edit.end))
+        place, fix = lines.ends((edit.start, edit.end)), Fix((edit,), "unsafe", made=True)
         finding = Finding(rule.code, rule.message, *place, rule.severity, rule.name, "async")
-        fix = Fix((edit,), "unsafe", made=True)
         findings.append(finding._replace(fix=fix, span=(edit.start, edit.end)))
     return Converted(document.text, edits, tuple(findings)) if edits and all(map(admit, findings)) else None
 

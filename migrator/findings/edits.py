@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 from migrator.findings.finding import Edit
@@ -21,19 +22,15 @@ class Occupied:
         Two insertions at one place count as touching: their order would matter.
         """
         edits = list(edits)
-        if any(self._touches(edit) for edit in edits):
-            return False
+        for edit in edits:
+            place = bisect_left(self._edits, edit)
+            # Occupied places do not overlap, so only the neighbours can be in the way.
+            for start, end, _text in self._edits[max(0, place - 2) : place + 2]:
+                if start == end == edit.start == edit.end or (edit.start < end and start < edit.end):
+                    return False
         for edit in edits:
             insort(self._edits, edit)
         return True
-
-    def _touches(self, edit: Edit) -> bool:
-        place = bisect_left(self._edits, edit)
-        # Occupied places do not overlap, so only the neighbours can be in the way.
-        for start, end, _text in self._edits[max(0, place - 2) : place + 2]:
-            if start == end == edit.start == edit.end or (edit.start < end and start < edit.end):
-                return True
-        return False
 
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
@@ -73,14 +70,10 @@ class _Step:
         ordered = in_order(edits)
         self.starts = [edit.start for edit in ordered]
         self.ends = [edit.end for edit in ordered]
-        self.new_starts: list[int] = []
-        self.new_ends: list[int] = []
-        shift = 0
-        for edit in ordered:
-            size = len(edit.text.encode("utf-8"))
-            self.new_starts.append(edit.start + shift)
-            self.new_ends.append(edit.start + shift + size)
-            shift += size - (edit.end - edit.start)
+        sizes = [len(edit.text.encode("utf-8")) for edit in ordered]
+        longer = (size - (edit.end - edit.start) for edit, size in zip(ordered, sizes))
+        self.new_starts = [start + shift for start, shift in zip(self.starts, accumulate(longer, initial=0))]
+        self.new_ends = [start + size for start, size in zip(self.new_starts, sizes)]
 
     def forward(self, offset: int, behind: bool) -> int:
         # The last edit that starts before the offset; or at it, where what is inserted there counts.
@@ -143,7 +136,6 @@ class OffsetMap(NamedTuple):
 def line_edits(old: bytes, new: bytes) -> list[Edit]:
     """The edits that make one text of another, by lines; what is inserted belongs to the line before it."""
     from difflib import SequenceMatcher  # few files need it
-    from itertools import accumulate
 
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, before))]
