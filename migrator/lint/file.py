@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from migrator.core.cells import placed
+from migrator.core.changes import placed
 from migrator.core.check import check
 from migrator.core.rules import IMPORT, Rules
 from migrator.files.document import Document, document

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
-from migrator.core.cells import PlacedEdit, placed_edits
+from migrator.core.changes import PlacedEdit, placed_edits
 from migrator.core.settings import Settings
 from migrator.files.document import Document, document
 from migrator.files.errors import Unreadable, shown, unreadable

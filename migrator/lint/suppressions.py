@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Optional
 
-from migrator.core.cells import first_line
+from migrator.core.changes import first_line
 from migrator.files.source import LINE_END, Lines, lines_of, whole_lines
 from migrator.findings.finding import Edit, Finding, Fix, begins
 from migrator.language import _

@@ -163,12 +163,9 @@ def _import_before(index: ModuleIndex, node: Import, needing: Sequence[ast.AST])
 def _comes_before(index: ModuleIndex, other: Import, node: Import) -> bool:
     """Whether a statement stands earlier in a block around another one, without leaving its function."""
     block = index.block(other)
-    around: ast.AST | None = node
-    while around is not None and not isinstance(around, (ast.Module, *FUNCTIONS)):
-        if around in block:
-            return block.index(other) < block.index(around)
-        around = index.parent(around)
-    return False
+    around = takewhile(lambda up: not isinstance(up, (ast.Module, *FUNCTIONS)), (node, *index.above(node)))
+    places = [block.index(each) for each in around if isinstance(each, ast.stmt) and each in block]
+    return bool(places) and block.index(other) < places[0]
 
 
 def _at_beginning(index: ModuleIndex, statement: str) -> list[tuple[ast.stmt, Edit]]:

@@ -188,8 +188,8 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
     """
     names: dict[str, str] = {}
     for statement in index.imports:
-        for alias, full in zip(statement.names, imported(statement)):
-            package = full.partition(".")[0]
+        for alias in () if getattr(statement, "level", 0) else statement.names:  # from .onnxruntime import …
+            package = (getattr(statement, "module", "") or alias.name).partition(".")[0]
             if package in vocabulary.foreign:
                 names[(alias.asname or alias.name).partition(".")[0]] = package
     owner = index.class_of(node) or index.function_of(node) if names else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
-from migrator.core.cells import placed
+from migrator.core.changes import placed
 from migrator.core.check import Converted, check, no_fix
 from migrator.core.matching import Admit
 from migrator.core.rules import Rules, rules_for

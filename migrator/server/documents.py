@@ -20,7 +20,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec
 
-from migrator.core.cells import placed_edits
+from migrator.core.changes import placed_edits
 from migrator.files.document import Document as FileDocument
 from migrator.files.document import type_of
 from migrator.files.notebook import Notebook, of_cells

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Callable
 
 import pytest
 
-from migrator.files import staging
+from migrator.files import replacing
 from migrator.files.discover import Entry, discover
 from migrator.files.errors import CannotWrite, ResultExists, Unreadable
 from migrator.files.naming import result_folder
@@ -480,7 +480,6 @@ def script(body: str, project: Path, out: Path) -> subprocess.Popen[str]:
         "from migrator.files.discover import discover",
         "from migrator.files.errors import SourceError",
         "from migrator.files.output import add, copy, output_tree",
-        "from migrator.files import staging",
         f"project, out = Path({os.fspath(project)!r}), Path({os.fspath(out)!r})",
         body,
     )
@@ -580,7 +579,7 @@ def test_two_runs_in_containers_with_the_same_process_number(project: Path, tmp_
 def test_a_staging_folder_that_another_run_takes_for_a_leftover_is_given_up(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, taken = staging._lock, []
+    real, taken = replacing._lock, []
 
     def lock(folder: Path) -> tuple[bool, int | None]:
         taken.append(folder)
@@ -590,7 +589,7 @@ def test_a_staging_folder_that_another_run_takes_for_a_leftover_is_given_up(
             folder.rmdir()
         return real(folder)
 
-    monkeypatch.setattr(staging, "_lock", lock)
+    monkeypatch.setattr(replacing, "_lock", lock)
     with output_tree(project, tmp_path) as tree:
         assert tree.building.parent == taken[2]
     assert (tmp_path / "proj_msft").is_dir()

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Callable, NamedTuple, TextIO
 
 if TYPE_CHECKING:
-    from migrator.core.cells import PlacedEdit
+    from migrator.core.changes import PlacedEdit
     from migrator.findings.finding import Finding
     from migrator.matchers.packs import Rule
 
