@@ -41,12 +41,9 @@ from migrator.names.tree import (
 )
 
 _WORD = re.compile(r"[^\W\d]\w*")
-# Everything but words as blanks: split() then takes a third of what a pattern does.
-_BUT_WORDS = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128)))
 _WORD_BYTES = frozenset(bytes([byte]) for byte in range(256) if bytes([byte]).isalnum() or byte in (95,))
-_BUT_BYTES_OF_WORDS = bytes(
-    byte if byte > 127 or chr(byte).isalnum() or byte == 95 else 32 for byte in range(256)
-)
+# Everything but words as blanks: split() then takes a third of what a pattern does.
+_BLANKS = bytes(byte if byte > 127 or bytes([byte]) in _WORD_BYTES else 32 for byte in range(256))
 _BYTES_OF_WORD = rb"[A-Za-z0-9_]+"
 _MOST_SEARCHED = 500  # times the whole text, which take as long as to list its words with their lines
 _REGISTERS = ("register_buffer", "register_parameter")
@@ -61,12 +58,7 @@ Answer = TypeVar("Answer")
 
 def identifiers(text: str) -> set[str]:
     """The words of a text that could be Python names."""
-    if not text.isascii():
-        return set(_WORD.findall(text))
-    words = set(text.translate(_BUT_WORDS).split())
-    numbers = [word for word in words if word[0] < "A"]
-    behind = [name for number in numbers if (name := number.lstrip("0123456789"))]  # 2d
-    return words.difference(numbers).union(behind) if numbers else words
+    return set(_WORD.findall(text))
 
 
 def parsed(text: str | None, words: Iterable[str]) -> ModuleIndex | None:
@@ -180,7 +172,7 @@ class ModuleIndex:
         data = self.data
         every = {word.encode("utf-8") for word in words if word}  # an empty one would be found for ever
         if len(every) > _FEW:
-            every.intersection_update(data.translate(_BUT_BYTES_OF_WORDS).split())
+            every.intersection_update(data.translate(_BLANKS).split())
         begin, stop = self.line_span(first, last or len(self._starts))
         self._searched += (stop - begin) * len(every)
         for wanted in every:
