@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def functions_of(arguments: list[str]) -> set[tuple[str, int, str]]:
-    """The functions of ours through which a run of the command goes, in a process of its own."""
+    """The functions of npumigrate that a run of the command calls, in its own process."""
     command = [sys.executable, "-m", "benchmarks.depth", "--run", *arguments]
     done = subprocess.run(command, cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     lines = (line.split("\t") for line in done.stderr.splitlines())

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 class NoFolderError(UserError, FileNotFoundError):
-    """A folder of ours is not where it has to be."""
+    """A folder of npumigrate is missing."""
 
 
 def data_folder(name: str) -> Path:

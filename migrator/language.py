@@ -21,7 +21,7 @@ _files = {("reports", "zh.po"): None}
 
 
 def _(text: str, /, **values: object) -> str:
-    """A text of ours in the language of the run; with ``values``, its ``{fields}`` are filled in."""
+    """A text of npumigrate in the language of the run; with ``values``, its ``{fields}`` are filled in."""
     said = (_read() if _catalogue is None else _catalogue).get(text, text)
     return said.format(**values) if values else said
 

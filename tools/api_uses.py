@@ -1,4 +1,4 @@
-"""How often real projects use what an NPU lacks: the list behind docs/replace_unsupported.md.
+"""How often real projects use what an NPU does not have: the list behind docs/replace_unsupported.md.
 
     python -m tools.api_uses -v 2.6 -v 1.11 FOLDER … > uses.csv
 

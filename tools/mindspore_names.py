@@ -1,6 +1,6 @@
 """Does every name of MindSpore in rules/mindspore.yaml exist? For a Python that has MindSpore and PyYAML.
 
-Prints the names that the installed MindSpore lacks, and the operators that it documents for GPUs and not for
+Prints the names missing in the installed MindSpore, and the operators that it documents for GPUs and not for
 Ascend of which NPU1213 does not speak. Exit status: 0 where all are there, 1 where not. Only names count:
 MindSpore for CPUs has those of the other devices, and its documents name the platforms of each operator.
 """

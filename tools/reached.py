@@ -6,7 +6,7 @@ their wheels.
 FOLDER holds the wheels, of any platform, of the versions in torch_wheels.csv. For each public function and
 class the calls in its source are followed through the sources of all three, until they come to operators of
 the compiled part, to names of torch.cuda, or to operators of other libraries. Nothing is run. What stands
-below a condition is told from what is always reached; a loop is taken to run.
+below a condition is kept apart from what is always reached; a loop is taken to run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BOUND = re.compile(
 )
 _TENSOR = re.compile(r"torch\._C\.(_TensorBase|TensorBase)\.(\w+)")
 _OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)")
-# Names of these are not followed: tables of their own say what becomes of them.
+# Names of these are not followed: tables of their own say what happens to them.
 _CUDA = ("torch.cuda.", "torch.backends.cuda.", "torch.backends.cudnn.", "torch._C._cuda")
 # Questions that a program asks of any device, and what is done for all of them.
 _ASKS = re.compile(

@@ -89,7 +89,7 @@ def _pages_of_errors() -> Iterator[tuple[str, str]]:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turn links for readers of the repository into links of the site, and mend code in tables."""
+    """Turn links for readers of the repository into links of the site, and fix code in tables."""
     markdown = _CODE_WITH_BAR.sub(lambda code: code[0].replace("\\|", "|"), markdown)
     name = page.file.src_uri
     if name.startswith(("rules", "errors", "zh/errors")):

@@ -322,7 +322,7 @@ def at_version(answer: Answer, version: TorchVersion) -> dict[str, Any]:
     ``sentence`` is the verdict in words, ``basis`` is as ``verdicts.basis`` has it. ``certain`` is seen,
     documented or registered, and not merely read in sources. Operators without an NPU kernel that it comes
     to are ``lacking``, those for some arguments ``sometimes``. ``product_lines`` are those of which the
-    documents say something else, and what. ``absence`` says of a name that this torch lacks which one has it,
+    documents say something else, and what. ``absence``: of a name missing here, the torch that has it,
     ``neighbour`` which versions' documents were used in place of its own. ``exists`` is about torch_npu's.
     """
     name = answer.name

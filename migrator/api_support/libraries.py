@@ -22,7 +22,7 @@ class LibraryDefault(NamedTuple):
     ``argument`` decides, with its ``position`` where it has one, and is empty where nothing does: a value of
     ``harmless`` helps, ``missing`` there stands for none given; one of ``default`` is as good as none given.
     ``value`` is what to give, as source. ``unless`` is another argument, as it is written, with which nothing
-    happens; one by its name alone chooses the device in another way. ``statement`` mends the library when it
+    happens; one by its name alone chooses the device in another way. ``statement`` fixes the library when it
     stands after the import. ``outcome``: a CUDA device ``raises``, the ``cpu`` is taken where there is no
     CUDA, or the function is ``disabled`` then.
     """

@@ -90,7 +90,7 @@ def _said(advice: str) -> str:
 
 
 class Absence(NamedTuple):
-    """A version lacks a name; ``first`` and ``last`` are the ends of the versions that have it.
+    """A version does not have a name; ``first`` and ``last`` are the ends of the versions that have it.
 
     Both are empty where none has it.
     """

@@ -92,7 +92,7 @@ def kernel(aten: str, version: TorchVersion) -> str:
 
 
 def registered(aten: str, version: TorchVersion) -> str:
-    """What becomes of an aten operator's base name on an NPU.
+    """What an NPU does with an aten operator, by its base name.
 
     kernel (torch_npu registers one), composite (torch builds it from others), fallback (it runs on the CPU),
     none (there is nothing to fall back to), or '' where that is not known.
@@ -110,7 +110,7 @@ def registered(aten: str, version: TorchVersion) -> str:
 
 
 def overload_registered(operator: str, version: TorchVersion) -> str:
-    """What becomes of one overload (``add.Tensor``, or ``sum`` without a name), as ``registered`` has it."""
+    """As ``registered``, for one overload: ``add.Tensor``, or ``sum`` without a name."""
     base = operator.partition(".")[0]
     here = tables.at(kernels(base), _listed_for(version))
     for row in here:
@@ -148,7 +148,7 @@ def _natives(base: str, version: TorchVersion) -> dict[str, str]:
 
 
 def lacking(operators: Iterable[str], version: TorchVersion) -> dict[str, str]:
-    """The operators without an NPU kernel at a version, with what becomes of them: fallback or none."""
+    """The operators without an NPU kernel at a version, with what the NPU does instead: fallback or none."""
     kinds = {operator: overload_registered(operator, version) for operator in operators}
     return {operator: kind for operator, kind in kinds.items() if kind in ("fallback", "none")}
 

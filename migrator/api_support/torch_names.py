@@ -54,7 +54,7 @@ class TorchNames(NamedTuple):
         return _name_in_base(holds, member, self.version)
 
     def absent(self, name: str) -> bool:
-        """Whether it is a fact that this version lacks a name that another one has."""
+        """Whether it is a fact that this version does not have a name that another one has."""
         return _seen(name, self.version) is False and (
             self.known(name) or self.absent(name.rpartition(".")[0])
         )
@@ -75,7 +75,7 @@ class TorchNames(NamedTuple):
         return spans(name) or self._spans_of(name.rpartition(".")[0])  # a member of it may be in no table
 
     def absent_members(self, owner: str) -> frozenset[str]:
-        """The members of a class that this version lacks: its own, and those of its bases."""
+        """The members of a class that are missing in this version: its own, and those of its bases."""
         bases = {base for row in _rows(owner) for base in row.of}
         inherited = {f"{owner}.{name}" for base in bases for name in self.absent_members(base)}
         lines = [line.split(",", 3) for line in tables.starting("torch_names", f"{owner}.")]

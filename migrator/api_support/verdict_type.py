@@ -18,8 +18,8 @@ _MET = frozenset(
 )
 # Parameters that nearly every call names, whatever their limit is (torch.norm).
 IN_EVERY_CALL = {"dim"}
-# The documents' words for dtypes, and torch's. What NPUs lack as a rule are 64 bit floats and complex
-# numbers; a product line may lack others.
+# The documents' words for dtypes, and torch's. NPUs usually have no 64 bit floats and complex
+# numbers; a product line may have fewer.
 _WIDE = {"fp64": "float64 double", "complex64": "complex64 cfloat", "complex128": "complex128 cdouble"}
 _OTHER = {
     "fp32": "float32 float",

@@ -110,7 +110,7 @@ def _status(known: support.Support, kernel: str, version: TorchVersion) -> str:
     last = tables.as_tuple(known.last) if known.neighbour and known.last else ()
     newer = (each for each in versions.known() if "docs" in each.evidence and last < each.tuple)
     outdated = bool(last) and any(each.tuple <= version.tuple for each in newer)
-    runs = kernel == "python"  # seen to run, with nothing that an NPU could lack
+    runs = kernel == "python"  # seen to run, and needs nothing of an NPU
     if known.status == "unsupported" and not (outdated or runs):
         return "unsupported"
     if known.status in ("unsupported", "unknown"):
@@ -241,7 +241,7 @@ def executed(api: str, version: TorchVersion) -> Optional[Evidence]:
 
 
 def _by_operators(lacking: Mapping[str, str]) -> str:
-    """The status of what comes to operators without a kernel, with what becomes of each: fallback or none."""
+    """The status of an API by its operators without a kernel, each with fallback or none."""
     return "unsupported" if "none" in lacking.values() else "fallback" if lacking else "supported"
 
 
@@ -287,7 +287,7 @@ _HOMES = ("torch.", "torch.nn.functional.", "torch.Tensor.")
 
 
 def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
-    """Status and reason where a name in a source is of CUDA, or an operator of a library that NPUs lack."""
+    """Status and reason where a name in a source is of CUDA, or an operator of a library without NPUs."""
     if "::" in name:
         library = name.partition("::")[0]
         rows = tables.grouped("by_hand/areas").get(f"{library}::*")

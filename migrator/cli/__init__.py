@@ -1,4 +1,4 @@
-"""The command line: one file a command, and no more in it than what is asked and what is said.
+"""The command line: one file a command, which holds only its options and its output.
 
 ``lint`` and ``api`` read their options with argparse (``own_parser.py``), because a hook runs for each
 commit and a person who looks up a name waits: importing typer takes longer than all the rest of such a

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 def say(line: str) -> None:
     """Print a line of npumigrate's own."""
-    with suppress(OSError):  # nobody can be told, and the exit code says it too
+    with suppress(OSError):  # nobody can read it, and the exit code says it too
         note(f"npumigrate: {line}")
 
 

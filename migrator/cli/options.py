@@ -81,7 +81,7 @@ def _checked(option: Option, value: Any) -> Any:
 def source_of(given: Given, words: Sequence[str], command: str, writes: bool = True) -> str:
     """The input of a command that ``writes`` a result: it may be said as a word or with ``--input``.
 
-    Stops where it is said twice, where it or the output is missing, and at --quiet with --verbose.
+    Stops where it is given twice, where it or the output is missing, and at --quiet with --verbose.
     """
     inputs = [*words, *([given.source] if given.source is not None else [])]
     if len(inputs) > 1:
@@ -106,7 +106,7 @@ def settings_of(given: Given, source: str, **more: Any) -> Settings:
     """The settings of a run, with ``more`` than several commands have.
 
     The torch version is the one that the user names, or else the one that the project's requirements ask for;
-    which one and why is told, and so are the rules of pytorch_gpu2npu.sh's files that have no equivalent.
+    prints which one and why, and the rules of pytorch_gpu2npu.sh's files that have no equivalent.
     Raises UnknownVersion.
     """
     from migrator.api_support.versions import resolve

@@ -157,7 +157,7 @@ class Draft:
         self.findings.setdefault(file.name, []).append(finding)
 
     def converted(self) -> dict[str, Converted]:
-        """What becomes of the files that change, or of which there is something to say.
+        """The files that change or have findings, with their edits.
 
         Raises NotPlacedError or SyntaxError where a change has no place.
         """

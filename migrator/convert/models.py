@@ -66,7 +66,7 @@ def prepares(program: Program, node: ast.AST, depth: int = 6) -> bool:
 
 @dataclass
 class Wrapped:
-    """A model that is wrapped behind a statement, and what becomes of its uses.
+    """A model that is wrapped behind a statement, and the changes of its uses.
 
     ``training``: the nodes that run in its training loops. ``in_part``: an optimizer takes only some of its
     parameters. ``inner``: the uses that need the model inside; True where it may be bare. ``unclear``: those

@@ -254,7 +254,7 @@ class Program:
         return bound[0][0] if len(bound) == 1 and bound[0][1] < 0 else None
 
     def argument(self, call: ast.Call, function: ast.AST | None, name: str) -> ast.expr | None:
-        """What a call gives to a parameter; None where it gives nothing, or that cannot be told."""
+        """What a call gives to a parameter; None where it gives nothing, or that is unknown."""
         given = argument_of(call, name)
         if given is not None or not isinstance(function, FUNCTIONS):
             return given

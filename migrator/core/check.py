@@ -134,7 +134,7 @@ def _with_old_calls(document: Document, rules: Rules, admit: Admit) -> Optional[
 
 
 def _check_compiles(document: Document, result: Result, tree: Optional[ast.Module] = None) -> None:
-    """Raises SyntaxError where Python does not take the input, or what a mistake of ours made of it.
+    """Raises SyntaxError where Python does not accept the input, or the result after an internal error.
 
     What is wrong with the input is wrong with the result, too: most files are compiled once. ``tree`` is the
     input's, which takes less than to parse it again.
@@ -149,7 +149,7 @@ def _check_compiles(document: Document, result: Result, tree: Optional[ast.Modul
 
 
 def _check_other(document: Document, rules: Rules, project: Project, admit: Admit, write: bool) -> Result:
-    """``check`` for a file that is no Python; one that is not of its type stays as it is, with the reason."""
+    """``check`` for a file other than Python; one that is not of its type stays, with the reason."""
     from migrator.other_files.index import NotParsedError, has_reader  # a hook rarely needs it
 
     chosen = rules.of_other_files(document.text, project) if has_reader(document.type) else []
@@ -219,7 +219,7 @@ class _Check:
                 if not {rule.code for rule in now} <= {rule.code for rule in chosen}:  # from the new names
                     chosen, words, starts = now, now_words, True
             if not choice.waiting and not starts:
-                if write and self.type:  # a mistake of ours must not break the user's file
+                if write and self.type:  # an internal error must not break the user's file
                     from migrator.other_files.index import read
 
                     read(self.name, self.type, text)
@@ -345,7 +345,7 @@ def _names_async(text: str) -> bool:
 
 
 def unparsed(name: str, text: str, error: SyntaxError) -> Result:
-    """What is said of a file that is not valid Python, with its line."""
+    """The message for a file that is not valid Python, with its line."""
     if "null byte" in (error.msg or ""):
         return Result(name, skipped=_(_NUL))
     running = ".".join(map(str, sys.version_info[:2]))

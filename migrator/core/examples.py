@@ -94,7 +94,7 @@ def migrated(
 ) -> Result:
     """A program as all rules leave it at a version, or all that are off until they are asked for.
 
-    ``name`` is that of its file, which tells what is no Python; ``program`` is the Python beside such a file,
+    ``name`` is that of its file, which shows its type; ``program``: the Python beside one of another type,
     ``requirements`` the lines of its project's requirements.
     """
     item = document(text.encode("utf-8"), name)

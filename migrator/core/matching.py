@@ -36,7 +36,7 @@ Admit = Callable[[Finding], bool]
 
 
 def match_rules_in_text(context: TextContext, chosen: list[Rule], rules: Rules) -> list[Match]:
-    """What the chosen rules match in a file that is no Python."""
+    """What the chosen rules match in a file that is not Python."""
     every = [match for kind, several in _by_kind(chosen) for match in KINDS[kind].code(context, several)]
     return _in_order(_of_wanted_versions(every, rules, context.project), rules)
 
@@ -169,7 +169,7 @@ def _findings(matches: list[Match]) -> list[Finding]:
 
 
 def choose_fixes_in_text(matches: list[Match], admit: Admit) -> Choice:
-    """Which fixes are made in this pass, in a file that is no Python."""
+    """Which fixes are made in this pass, in a file that is not Python."""
     made, reported, waiting = map(_findings, _fitting(matches, admit))
     return Choice(made, reported, [], waiting)
 

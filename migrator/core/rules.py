@@ -100,7 +100,7 @@ class Rules:
         return not self._all_words.isdisjoint(identifiers(text))
 
     def of_other_files(self, text: str, project: Project) -> list[Rule]:
-        """The rules that may match in a text that is no Python: those of all frameworks of the project."""
+        """The rules that may match in a text other than Python: those of all frameworks of the project."""
         if self.settings.transfer:
             return []
         # JSON and TOML may write a letter as \u0063.

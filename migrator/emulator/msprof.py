@@ -172,7 +172,7 @@ def database(tasks: Sequence[Task], file: Path) -> None:
     for name, columns in _TABLES.items():
         base.execute(f"CREATE TABLE {name} ({columns})")
         marks = ", ".join("?" * len(columns.split(",")))
-        base.executemany(f"INSERT INTO {name} VALUES ({marks})", rows[name])  # nosec B608 # names of ours
+        base.executemany(f"INSERT INTO {name} VALUES ({marks})", rows[name])  # nosec B608 # our own names, no input
     base.commit()
     base.close()
 

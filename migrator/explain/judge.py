@@ -23,7 +23,7 @@ class Explanation:
 
     ``entry`` is None where the table knows no cause, ``place`` where no traceback has a line of the project.
     ``others`` are the codes and names of what else was reported, with the ranks that did. An entry that
-    follows from another error tells of a rank that does not report it: those are ``silent``.
+    follows from another error shows a rank that does not report it: those are ``silent``.
     """
 
     record: Record

@@ -57,7 +57,7 @@ def _minutes(stamp: str) -> int:
 def lines(stream: BinaryIO, read: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
     """The lines of a log with their numbers, without colours and NULs; what a ``\\r`` ends is one, too.
 
-    ``read`` is told how many bytes were read.
+    ``read`` gets the number of bytes that were read.
     """
     number, rest = 1, b""
     while block := stream.read1(_BLOCK) if hasattr(stream, "read1") else stream.read(_BLOCK):

@@ -184,7 +184,7 @@ class Scan:
         taken = self._open[whose].take(number, rest) if whose in self._open and not starts else None
         if taken is None:
             self._close(whose)
-        if taken is None and (starts or frame):  # Ray and a log that is cut lack the line before the frames
+        if taken is None and (starts or frame):  # Ray and a cut log have no line before the frames
             before = before if starts or not frame else frame["before"] or ""
             above = _SAID_RANK.search(decoded(self._last[-1])) if starts and self._last else None
             trace = _Trace(number, before, self._when(text), rank or (above[1] if above else ""))

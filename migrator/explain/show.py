@@ -50,7 +50,7 @@ def as_markdown(parts: Sequence[Part]) -> str:
 
 
 def parts_of(explanation: Optional[Explanation]) -> Iterator[Part]:
-    """What is said of a failure, in the language of the run."""
+    """The explanation of a failure, in the language of the run."""
     if explanation is None:
         yield _("Unknown"), [_("No failure found.")], False
         yield _to_collect()
@@ -77,7 +77,7 @@ def parts_of(explanation: Optional[Explanation]) -> Iterator[Part]:
 
 
 def parts_of_entry(entry: Entry) -> list[Part]:
-    """What is said of an error by itself."""
+    """The explanation of an error by itself."""
     return [(_("Error"), [f"{entry.code}: {_(entry.name)}"], False), *_about(entry)]
 
 

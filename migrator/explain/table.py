@@ -129,7 +129,7 @@ def table(some: Iterable[Entry]) -> Table:
 
 @cache
 def known() -> Table:
-    """The regular expressions of all entries of ours."""
+    """The regular expressions of all entries."""
     return table(entries())
 
 

@@ -1,4 +1,4 @@
-"""Files in, files out: what becomes of everything that a project folder can hold.
+"""Files in, files out: reading and writing everything that a project folder can hold.
 
 The input is only ever read. The result is built in a folder beside its final place and renamed at the end, so
 a run that fails or is interrupted leaves nothing there, or the previous result.

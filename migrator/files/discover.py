@@ -38,7 +38,7 @@ _KEPT = frozenset({".git", ".hg", ".svn", ".bzr", ".ipynb_checkpoints"})
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in the input. A ``text`` is no Python and of a known type: a shell script, a configuration.
+    """One thing in the input. A ``text`` is not Python and of a known type: a shell script, a configuration.
 
     ``name`` is relative to the input, with ``/``; ``path`` opens it. ``excluded``
     things are copied, not migrated. ``reason`` is the line for the user where

@@ -74,7 +74,7 @@ class Document:
 
     @property
     def type(self) -> str:
-        """Its type where it is no Python, see ``files.document``; else empty."""
+        """Its type where it is not Python, see ``files.document``; else empty."""
         return self.content.type if isinstance(self.content, Source) else ""
 
     @cached_property
@@ -147,7 +147,7 @@ def document(data: bytes, name: str) -> Document:
 
 
 def type_of(name: str, data: bytes) -> str:
-    """The type of a file where it is no Python, by its name, path or first line; else empty."""
+    """The type of a file other than Python, by its name, path or first line; else empty."""
     return file_type(name) or document_type(name) or type_of_start(name, data)
 
 

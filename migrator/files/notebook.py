@@ -45,7 +45,7 @@ class Cell(NamedTuple):
     """A code cell: its 1-based number among all cells, and where its source is in the JSON text.
 
     ``first`` is the row of its first line in the notebook's text, ``rows`` how many it has. ``error`` is the
-    row inside the cell and the message where it is no Python. A cell that is not ``checked``, for that or
+    row inside the cell and the message where it is not Python. A cell that is not ``checked``, for that or
     because it is of another language, stands for empty lines, and is never written.
     """
 
@@ -133,7 +133,7 @@ def with_hidden(notebook: Notebook, text: str) -> str:
 def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
     """The cells whose source is another one in ``text``, a new version of ``notebook.text``, each with it.
 
-    Raises Unreadable where the text cannot be told apart into cells any more.
+    Raises Unreadable where the text can no longer be split into cells.
     """
     new: dict[int, str] = {}
     gathered: list[str] = []
@@ -153,7 +153,7 @@ def changed_cells(notebook: Notebook, text: str) -> list[tuple[Cell, str]]:
 def encode_notebook(notebook: Notebook, text: str) -> bytes:
     """The file's bytes with ``text``, a new version of ``notebook.text``, in its cells.
 
-    Raises Unreadable where the text cannot be told apart into cells any more.
+    Raises Unreadable where the text can no longer be split into cells.
     """
     raw = notebook.raw
     for cell, source in reversed(changed_cells(notebook, text)):

@@ -56,7 +56,7 @@ def parts_of(notebook: Notebook) -> Iterator[Part]:
 
 
 def with_part(notebook: Notebook, part: Part, text: str) -> Notebook:
-    """The notebook with another text of a part. Raises Unreadable where its lines cannot be told apart."""
+    """The notebook with another text of a part. Raises Unreadable where its lines cannot be separated."""
     written, hidden = dict(notebook.written), list(notebook.hidden)
     cells = [(cell, cell.source.split("\n")) for cell in notebook.cells if cell.number in part.cells]
     if part.source.name != notebook.name:

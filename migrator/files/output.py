@@ -25,7 +25,7 @@ from migrator.files.naming import SUFFIX, inside, result_folder
 from migrator.files.replacing import put_in_place, set_mode, staged
 from migrator.language import N_, _
 
-# By these files a folder is known to be a result of ours, which --overwrite may replace.
+# These files show that a folder is an earlier result, which --overwrite may replace.
 SUMMARY = "migration_report/summary.json"
 _OF_ANALYSIS = ("summary.json", "npumigrate.log")
 
@@ -167,7 +167,7 @@ def _set_folder_modes(tree: OutputTree) -> None:
     for name in reversed(names):
         try:
             mode = os.lstat(os.path.join(tree.source, name)).st_mode
-        except OSError:  # a folder of ours
+        except OSError:  # a folder that this run made
             continue
         set_mode(os.path.join(tree.building, name), mode)
 

@@ -153,7 +153,7 @@ def decode(data: bytes, name: str) -> Source:
 
 
 def decode_other(data: bytes, name: str, of_type: str) -> Source:
-    """A file that is no Python as text: UTF-8, or else the GB 18030 of many Chinese systems.
+    """A file other than Python as text: UTF-8, or else the GB 18030 of many Chinese systems.
 
     Raises Unreadable where it is neither, as its text could not be written back.
     """

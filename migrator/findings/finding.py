@@ -165,7 +165,7 @@ _WHOLE = len("NPU101")
 
 
 def internal_error(name: str, error: BaseException) -> Result:
-    """What becomes of the file ``name`` where a mistake of ours stopped the work on it: that file only.
+    """The result for the file ``name`` after an internal error, which stops the work on that file only.
 
     What is no Exception stopped it as it took too long; its first argument is the seconds.
     """

@@ -130,7 +130,7 @@ _GIT = (
     *("-c", "core.askPass=true", "-c", "credential.interactive=never"),
 )
 _PAUSE = 0.02  # seconds between two looks at a program
-# Between a fork and its program a thread of ours must not do anything, so a Python program watches and limits
+# Between a fork and its program no thread of this process may act, so a Python program watches and limits
 # itself: the pipe at its standard input is closed when the process that started it is gone. Then its group
 # ends, with what it has started; it has to lead a session.
 _WATCHED = """\

@@ -333,7 +333,7 @@ def _options() -> dict[str, dict[str, Any]]:
 def find_lines(text: str, foreign: Collection[str] = ()) -> Iterator[Finding]:
     """A finding for each line that starts a Python program so; its advice has the lines to write.
 
-    Nothing is said where it starts a script of another framework, of the names in ``foreign``.
+    Silent where it starts a script of another framework, of the names in ``foreign``.
     """
     first, position = 1, 0
     for found in _LINE.finditer(text):

@@ -103,7 +103,7 @@ def _in_folder(folder: Path) -> Optional[Path]:
     try:
         data = read_settings(project)
     except Unreadable as error:
-        # One that may not be read is as if it were not there; what is no file is told where it is read.
+        # An unreadable one counts as missing; a path that is not a file is reported where it is read.
         return None if error.__cause__ else project
     if b"\n[tool.npumigrate]" in data:  # most have our table so: no need to read it twice
         return project
@@ -111,7 +111,7 @@ def _in_folder(folder: Path) -> Optional[Path]:
         return None
     try:
         tool = _parsed(data.decode("utf-8-sig"), "").get("tool")
-    except ValueError:  # that is told where it is read
+    except ValueError:  # reported where it is read
         return project
     return project if isinstance(tool, dict) and "npumigrate" in tool else None
 

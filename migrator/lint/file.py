@@ -57,7 +57,7 @@ def check_document(target: Target, item: Document, project: Project) -> Checked:
 
 
 def failed(result: Result) -> Checked:
-    """What is told of a file that an internal error kept from being looked at."""
+    """The finding for a file that an internal error kept from being checked."""
     from migrator.report.log_file import keep_details
 
     return Checked(trouble=f"{result.skipped}; {keep_details(result.trace)}")

@@ -177,7 +177,7 @@ def configuration_of(line: CommandLine) -> Configuration:
 
 
 def lint_once(line: CommandLine, progress: Progress) -> int:
-    """Lint, print, and give the exit code; ``progress`` is told how many files are looked at.
+    """Lint, print, and give the exit code; ``progress`` gets the number of checked files.
 
     Raises ConfigError and SourceError for what makes a run impossible.
     """
@@ -208,7 +208,7 @@ def lint_once(line: CommandLine, progress: Progress) -> int:
         print_settings(files, options, line)
         return _told(troubles)
     if not files:
-        try:  # what is wrong with the rules or the version is told even where there is nothing to lint
+        try:  # errors in the rules or the version are reported even where there is nothing to lint
             rules_of(rule_set(options, not line.ignore_noqa))
         except ValueError as error:  # RuleError, UnknownVersion, ConfigError
             raise ConfigError(with_origin(options, error)) from None

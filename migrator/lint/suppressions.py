@@ -160,7 +160,7 @@ def read(text: str, line_ends: bool = False) -> Suppressions:
 def of_document(item: Document) -> Suppressions:
     """The suppressing comments of a document; of a text that cannot be read there are none.
 
-    Of a text that is no Python one that stands alone on its line counts for the next line, as not all
+    In a text other than Python one that stands alone on its line counts for the next line, as not all
     languages have comments behind something, and a long command may be broken by none.
     """
     if not item.type:
@@ -199,7 +199,7 @@ def _comments(comment: str, row: int, column: int) -> Iterator[_Comment]:
 def with_comments(item: Document, found: Iterable[Finding]) -> tuple[str, int]:
     """The text with a ``# noqa`` for each finding, and how many rows got one or a longer one.
 
-    Of a text that is no Python it stands behind a line, or above it where it would belong to something else
+    In a text other than Python it stands behind a line, or above it where it would belong to something else
     there. Where neither can be, as in JSON, there is none.
     """
     wanted: dict[int, set[str]] = {}  # by the rows of the text

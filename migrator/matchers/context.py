@@ -107,7 +107,7 @@ class FileContext:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextContext:
-    """One file that is no Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
+    """One file other than Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
 
     ``vocabularies`` gives what the rule packs know of places in Python, for device strings and for backends;
     ``migrated`` is what the rules make of Python code, None where they change nothing.

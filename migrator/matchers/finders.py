@@ -19,7 +19,7 @@ class Finder(NamedTuple):
     Rules start from the last parts of their ``match``, or from the words that ``words_from`` names. One
     without ``takes_match`` does not look at that. What ``goes_by`` names finds nothing but qualified
     names and members, what goes by packages nothing without an import of one. ``replaces`` says what it does
-    with ``replace``. ``other``: it looks at files that are no Python, and only at these.
+    with ``replace``. ``other``: it looks at files other than Python, and only at these.
     ``asks_project``: the options say by ``words_in`` what the project adds to the words; those of others
     need not be read for that. ``settled``: what fixes write has none of it, so it need not be looked for
     there. ``needs_npu``: its fixes need ``import torch_npu``, if neither the rule nor the place says
@@ -73,7 +73,7 @@ ON = {
 _no_npu = partial(Finder, needs_npu=False)
 _no_match = partial(Finder, takes_match=False)
 _neither = partial(Finder, takes_match=False, needs_npu=False)
-_other = partial(Finder, takes_match=False, other=True)  # of files that are no Python
+_other = partial(Finder, takes_match=False, other=True)  # of files other than Python
 
 KINDS = {
     QUERY: ON["call"],

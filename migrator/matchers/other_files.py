@@ -1,4 +1,4 @@
-"""Files that are no Python but look as if they need changes: they are named, not touched."""
+"""Files other than Python that look as if they need changes: they are named, not touched."""
 
 from __future__ import annotations
 

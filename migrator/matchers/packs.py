@@ -156,7 +156,7 @@ class Rule(Generic[OptionsOf]):
 
     @cached_property
     def page(self) -> str:
-        """The address of the rule's page, where there is a site and the rule is one of ours."""
+        """The address of the rule's page, where there is a site and the rule is built in."""
         ours = SITE and Path(self.origin).is_relative_to(data_folder("rules"))
         return f"{SITE}rules/{self.code}/" if ours else ""
 
@@ -401,7 +401,7 @@ def _wrong_example(example: dict[Any, Any]) -> Iterator[str]:
 def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
     """What is wrong with a rule, with the field that says it: of those by which it goes, too.
 
-    These are the fields that it lacks, and those that its code does not look at.
+    These are the missing fields, and those that its code does not look at.
     """
     for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
         if not CONDITION.match(condition):

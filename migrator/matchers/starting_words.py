@@ -36,7 +36,7 @@ def starting_words(rule: Rule) -> frozenset[str]:
     """The words of which a file must hold one for a rule to match in it.
 
     Those of operators and libraries are known when the project is, and none here; of the torch APIs that a
-    verdict is passed on, or that a version lacks, the texts say more: ``core.rules``.
+    verdict is passed on, or that a version does not have, the texts say more: ``core.rules``.
     """
     source = rule.finder.words_from
     if source in _KNOWN:

@@ -1,4 +1,4 @@
-"""What a result gets beside the project's files, the package of equivalents and modules of ours, and what it
+"""What a result gets beside the project's files, the package of equivalents and bundled modules, and what it
 needs no longer: CUDA operators that it does not call on NPUs.
 """
 
@@ -33,7 +33,7 @@ _OF_RANKS = "from ranks import join_ranks"
 
 
 class Module(NamedTuple):
-    """A module of ours: its name, what marks its text, the folder of reports/ that has it, who wants it."""
+    """A bundled module: its name, the mark of its text, its folder in reports/, the files that need it."""
 
     name: str
     mark: str

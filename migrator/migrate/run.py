@@ -53,7 +53,7 @@ SOME_SKIPPED = 1
 REPORTS = "migration_report"
 # The rules that list strings that were judged to be no devices, no backends.
 LEFT_ALONE = ("NPU995", "NPU996")
-# The rules that write functions of ours for APIs that NPUs lack.
+# The rules that write bundled functions for unsupported APIs.
 REPLACED = ("NPU550", "NPU551")
 _SUMMARY = f"{REPORTS}/summary.json"
 _STARTS_RANKS = "NPU932"  # commands over MPI, of documents too
@@ -68,8 +68,8 @@ class Plan:
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
     ``distributed``: that script is for one device, and becomes one for many; ``target_model`` is what it
     calls the model, empty where that is to be found. ``safe_only``: no change is made that somebody has to
-    look at. ``docs``: blocks of shell in documents are migrated, too. ``replaces``: functions of ours are
-    called for APIs that NPUs lack.
+    look at. ``docs``: blocks of shell in documents are migrated, too. ``replaces``: bundled functions are
+    called for unsupported APIs.
     """
 
     source: Path
@@ -148,7 +148,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 tables.add(result)
                 tally.add(result, changed=changed)
             _LOG.info("added: %s", ", ".join(wanted.written_to(tree)) or "no files of equivalents")
-            # With --keep-cuda scripts stay, and what NPUs need there is told.
+            # With --keep-cuda scripts stay, and findings list what NPUs need there.
             after = _mismatches(survey, plan, tree, frozenset(told), progress)
             for result in () if plan.settings.keep_cuda else after:
                 tables.add(result)
@@ -280,7 +280,7 @@ def _look_around(plan: Plan, rules: Rules, tree: OutputTree | None, progress: Pr
 def _convert(
     plan: Plan, candidates: Sequence[Candidate], text_of: Read, names: Collection[str]
 ) -> Conversion | None:
-    """What becomes of the training script where it is to train on many devices.
+    """The conversion of the training script to many devices.
 
     Raises SourceError where there is none.
     """
@@ -356,7 +356,7 @@ def _without_docs(done: Done) -> Done:
 def _mismatches(
     survey: _Survey, plan: Plan, tree: OutputTree, told: frozenset[tuple[str, int]], progress: Progress
 ) -> Iterator[Result]:
-    """What of the result does not fit together; a mistake of ours in that leaves the result as it is."""
+    """What of the result does not fit together; an internal error here leaves the result unchanged."""
     from migrator.migrate.consistency import CODES, Trees, mismatches
 
     rules, texts = rules_for(plan.settings), (entry for entry in survey.entries if entry.kind == "text")

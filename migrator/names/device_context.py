@@ -263,7 +263,7 @@ class _Climb:
         return DeviceContext(verdict, _(reason))
 
     def _for_option(self, text: str, fields: str = "", place: int = 0) -> DeviceContext | None:
-        """What is said of a value in a longer string behind an option that says a device; None for others."""
+        """The context of a value in a longer string after an option that says a device; None for others."""
         before = [*re.split(fields, text), *[""] * place][place] if fields else text
         option = re.search(_OPTION, before)
         if option is None or not self.vocabulary.says(option[1]):

@@ -101,7 +101,7 @@ def names_tensor_type(text: str) -> bool:
 
 
 def is_part_of_tensor_type(text: str) -> bool:
-    """Whether a text is what types of CUDA tensors have in their names, and others lack."""
+    """Whether a text is what only types of CUDA tensors have in their names."""
     return bool(_PART_OF_TYPE.match(text))
 
 
@@ -135,7 +135,7 @@ def _is_given_to_torch(index: ModuleIndex, node: Text) -> bool:
 def _judged(
     index: ModuleIndex, vocabulary: DeviceVocabulary, found: Together, looks_so: Callable[[Text], bool]
 ) -> tuple[DeviceContext, Text | None]:
-    """What is said of all strings of a class; where none of them changes, by a finding at the first one."""
+    """The context of all strings of a class; where none of them changes, one finding at the first."""
     contexts = {each: _context_of(index, vocabulary, each) for each in found.strings if looks_so(each)}
     members = sorted((each for each in contexts if contexts[each].by != SETTLED), key=index.start)
     deciding = _deciding(index, vocabulary, found, {each: contexts[each] for each in members})

@@ -421,7 +421,7 @@ class ModuleIndex:
         return self._scope_around(child).look_up(name)
 
     def qualified_name(self, node: ast.AST) -> str:
-        """The full dotted name that an expression stands for; empty where that cannot be told."""
+        """The full dotted name that an expression stands for; empty where that is unknown."""
         if isinstance(node, ast.Name):
             known = self._of_names.get(node)
             if known is None:

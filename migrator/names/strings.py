@@ -156,7 +156,7 @@ def _spans(tree: ast.expr, code: str, begin: int) -> dict[ast.AST, tuple[int, in
 def _literal_pieces(index: ModuleIndex, node: String) -> list[Part]:
     """The literal text of a string, part by part; without the fields of an f-string.
 
-    Empty where the parts cannot be told apart.
+    Empty where the parts cannot be separated.
     """
     if isinstance(node, ast.JoinedStr):
         return [part for part in index.parts(node) if part.expression is None]

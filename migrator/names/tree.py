@@ -36,7 +36,7 @@ def parse(text: str) -> ast.Module:
 
 
 _KINDS = [each for each in vars(ast).values() if isinstance(each, type) and issubclass(each, ast.AST)]
-# The fields of a kind of node that can hold other nodes: a function of ours that looks there takes thrice the
+# The fields of a kind of node that can hold other nodes: code in Python that looks there takes thrice the
 # time.
 fields_of = {
     kind: tuple(each for each in kind._fields if each not in _SKIPPED) for kind in _KINDS

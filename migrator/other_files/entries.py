@@ -1,7 +1,7 @@
 """The values of a configuration, whatever its format, become settings and commands.
 
 A reader of a format gives an Entry for each key and each value with its place; what in them is an
-environment variable or a command is told by the keys above, and the same for all formats.
+environment variable or a command is read from the keys above, the same for all formats.
 """
 
 from __future__ import annotations

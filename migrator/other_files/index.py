@@ -1,7 +1,7 @@
-"""What a file that is no Python says: its settings, its commands and its comments, with their places.
+"""What a file other than Python says: its settings, its commands and its comments, with their places.
 
 Each type of file has a reader, a module of this package with a function ``read(lines) -> Content``.
-What stands in a file is told in the same terms whatever its type, so that a rule speaks of all of them.
+The terms are the same for every type of file, so that one rule is about all of them.
 Spans are bytes of the UTF-8 text.
 """
 
@@ -116,9 +116,9 @@ class Requirement(NamedTuple):
 
 
 class Content(NamedTuple):
-    """All that a reader tells of a text. ``comments`` are the spans of comments, with their signs.
+    """All that a reader finds in a text. ``comments`` are the spans of comments, with their signs.
 
-    ``requirements`` are told by readers of files that hold little else; ``other_files.requirements`` finds
+    ``requirements`` come from readers of files that hold little else; ``other_files.requirements`` finds
     those in the settings and commands of other files.
     ``bodies`` are texts in another language: here-documents, the code of ``python -c``.
     """
@@ -156,7 +156,7 @@ def joined(parts: Iterable[Content]) -> Content:
 
 
 class TextIndex(NamedTuple):
-    """One file that is no Python, read."""
+    """One file other than Python, read."""
 
     name: str
     type: str

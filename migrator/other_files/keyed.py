@@ -246,7 +246,7 @@ def read_pbtxt(lines: Lines) -> Content:
 def read_ini(lines: Lines) -> Content:
     """What an INI text says. Raises NotParsedError.
 
-    A value of several lines is told as a whole, as it is written, and by its lines as items of a list.
+    A value of several lines is one setting, as it is written, and each line an item of a list.
     """
     entries: list[Entry] = []
     comments: list[Span] = []

@@ -76,7 +76,7 @@ def _objects(file: IO[str]) -> Iterator[dict[str, Any]]:
 def rows(path: Path, needed: Sequence[str], notes: list[str]) -> Iterator[dict[str, str]]:
     """The rows of a table by its column names; none where there is no such file.
 
-    A table that lacks a ``needed`` column, or cannot be read to its end, is noted in one line.
+    A table without a ``needed`` column, or one that cannot be read to its end, is noted in one line.
     """
     csv.field_size_limit(_LONGEST)  # call stacks are long
     try:

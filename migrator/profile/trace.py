@@ -33,7 +33,7 @@ def read_trace(path: Path, profile: Profile, moments: Iterable[float] = ()) -> d
     """
     trace = _Trace(profile, sorted(moments))
     for event in events(path, profile.notes):
-        with suppress(AttributeError, KeyError, TypeError, ValueError):  # it lacks what its kind has
+        with suppress(AttributeError, KeyError, TypeError, ValueError):  # it has not what its kind has
             trace.take(event)
     trace.divide()
     trace.name_calls()
@@ -64,7 +64,7 @@ class _Trace:
         self._frames: list[tuple[float, float, str]] = []
 
     def take(self, event: dict[str, Any]) -> None:
-        """Note one event. Raises an error of Python where it lacks something."""
+        """Note one event. Raises an error of Python where something is missing."""
         name, arguments, category = str(event["name"]), event.get("args") or {}, event.get("cat")
         if event["ph"] == "M" and name == "process_name":
             self._processes[event["pid"]] = str(arguments["name"])

@@ -1,7 +1,7 @@
-"""Where a package of ours lies in a project's result, and how each file imports it.
+"""Where a bundled package lies in a project's result, and how each file imports it.
 
 A script finds what lies beside it; a file of a package is asked for by the name that others give to it. Which
-of the two a file is, is told by the imports of the project's files, as they are written.
+of the two a file is, the imports of the project's files show, as they are written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Imports = Sequence[tuple[str, str]]
 
 
 class Place(NamedTuple):
-    """Where something of ours lies for a file, and ``home``: where the file imports it from.
+    """Where something bundled lies for a file, and ``home``: where the file imports it from.
 
     ``folder`` is empty for the project's own. ``home`` is a package, dots, or empty for a module beside what
     is started; None for settings that no file imports: what reads them may take no import.

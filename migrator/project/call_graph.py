@@ -180,7 +180,7 @@ class CallGraph:
         return self.named(module, dotted)
 
     def callees(self, caller: Key, target: str, depth: int = 0) -> Callees:
-        """What a call in a function may call, as far as that can be told; empty for anything dynamic."""
+        """What a call in a function may call, as far as that is known; empty for anything dynamic."""
         if depth > _DEPTH or not target:
             return []
         if target.endswith("()"):

@@ -27,12 +27,12 @@ _SOURCE_KEYWORDS = ("sources", "sources_cuda", "cuda_sources", "cpp_sources")
 
 
 class Extension(NamedTuple):
-    """An extension module: its dotted ``name``, and its sources as far as they can be told (globs among
+    """An extension module: its dotted ``name``, and its sources as far as they are known (globs among
     them).
 
     ``kind`` is setup (built by setup.py), load, inline, or builder: a class that compiles when its
     ``load()`` is called; npu is a builder for NPUs.
-    ``complete`` is False where a part of the sources could not be told. ``variables`` are the names that
+    ``complete`` is False where a part of the sources is unknown. ``variables`` are the names that
     hold the loaded module in its file. ``functions`` are what load_inline binds.
     """
 
@@ -90,7 +90,7 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
     if module and name:
         name = f"{module}.{name}"
     if kind == "setup" and (name is None or "*" in name):
-        return None  # in a helper that is told the name
+        return None  # in a helper that gets the name
     given = [keywords[key] for key in _SOURCE_KEYWORDS if key in keywords] or call.args[1:2]
     sources, complete = values.all_texts(given)
     prefix = module.replace(".", "/") + "/" if module else ""
@@ -168,7 +168,7 @@ class _Values:
         return [value for value in added if value is not None]
 
     def text(self, node: ast.expr | None, depth: int = 0) -> str | None:
-        """The one text of an expression; None where it is none or cannot be told."""
+        """The one text of an expression; None where it is none or unknown."""
         return next(self._texts(node, depth), None)
 
     def all_texts(self, nodes: Sequence[ast.expr]) -> tuple[list[str], bool]:

@@ -67,7 +67,7 @@ def _imported(text: str) -> frozenset[str]:
 def frameworks_in(text: str) -> frozenset[Framework]:
     """The frameworks that a Python file imports; empty for one that shows none but, perhaps, PyTorch.
 
-    PyTorch is told only beside another one: most files need no look at it.
+    PyTorch is noted only beside another one: most files need no look at it.
     """
     words = _imported(text).intersection(SHOWING)
     others = frozenset(_OTHERS[word] for word in words if word != "tensorflow" or not _only_logs(text))

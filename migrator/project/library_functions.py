@@ -13,7 +13,7 @@ from migrator.files.source import LARGEST, read_settings
 from migrator.language import N_
 
 _COLUMNS = ("API", "Kind", "Verdict", "OP", "Condition", "Chain", "Tips", "Also")
-# What a project is told of. What works once it is migrated is no news for the library's users.
+# What a project gets a report of. What works once it is migrated is no news for the library's users.
 _TOLD = ("unsupported", "unknown")
 
 

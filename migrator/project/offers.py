@@ -80,7 +80,7 @@ class Offers:
         return next(same, None) or next(inside, None)
 
     def here(self, kind: str, name: str) -> Optional[Offer]:
-        """What is said of a name that a file defines, by its own name or that of a package around it."""
+        """What a file offers under a name, by its own name or that of a package around it."""
         package, _, last = name.rpartition(".")
         for full, each in self._by_last.get((kind, last), ()):
             outer, inner = full.rpartition(".")[0] + ".", f".{package}."

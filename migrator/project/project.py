@@ -61,7 +61,7 @@ class Project:
     for CUDA beside which there is one for NPUs. ``definitions`` finds what a name means in other files;
     without it nobody looks there. ``starts`` are the files that show how programs are started, where that was
     asked for. ``failed`` are the files, by name, at which an earlier stage met an internal error: they are
-    left as they are, and that is what is told of them. ``offers`` is what its files offer to each other.
+    left as they are, and reported as such. ``offers`` is what its files offer to each other.
     ``requirements`` are the lines that may ask for a version of a library. ``programs`` finds what a script
     starts; without it nobody looks there. ``added``: what the result gets (the package of equivalents, the
     module by which Lightning finds NPUs), and its name there; ``places``: where such things lie for each
@@ -223,7 +223,7 @@ def merge_facts(
     extensions = [extension for part in known for extension in part.extensions]
     try:
         operators = catalog(sources, extensions)
-    except Exception:  # a mistake of ours: the files are checked without what the others define
+    except Exception:  # an internal error: the files are checked without what the others define
         import logging
 
         logging.getLogger("npumigrate").warning(

@@ -26,7 +26,7 @@ FILES = (
     *("requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
     *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "requirements/*.txt"),
 )
-# What people are told to type: "pip install timm==0.4.12".
+# What pages tell people to type: "pip install timm==0.4.12".
 GUIDES = ("INSTALL*.md", "README*.md", "*.md")
 _LARGEST = 1 << 20
 _SIGNS = ("=", "<", ">")

@@ -122,7 +122,7 @@ def _open_lines(tally: Tally, width: int, reports: bool) -> Iterator[Text]:
         yield Text(_("Manual review") + (surely if blockers else ""), style="bold")
     for group in groups[:_GROUPS_SHOWN]:
         times = f"{group.count} × " if group.count > 1 else ""
-        # What is said of several APIs is the rule's summary: their names stand below, with their places.
+        # The message for several APIs is the rule's summary: their names stand below, with their places.
         text = group.message.replace("…", group.api) if group.api else group.message
         if not text or (not group.api and "…" in text):
             text = _rule_text(tally, group.code) or text

@@ -48,7 +48,7 @@ def tool_digest() -> str:
     """A digest of what npumigrate is: version, Python, language, and the state of its code and data."""
     try:
         tables = in_force()
-    except FileNotFoundError:  # that is told where the tables are read
+    except FileNotFoundError:  # reported where the tables are read
         tables = data_folder("api_db")
     states = [*_states(Path(__file__).parent.parent), *_states(data_folder("rules")), *_states(tables)]
     spoken = language().encode()

@@ -137,7 +137,7 @@ def root_of(path: Path, name: str) -> Path:
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file has; 0 where it cannot be told."""
+    """How many bytes a file has; 0 where it is unknown."""
     try:
         return os.path.getsize(path)
     except OSError:
@@ -302,7 +302,7 @@ def _read(file: PythonFile, starts: bool, looked: bool = False) -> Read:
                 from migrator.project.entry import scan_start
 
                 start = scan_start(file.name, text)
-    except Unreadable:  # that is told when its turn comes to be checked
+    except Unreadable:  # reported when its turn comes to be checked
         pass
     except (Exception, GivenUpError) as error:
         failed = internal_error(file.name, error)

@@ -35,7 +35,7 @@ class Done:
     """What became of one file: the result without its text, and the new bytes or their diff.
 
     ``data`` and ``diff`` are empty where the file stays as it is. ``beside`` is what there is to say of a
-    notebook's lines that are no Python.
+    notebook's lines other than Python.
     """
 
     result: Result
@@ -175,7 +175,7 @@ def _broken_cells(source: Document, rules: Rules) -> str:
 
 
 def _looks_relevant(path: Path, rules: Rules) -> bool:
-    """Whether a file that cannot be read as Python text may need changes; True where it cannot be told."""
+    """Whether a file that cannot be read as Python text may need changes; True where that is unknown."""
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)

@@ -88,7 +88,7 @@ class Failure(Stack):
 
 @dataclass(frozen=True)
 class Lack:
-    """What a program lacks; ``lines`` say who failed or waits, and where."""
+    """What is missing for a program; ``lines`` say who failed or waits, and where."""
 
     name: str
     lines: tuple[str, ...]
@@ -101,7 +101,7 @@ def read_failures(notes: Path, kind: str = "failure") -> list[Failure]:
 
 
 def what_fails(failures: Sequence[Failure], folder: Path) -> tuple[Lack | None, Entry | None]:
-    """What a failed program lacks, and the entry for its first failure that does not follow from another.
+    """What was missing for a failed program, and the entry for its first failure that follows from no other.
 
     The one is None where that is not the reason, as far as is known; both are where it is not known.
     """

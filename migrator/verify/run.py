@@ -160,7 +160,7 @@ def verify(
 
 
 def _course(ended: Ended, notes: Path, folder: Path) -> Course:
-    """How a run went: what is lacking is looked for where it failed, or did nothing for a while."""
+    """How a run went: what was missing is looked for where it failed, or did nothing for a while."""
     failures, lost = (tuple(read_failures(notes, kind)) for kind in ("failure", "lost"))
     stacks = tuple(read_stacks(notes))
     lack = entry = None

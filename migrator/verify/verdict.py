@@ -73,7 +73,7 @@ class Original:
 
 @dataclass(frozen=True)
 class Course:
-    """How a run went: the failures that were noted, what is lacking, and the processes that ended as asked.
+    """How a run went: the failures that were noted, what was missing, and the processes that ended as asked.
 
     ``lack`` is None where nothing but the program's own code is known to be the reason of its end. What the
     table of errors knows of the failure is ``explained``.

@@ -34,6 +34,7 @@ def step_{number}(x, y):
 def test_bytes_of_a_finding(write: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (tree, readable):
         monkeypatch.setattr(module, "LARGE", 1000)
+    monkeypatch.setattr("migrator.core.check.LARGE", 1000)
     monkeypatch.setattr(large, "_PIECE", 1000)
     monkeypatch.setattr(index, "_MOST_ANSWERS", 100)
     rules = rules_for(Settings(version="2.6"))

@@ -116,15 +116,15 @@ def test_a_file_that_changes_while_it_tells_the_others(lint, tmp_path, monkeypat
     own, plain = tmp_path / "own.py", "class Runner:\n    def cuda(self):\n        return 1\n"
     own.write_text(plain)
     expected = lint("--output-format=json", "--no-cache").out
-    read_python = loading.read_python
+    spread = loading.spread
 
     def changed(*arguments):
         own.write_text("class Runner:\n    def cuda(self):\n        return torch.ones(1)\n")
-        return read_python(*arguments)
+        return spread(*arguments)
 
-    monkeypatch.setattr(loading, "read_python", changed)
+    monkeypatch.setattr(loading, "spread", changed)
     assert lint("--output-format=json").out != expected
-    monkeypatch.setattr(loading, "read_python", read_python)
+    monkeypatch.setattr(loading, "spread", spread)
     own.write_text(plain)
     assert lint("--output-format=json").out == expected
 

@@ -30,7 +30,7 @@ def derive(facts: Path, api_db: Path) -> None:
     with open(facts / "npu_kernels.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             # Before op-plugin (torch 2.1) the lists were kept with the sources, and
-            # hold composites too: they cannot be told apart. Custom operators are in custom_ops.csv.
+            # hold composites too: they look the same. Custom operators are in custom_ops.csv.
             if row["kind"] == "aten":
                 held[row["op"]] = set(row["torch_versions"].split("|"))
     others: list[Sequence[str]] = [
@@ -39,7 +39,7 @@ def derive(facts: Path, api_db: Path) -> None:
     ]
     with open(facts / "aten_cpu_fallback_only.json", encoding="utf-8") as file:
         for name in json.load(file):
-            # The list is of one release, so nothing is said of others. torch 2.13 has a CPU
+            # The list is of one release, so others are left out. torch 2.13 has a CPU
             # kernel for each of them, so the fallback can run.
             row_on_overload = (
                 name[len("aten::") :],

@@ -1,4 +1,4 @@
-"""Run by a Python that has torch_npu, on emulated NPUs: compares what it finds with what it is told.
+"""Run by a Python that has torch_npu, on emulated NPUs: compares what it finds with what it gets.
 
 Reads JSON from its input (``live.py`` makes it) and writes a JSON list of
 lines, one on each difference, as the last line of its output.

@@ -48,7 +48,7 @@ class Use:
     """A call, or a place that a rule has found (``reason``: its number in the file's findings).
 
     ``target`` is what is called, as it is written: ``self.conv``, ``Conv()`` for a call of what a call gives,
-    ``layers[]`` for one of what an index gives. ``called`` tells of a reason that it is a call and not a
+    ``layers[]`` for one of what an index gives. ``called``: the reason is a call and not a
     mention.
     """
 

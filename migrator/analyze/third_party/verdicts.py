@@ -21,7 +21,7 @@ _OPERATORS = "NPU65"
 
 @dataclass(frozen=True)
 class Reason:
-    """What a function comes to: an API or operator, with what is said of it."""
+    """What a function comes to: an API or operator, with its message."""
 
     api: str
     kind: str  # api | cuda

@@ -60,7 +60,7 @@ def convert(
     """
     try:
         return _converted(entry, read, target, root, others)
-    except Exception as error:  # a mistake of ours: the script stays as it is
+    except Exception as error:  # an internal error: the script stays unchanged
         files = {entry: Converted("", failed=internal_error(entry, error))}
         return Conversion(entry, files, reason=f"internal error: {error!r}")
 

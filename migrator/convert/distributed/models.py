@@ -49,7 +49,7 @@ def models_to_wrap(program: Program, found: list[Training], target: str) -> list
     """The models of the optimizers, and where to wrap each.
 
     ``target`` is the one model's name where the user gives it. Raises UncertainError for an optimizer whose
-    model cannot be told, where there is none, and where a model has no plain place.
+    model is unknown, where there is none, and where a model has no plain place.
     """
     chosen: dict[Home, list[Home]] = {}
     in_part: set[Home] = set()

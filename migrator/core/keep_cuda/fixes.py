@@ -76,7 +76,7 @@ def shared(
 
 
 def left_in_text(matches: list[Match]) -> list[Match]:
-    """The matches of a file that is no Python: it stays, and what an NPU needs there is told."""
+    """The matches of a file that is not Python: it stays, and its findings list what an NPU needs there."""
     reason = _("--keep-cuda changes Python only; this line must change on NPUs")
     return [_left(item, reason) for item in matches]
 

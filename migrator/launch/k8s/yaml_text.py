@@ -34,7 +34,7 @@ def at(data: Any, path: Path) -> Any:
 
 
 class Draft:
-    """The data of a document, and what becomes of it.
+    """The data of a document, and its changes.
 
     Paths are those of ``data``, which stays as it is, and of ``new``: there what goes is ``_GONE`` in its
     place, and a key that gets another name keeps its own until the ``result``. What is met twice through
@@ -139,7 +139,7 @@ class Draft:
                 self.append(path, each)
 
     def note(self, path: Path, text: str, /, **values: object) -> None:
-        """Say what becomes of a place and all that is below it."""
+        """Note the change of a place and all that is below it."""
         self.remark(path, text, **values)
         self.spoken_of.add(path)
 
@@ -325,7 +325,7 @@ def _insertion(text: str, node: Any, held: Any, step: Any) -> _Edit:
 
 
 def _indented(text: str, place: int, content: str, column: int) -> str:
-    """The lines to put at the beginning of a line, or behind the last one, which may lack its end."""
+    """The lines to put at the beginning of a line, or after the last one, which may have no line end."""
     lines = "".join(" " * column + line if line.strip() else line for line in content.splitlines(True))
     return "\n" + lines.rstrip("\n") if place and text[place - 1] != "\n" else lines
 

@@ -36,8 +36,8 @@ _LESS: dict[str, Severity] = {"blocker": "warning", "error": "warning", "warning
 class ImportOptions(Options):
     """``once`` is for the first import of each library in a file only; ``advice`` is that for some names.
 
-    ``alone``: nothing is said of a file of PyTorch, and less of few files in a project that are not.
-    ``served``: nothing is said of a module for which the result has one of ours.
+    ``alone``: silent for a file of PyTorch, and an info where few files of a project are not.
+    ``served``: silent for a module that the result replaces with its own.
     """
 
     once: Literal["", "file"] = ""

@@ -128,7 +128,7 @@ def _is_of_library(context: FileContext, holder: ast.expr) -> bool:
 
 
 def _left(context: FileContext, rule: Rule, node: ast.Attribute, why: str, where: str = "it is") -> Match:
-    """What is said of a member that is left, and where it has to change."""
+    """The message for a member that is left, and where it has to change."""
     api, message = f".{node.attr}", _(".{attr} is left unchanged: {why}", attr=node.attr, why=why)
     advice = _("Where {where}, write {replace}.", where=where, replace=rule.replace)
     return found(context, rule, node, api=api, message=message, advice=advice, severity="warning")

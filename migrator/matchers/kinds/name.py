@@ -29,7 +29,7 @@ class NameOptions(Options):
 
     ``only_called``: all but calls. ``without_arguments``: calls with arguments. ``may_be_none`` makes an
     ``info`` of a question for the value, and of a use behind one, and a ``blocker`` of what stops without it.
-    ``unless_asked``: nothing is said where the program asks for the name, or the version of torch, before.
+    ``unless_asked``: silent where the program checks for the name, or the version of torch, before.
     ``if_called``: only a call is as grave as the rule says, other uses are an ``info``. ``forms`` are the NPU
     names of some, by their last parts. ``removes``: calls that are taken out where no NPU name is known and
     nothing reads their value. ``in_a_class``: NPU names that no import can bring, as they are a class's.
@@ -159,7 +159,7 @@ def _kept_module(
 
 
 def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advice: str) -> Match:
-    """What is said of a name without an NPU equivalent, or of one that the database does not know."""
+    """The message for a name without an NPU equivalent, or one that the database does not know."""
     called, severity = context.index.call_of(node), ""
     if rule.replace != "api_db":
         # A file that asks with hasattr for a name that is missing on an NPU has another way.

@@ -282,7 +282,7 @@ def _is_for_linux(item: Requirement) -> bool:
 
 
 def _fits(item: Requirement, version: str) -> Optional[bool]:
-    """Whether a requirement admits a version; None where that cannot be told."""
+    """Whether a requirement admits a version; None where that is unknown."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # who reads rule packs loads this module
 
     if item.by == "poetry":

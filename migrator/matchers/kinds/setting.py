@@ -150,7 +150,7 @@ def _installs_others(index: TextIndex, setting: Setting, pattern: str) -> bool:
 def _said(
     context: TextContext, rule: SettingRule, setting: Setting, name: str, new: Optional[str], removed: bool
 ) -> Said:
-    """What is said of a setting whose value stays (None), is to be another one, or that is ``removed``."""
+    """The message for a setting whose value stays (None), becomes another one, or that is ``removed``."""
     span, value = setting.value_span, setting.value or setting.begins
     is_known = is_value(context.project.programs, context.index, setting) is not None
     fixed = span if new is not None and rule.fix != "none" and is_known else None

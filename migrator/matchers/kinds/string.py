@@ -246,7 +246,7 @@ def _tensor_type(context: FileContext, rules: Rules, vocabulary: DeviceVocabular
 
 
 def _without_form(context: FileContext, rule: StringRule, node: Text, message: str, status: str) -> Match:
-    """What is said of a name of CUDA's in a string that has no NPU equivalent."""
+    """The message for a CUDA name in a string without an NPU equivalent."""
     api = written(context.index, node)
     known = npu_names.look_up(api[api.rindex("torch.cuda") :], context.version)
     advice = known.advice if known else ""

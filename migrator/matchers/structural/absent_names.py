@@ -1,4 +1,4 @@
-"""Names and parameters that the project's torch, torch_npu or NumPy lacks, and what is written instead."""
+"""Names and parameters missing in the project's torch, torch_npu or NumPy, and their replacements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Equivalent(Arguments):
     import; one of several lines is only bound. ``bare``: the name alone is written for a call.
     ``expression`` stands for a call; in it ``{torch}`` is the module and ``{source}`` the call. ``module``:
     the name is a module's. ``remove``: a program does the same without the statement. ``other_device``:
-    nothing is said of uses under a condition. ``since`` is the first torch for which a name is deprecated.
+    uses under a condition are not reported. ``since`` is the first torch for which a name is deprecated.
     """
 
     name: str = ""

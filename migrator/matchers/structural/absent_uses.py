@@ -50,7 +50,7 @@ class Use(NamedTuple):
 
 
 def starting_words(version: TorchVersion, written: Written) -> frozenset[str]:
-    """The words of a text from which the rules start in it: of what the version, or a callable, lacks."""
+    """The words of a text from which the rules start in it: of names missing in the version or a callable."""
     found: set[str] = set()
     for package in written.words.intersection(_PACKAGES):
         for name in names_in(written, package):
@@ -70,7 +70,7 @@ def starting_words(version: TorchVersion, written: Written) -> frozenset[str]:
 
 @cache
 def _absent(name: str, version: TorchVersion) -> str:
-    """The longest beginning of a dotted name that the version lacks and another one has; empty for none."""
+    """The longest beginning of a dotted name that only another version has; empty for none."""
     names = of_version(version.text)
     if name.startswith(_ELSEWHERE) or names.present(name):
         return ""
@@ -81,18 +81,18 @@ def _absent(name: str, version: TorchVersion) -> str:
 
 @cache
 def _lacking(name: str, version: TorchVersion) -> frozenset[str]:
-    """The parameters of a callable that the version lacks and another one has."""
+    """The parameters of a callable that only another version has."""
     return of_version(version.text).lacking(name)
 
 
 @cache
 def _absent_members(owner: str, version: TorchVersion) -> frozenset[str]:
-    """The members of a class that the version lacks and another one has, but those that lists have too."""
+    """The members of a class that only another version has, but those that lists have too."""
     return of_version(version.text).absent_members(owner).difference(dir(list))
 
 
 def uses_of_absent(context: FileContext) -> Iterator[Use]:
-    """All uses in a file of what its torch lacks, that nothing guards."""
+    """All unguarded uses in a file of what its torch does not have."""
     names = of_version(context.version.text)
     for use in _names(context):
         # Of a companion of torch these may be the sources; a folder ``torch`` is mostly not torch.
@@ -162,7 +162,7 @@ def _is_guarded(context: FileContext, node: ast.AST, name: str, *errors: str) ->
     def absent(other: str) -> bool:
         return other.startswith(_PACKAGES) and bool(_absent(other, context.version))
 
-    # Of the parts those that the version lacks: ``amp`` and ``GradScaler`` without ``torch.amp``.
+    # Of the parts those that the version does not have: ``amp`` and ``GradScaler`` without ``torch.amp``.
     parts = name.split(".")
     there = (place for place in range(2, len(parts)) if absent(".".join(parts[:place])))
     lacking = parts[next(there, len(parts)) - 1 :]
@@ -187,7 +187,7 @@ def _parameters(context: FileContext) -> Iterator[Use]:
 
 
 def uses_of_npus(context: FileContext) -> Iterator[Use]:
-    """All uses of names of torch_npu that nothing guards, and that it lacks, or may call deprecated."""
+    """All unguarded uses of names of torch_npu that it does not have, or may call deprecated."""
     index = context.index
     refs = [(ref, index.qualified_name(ref)) for ref in index.refs]
     # What the file itself puts there, or what its imports bring, which is reported of them.

@@ -1,6 +1,6 @@
-"""Imports that are added by what the whole file or project says: of torch_npu, and of modules of ours.
+"""Imports that the whole file or project calls for: of torch_npu, and of bundled modules.
 
-A module of ours helps a library that does not find NPUs, or has its functions: apex.amp. In a migration the
+A bundled module helps a library that does not find NPUs, or has its functions: apex.amp. In a migration the
 result gets the module, and imports it in place of the library. Where there is none (in lint; in a file that
 has another way beside it) imports and calls are reported, if the rule says so.
 """
@@ -117,10 +117,10 @@ class Added:
 class ModuleOptions(Options):
     """``stands_for``: library modules in whose place ``module`` is imported; else it is imported beside.
 
-    ``beside``: what a file has that keeps the library, as do the ``names`` that the module lacks.
+    ``beside``: what a file has that keeps the library, as do the ``names`` missing in the module.
     ``spared``: what shows that a file can do without it: it brings no module, but uses that of others.
     ``reports``: then its imports and calls are reported, but for calls with a value in ``unless``;
-    ``started`` are those that raise, if not all do, of which ``raises`` is said. ``unhelped`` is the advice
+    ``started`` are those that raise, if not all do, with the message ``raises``. ``unhelped`` is the advice
     where requirements, or the call, show that the module is not for the project.
     """
 
@@ -164,7 +164,7 @@ def is_added(
 
 
 def _keeps(rule: ModuleRule, text: str) -> str:
-    """What of a file keeps the library: something that stands in it, or names that the module lacks."""
+    """What of a file keeps the library: something that stands in it, or names missing in the module."""
     beside = re.search(rule.options.beside, text)
     lacking = set(re.findall(rule.options.names, text)) - _defined(rule.options.module)
     return beside[0] if beside else ", ".join(sorted(lacking))
@@ -172,7 +172,7 @@ def _keeps(rule: ModuleRule, text: str) -> str:
 
 @cache
 def _defined(module: str) -> frozenset[str]:
-    """The names that a module of ours defines."""
+    """The names that a bundled module defines."""
     text = (data_folder("reports") / "modules" / f"{module}.py").read_text("utf-8")
     return frozenset(re.findall(r"^(?:def |class )?([A-Za-z]\w*)(?:\(| =)", text, re.MULTILINE))
 

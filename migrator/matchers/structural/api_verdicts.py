@@ -1,4 +1,4 @@
-"""Verdicts on the torch APIs that a file uses, and functions of ours for those that NPUs lack."""
+"""Verdicts on the torch APIs that a file uses, and bundled functions for unsupported ones."""
 
 from __future__ import annotations
 
@@ -409,7 +409,7 @@ FunctionRule = Rule[FunctionOptions]
 
 
 def find_equivalents(context: FileContext, rule: FunctionRule) -> Iterator[Match]:
-    """The uses of the APIs that the NPU, or this torch, lacks; with the import that their fixes need."""
+    """The uses of APIs missing on the NPU, or in this torch; with the import that their fixes need."""
     index = context.index
     statement, module = home_of_ours(context)
     needing: list[ast.AST] = []

@@ -124,7 +124,7 @@ def _avoided(index: ModuleIndex, uses: Collection[ast.AST]) -> bool:
 
 
 def replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
-    """The names of a file whose uses are all CUDA operators, with functions of ours that stand for these.
+    """The names of a file whose uses are all CUDA operators with bundled functions.
 
     There are none in lint, where no result gets these functions, and where the file has a way of its own.
     """
@@ -146,7 +146,7 @@ def _replaced(context: FileContext) -> dict[str, dict[ast.expr, str]]:
 
 
 def _function_of_ours(users: Users, ref: ast.expr) -> str:
-    """The function of ours with the parameters that the source of an operator has; empty for none.
+    """The bundled function with the parameters of the operator's source; empty for none.
 
     What an extension binds for the CPU beside its operators has as many as a call gives.
     """
@@ -373,7 +373,7 @@ class KernelOptions(Options):
 
 
 def _verdict(context: FileContext, options: KernelOptions, function: ast.AST, message: str) -> str:
-    """What is said of a kernel, with what its body shows of the compiler for NPUs."""
+    """The message for a kernel, by what its body means for the compiler for NPUs."""
     parts = (each for each in walk(function) if isinstance(each, (ast.Attribute, ast.Name)))
     named = {context.index.qualified_name(each): each for each in parts}
     for patterns, said in (

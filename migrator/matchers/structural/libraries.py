@@ -326,7 +326,7 @@ def _is_used_behind(index: ModuleIndex, inside: Sequence[ast.stmt]) -> bool:
 
 
 class ProviderOptions(Options):
-    """The options that the NPU's provider calls otherwise (``renamed``), and those it lacks (``gone``)."""
+    """The options with another name in the NPU's provider (``renamed``), and the missing ones (``gone``)."""
 
     renamed: dict[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()

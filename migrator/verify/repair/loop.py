@@ -171,7 +171,7 @@ def _trouble(verdict: Verdict) -> _Trouble | None:
 def _proposals(
     rules: Sequence[RuntimeRule], trouble: _Trouble, folder: Path, tried: set[tuple[str, str, str]]
 ) -> Iterator[tuple[RuntimeRule, Proposal, bytes]]:
-    """The changes that fit and were not tried; the text is what becomes of the file, and can be parsed."""
+    """The changes that fit and were not tried; the text is the file's next one, and can be parsed."""
     every = ((rule, seen) for seen in trouble.seen(folder) for rule in rules if rule.fix)
     for rule, seen in (each for each in every if trouble.fits(each[0], each[1].failure)):
         for proposal in proposals(rule, seen):

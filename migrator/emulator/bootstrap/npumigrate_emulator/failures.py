@@ -199,7 +199,7 @@ def _frame(traced: Traced) -> dict[str, Any]:
         "values": [],
     }
     if f"{os.sep}site-packages{os.sep}" not in file and os.path.isfile(file):
-        with suppress(Exception):  # what can be told of the place is told
+        with suppress(Exception):  # the place as far as it is known
             entry["values"] = list(_values(traced.frame, code, traced.line))
     return entry
 
