@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from migrator.project.programs import Programs, Taken, Vocabularies
 
 _NUMBER = re.compile(r"(?<!\d)\d+\Z")
-_ITEMS = re.compile(r"(?:\.\d+)+\Z")  # numbers of items at the end of a name
 _BLANKS = re.compile(rb"(?:[ \t]|\\\r?\n)+")
 _OPTION = re.compile(r"--?\w[\w.-]*")
 _NUMBERS = re.compile(r"\d+(?:,\d+)*\Z")
@@ -85,7 +84,7 @@ def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
             if own_class and options.reported and not options.values:
                 continue  # the rule is about a key of a library
             own = _taken(context, setting) if options.by_parser else None
-            name = _ITEMS.sub("", setting.name) if setting.kind == "key" else setting.name
+            name = _without_items(setting.name) if setting.kind == "key" else setting.name
             fits = setting.kind != "argument" and name_fits(rule.match, name)
             is_one = fits or is_device_or_backend((setting.value or setting.begins).rstrip(":"))
             if not (fits if own is None else own.device and is_one):
@@ -173,6 +172,14 @@ def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
         if program is None or program.kind == "script"
         else program_options().get((program.name, setting.name))
     )
+
+
+def _without_items(name: str) -> str:
+    """``train.device`` of ``train.device.0``, an item of its list."""
+    parts = name.split(".")
+    while len(parts) > 1 and parts[-1].isdecimal():
+        parts.pop()
+    return ".".join(parts)
 
 
 def _is_read_as_device(context: TextContext, setting: Setting, name: str, own_class: str) -> bool:
