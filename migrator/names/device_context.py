@@ -549,19 +549,24 @@ class _Climb:
         value = values[cast(ast.expr, child)]
         if self.index.qualified_name(value).startswith("torch.cuda."):
             return DeviceContext(LIKELY, _("key of a function of the device"))
-        # {"cuda:0": f"cuda:{rank}"} maps devices wherever it goes: the key changes with its value.
-        named = string_value(value) is None and self.vocabulary.says_device(value)
-        maps_devices = named or _QUOTED.search(self.index.segment(value))
-        if maps_devices and _NUMBERED.match(self.index.segment(child)):
+        if self._maps_devices(child, value):
             return DeviceContext(LIKELY, _("a dictionary's key, beside other devices"))
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))
         return DeviceContext(NO, _("a dictionary's key"))
 
+    def _maps_devices(self, key: ast.AST, value: ast.expr) -> bool:
+        """Whether a key changes with its value, wherever it goes: ``{"cuda:0": f"cuda:{rank}"}``."""
+        named = string_value(value) is None and self.vocabulary.says_device(value)
+        maps = named or _QUOTED.search(self.index.segment(value))
+        return bool(maps and _NUMBERED.match(self.index.segment(key)))
+
     def _key(self, node: ast.Subscript) -> DeviceContext:
-        if last_name(node.value) != "Literal":
-            return DeviceContext(NO, _("a key"))
         around = self.index.parent(node)
+        if last_name(node.value) != "Literal":
+            if isinstance(around, ast.Assign) and self._maps_devices(node.slice, around.value):
+                return DeviceContext(LIKELY, _("a dictionary's key, beside other devices"))
+            return DeviceContext(NO, _("a key"))
         if isinstance(around, ast.arg):
             self.siblings = Beside()  # what the parameter is used for decides, not the other choices
             return self._hinted(around.arg, _("a Literal"))

@@ -347,6 +347,15 @@ def test_a_command_in_words():
     assert "left unchanged: nccl" in notes
 
 
+def test_a_backend_for_each_device_in_a_list_is_left_and_reported():
+    command = "command: [torchrun, t.py, --backend, 'cpu:gloo,cuda:nccl', --device, 'cuda,cpu']\n"
+    job, notes = converted(one_pod(command + GPU))
+    assert (
+        container_of(job)["command"] == "torchrun t.py --backend cpu:gloo,cuda:nccl --device npu,cpu".split()
+    )
+    assert "left unchanged: cuda:nccl" in notes
+
+
 @pytest.mark.parametrize(
     ("job", "command", "expected", "note"),
     [
