@@ -36,7 +36,7 @@ class FailedError(Exception):
 
 def with_output(page: str, folder: Path) -> str:
     """The text of a page, with what its commands print today. ``folder`` is an empty one to run them in."""
-    shutil.copytree(ROOT / "samples", folder / "samples")
+    shutil.copytree(ROOT / "samples", folder / "samples", ignore=shutil.ignore_patterns("__pycache__"))
     here = folder  # where the reader is: after the command cd
     environment = _environment(folder)
 
