@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Union
 
 from migrator.files.errors import Unreadable
@@ -53,11 +56,14 @@ class Definitions:
         place = _place(index, node)
         if place is None:
             return []
-        try:
-            return list(_script(index.text, self.root / file, self).goto(*place, follow_imports=True))
-        except Exception as error:  # jedi fails on some sources; that answers nothing
-            _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
-            return []
+        # Another process may be writing what jedi keeps on the disk, so a failure is asked again without it.
+        for kept in (nullcontext(), _nothing_kept()):
+            try:
+                with kept:
+                    return list(_script(index.text, self.root / file, self).goto(*place, follow_imports=True))
+            except Exception as error:  # jedi fails on some sources; that answers nothing
+                _LOG.debug("%s:%d: jedi: %r", file, place[0], error)
+        return []
 
     def _defined(self, definition: Name, node: _Node) -> Value:
         """What the definition that jedi found says."""
@@ -80,6 +86,21 @@ class Definitions:
             index.expand(statement)
             return what_is(index, statement.value)
         return Value(UNKNOWN)
+
+
+@contextmanager
+def _nothing_kept() -> Iterator[None]:
+    """In it jedi reads nothing that it, or another process, keeps on the disk."""
+    import jedi
+
+    usual = jedi.settings.cache_directory
+    _script.cache_clear()
+    try:
+        with TemporaryDirectory() as folder:
+            jedi.settings.cache_directory = folder
+            yield
+    finally:
+        jedi.settings.cache_directory = usual
 
 
 @lru_cache(maxsize=2)

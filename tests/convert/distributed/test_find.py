@@ -262,6 +262,26 @@ def test_a_loader_from_another_file(tmp_path: Path, imports: str, loader: str, p
     assert WRAPPED in new_lines(result)
 
 
+def test_what_jedi_keeps_on_the_disk_may_be_half_written(tmp_path: Path, monkeypatch) -> None:
+    import jedi
+    import parso.cache
+
+    usual, load = Path(jedi.settings.cache_directory), parso.cache._load_from_file_system
+
+    def half_written(grammar: str, path: Path, changed: float, cache_path: Path) -> object:
+        if cache_path == usual:
+            raise EOFError("Ran out of input")
+        return load(grammar, path, changed, cache_path=cache_path)
+
+    monkeypatch.setattr(parso.cache, "_load_from_file_system", half_written)
+    parso.cache.parser_cache.clear()
+    text = BASE.replace("DataLoader(data, batch_size=4, shuffle=True)", "Images.small().batches()")
+    text = text.replace("loader =", "from pkg.make import Images\nloader =", 1)
+    files = {"train.py": text, "pkg/__init__.py": "", "pkg/make.py": MAKE}
+    assert not in_folder(tmp_path, files).reason
+    assert Path(jedi.settings.cache_directory) == usual
+
+
 def test_a_trainer_that_inherits(tmp_path: Path) -> None:
     base = "class Base:\n    def __init__(self, net, loader):\n"
     base += "        self.net, self.loader = net.cuda(), loader\n"
