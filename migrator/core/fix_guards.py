@@ -90,10 +90,10 @@ def without_fix(item: Match, reason: str, severity: Severity = "info") -> Match:
     return item._replace(finding=item.finding._replace(fix=None, severity=severity, message=message))
 
 
-def _reason(index: ModuleIndex, item: Match, knows_npus: bool) -> str:
-    if knows_npus and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
+def _reason(index: ModuleIndex, item: Match, aware: bool) -> str:
+    if aware and (has_npu_branch(index, item.node) or patches_cuda(index, item.node)):
         return _(_BRANCH)
-    is_call = knows_npus and isinstance(item.node, ast.Call)
+    is_call = aware and isinstance(item.node, ast.Call)
     if is_call and chooses_for_npus(index, item.node, *extent(item.edits)):
         return _(_BRANCH)
     if isinstance(item.node, (ast.Constant, ast.JoinedStr)) and is_flag_for_nvidia(index, item.node):

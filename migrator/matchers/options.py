@@ -19,6 +19,7 @@ from migrator.language import N_, _, did_you_mean
 T = TypeVar("T")
 SAID = {"said": True}  # the metadata of an option that people read: a text, or a mapping to texts
 Scalar = Union[str, int, bool, None]  # it is evaluated, on Python 3.9 too
+WORDS = {"words": True}  # the metadata of an option that lists words of a file
 EXPRESSION = {"expression": True}  # the metadata of an option that is one
 NEVER = r"(?!)"  # the expression that nothing fits
 LONGEST = 100  # characters of a text that are looked at
@@ -104,7 +105,7 @@ def check_expressions(options: Any) -> None:
         value = getattr(options, field.name)
         if is_dataclass(value):
             check_expressions(value)
-        elif field.name in ("file_has", "file_has_not"):
+        elif field.metadata.get("words"):
             for word in value:
                 if not re.fullmatch(r"\w+", word):
                     said = N_("{name!r}: {word!r} is not one word of letters, digits and _")

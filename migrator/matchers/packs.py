@@ -17,7 +17,7 @@ from migrator.files.source import read_settings
 from migrator.findings.finding import begins, longest_beginning
 from migrator.language import N_, MessageError, _, did_you_mean
 from migrator.matchers.finders import HANDLERS, KINDS, ON, QUERY, Finder
-from migrator.matchers.options import OptionError, check_expressions, typed
+from migrator.matchers.options import WORDS, OptionError, check_expressions, typed
 from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Options(_Declared):
     given something. ``in_full``: it starts only where a file uses or imports one of its names.
     """
 
-    file_has: tuple[str, ...] = ()
-    file_has_not: tuple[str, ...] = ()
+    file_has: tuple[str, ...] = field(default=(), metadata=WORDS)
+    file_has_not: tuple[str, ...] = field(default=(), metadata=WORDS)
     line_words: tuple[str, ...] = ()
     instead: str = ""
     needs_npu: Optional[bool] = None

@@ -167,11 +167,9 @@ def _said(
 def known_option(index: TextIndex, setting: Setting) -> Optional[ProgramOption]:
     """What is known of an option or a key that a command gives to a program which is not the project's."""
     program = index.content.program_of(setting)
-    return (
-        None
-        if program is None or program.kind == "script"
-        else program_options().get((program.name, setting.name))
-    )
+    if program is None or program.kind == "script":
+        return None
+    return program_options().get((program.name, setting.name))
 
 
 def _without_items(name: str) -> str:
