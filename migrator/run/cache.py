@@ -62,8 +62,9 @@ def _states(folder: Path) -> Iterator[bytes]:
         with os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith((".py", ".yaml", ".csv")):
-                    status = entry.stat()
-                    yield os.fsencode(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+                    with suppress(FileNotFoundError):  # one that another process replaces just now
+                        status = entry.stat()
+                        yield os.fsencode(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
                 elif entry.name != "__pycache__" and entry.is_dir():
                     waiting.append(entry.path)
 

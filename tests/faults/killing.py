@@ -107,7 +107,8 @@ class Trial:
         command.make(self.original)
         self._fresh()
         started = time.monotonic()
-        assert self._start("whole").wait() == 0
+        code = self._start("whole").wait()
+        assert code == 0, f"{code}: {self.errors.read_text(errors='replace')}"
         self.seconds = time.monotonic() - started
         self.before = contents(self.original)
         self.whole = self._outcome()
