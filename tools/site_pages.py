@@ -1,17 +1,19 @@
 """What the site has beside the files of docs/: a hook of MkDocs.
 
-It adds one page for each rule, ``rules/NPU101/``, and for each error, ``errors/EI0006/`` and in Chinese
-``zh/errors/EI0006/``, made from their data; tables of them as the pages ``rules/`` and ``errors/``; and the
-documents of the repository's root. Links are written for readers of the repository, and
-turned here.
+It adds a page for each rule, ``rules/NPU101/``, and for each error, ``errors/EI0006/``, made from their
+data; tables of them as the pages ``rules/`` and ``errors/``; and the documents of the repository's root. In
+Chinese they are below ``zh/``, as all pages are. Links are written for readers of the repository, and turned
+here.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import migrator
@@ -24,79 +26,91 @@ from migrator.report.rule_text import as_markdown, tables_as_markdown
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 # The documents of the root, and the pages that they become.
 DOCUMENTS = {
     "README.md": "index.md",
-    "README.zh.md": "zh/index.md",
+    "README.zh.md": "index.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
-_TITLES = {"en": "Errors", "zh": "错误码"}
+_ALL_RULES = {"en": "All rules", "zh": "所有规则"}
+_ERRORS = {"en": "Errors", "zh": "错误码"}
+_ENDS = {"en": ".md", "zh": ".zh.md"}
+# The line with the other language below a heading: on the site its header has that.
+_OTHER_LANGUAGE = re.compile(
+    r"^(?:\*\*English\*\* · )?\[(?:English|中文)\]\([^()]+\)(?: · \*\*中文\*\*)?\n", re.M
+)
+_folder = TemporaryDirectory()  # of the pages: the plugin for languages knows files only
 _LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
 _CODE_WITH_BAR = re.compile(r"`[^`\n]*\\\|[^`\n]*`")  # GitHub wants \| in tables, where MkDocs shows both
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Give the site the address that findings link to, and a place in the menu to pages that have none."""
+    """Give the site its address, its own folder of pages, and a place in the menu to pages that have none."""
+    if config.docs_dir == _folder.name:  # the second language
+        return config
     config.site_url = migrator.SITE
-    pages = sorted(
-        page.relative_to(config.docs_dir).as_posix() for page in Path(config.docs_dir).rglob("*.md")
-    )
-    others = [page for page in pages if f"'{page}'" not in str(config.nav)]
+    shutil.rmtree(_folder.name)
+    shutil.copytree(config.docs_dir, _folder.name)
+    config.docs_dir = _folder.name
+    pages = sorted(page.relative_to(_folder.name).as_posix() for page in Path(_folder.name).rglob("*.md"))
+    others = [page for page in pages if f"'{page}'" not in str(config.nav) and not page.endswith(_ENDS["zh"])]
     if others and config.nav is not None:
         config.nav.append({"More": others})
+    for name, text in _pages():
+        page = Path(_folder.name, name)
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(text, encoding="utf-8")
     return config
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of rules and the documents of the root."""
-    from mkdocs.structure.files import File
-
-    rules = load_all()
-    pages = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in DOCUMENTS.items()}
-    pages["rules.md"] = tables_as_markdown(rules, "rules/{code}.md")
-    for rule in rules:
-        pages[f"rules/{rule.code}.md"] = f"{as_markdown(rule)}\n[All rules](../rules.md)\n"
-    pages |= dict(_pages_of_errors())
-    for page, text in pages.items():
-        old = files.get_file_from_path(page)
-        if old is not None:
-            files.remove(old)
-        files.append(File.generated(config, page, content=text))
-    return files
-
-
-def _pages_of_errors() -> Iterator[tuple[str, str]]:
-    """A page for each error and a table of them, in each language."""
+def _pages() -> Iterator[tuple[str, str]]:
+    """The documents of the root, and the pages of rules and errors in each language."""
+    for name, page in DOCUMENTS.items():
+        yield page, (ROOT / name).read_text(encoding="utf-8")
     spoken = language()
-    for tongue, folder in ("en", ""), ("zh", "zh/"):
+    for tongue in _ENDS:
         choose(tongue)
-        rows = ["| | | |", "| --- | --- | --- |"]
-        for entry in entries():
-            rows.append(f"| [{entry.code}](errors/{entry.code}.md) | {_(entry.name)} | {entry.layer} |")
-            examples = "\n".join(entry.examples)
-            page = as_page(parts_of_entry(entry))[1:]  # its heading is the page's
-            page += f"\n```text\n{examples}\n```\n\n[{_TITLES[tongue]}](../errors.md)\n"
-            yield f"{folder}errors/{entry.code}.md", page
-        table = "\n".join(rows)
-        yield f"{folder}errors.md", f"# {_TITLES[tongue]}\n\n`npumigrate explain LOG`\n\n{table}\n"
+        yield from _pages_of_rules(tongue)
+        yield from _pages_of_errors(tongue)
     choose(spoken)
+
+
+def _pages_of_rules(tongue: str) -> Iterator[tuple[str, str]]:
+    """A page for each rule and the tables of them, in the language that is spoken."""
+    rules, end = load_all(), _ENDS[tongue]
+    yield f"rules{end}", tables_as_markdown(rules, "rules/{code}.md")
+    for rule in rules:
+        yield f"rules/{rule.code}{end}", f"{as_markdown(rule)}\n[{_ALL_RULES[tongue]}](../rules.md)\n"
+
+
+def _pages_of_errors(tongue: str) -> Iterator[tuple[str, str]]:
+    """A page for each error and a table of them, in the language that is spoken."""
+    title, end = _ERRORS[tongue], _ENDS[tongue]
+    rows = ["| | | |", "| --- | --- | --- |"]
+    for entry in entries():
+        rows.append(f"| [{entry.code}](errors/{entry.code}.md) | {_(entry.name)} | {entry.layer} |")
+        examples = "\n".join(entry.examples)
+        page = as_page(parts_of_entry(entry))[1:]  # its heading is the page's
+        yield f"errors/{entry.code}{end}", f"{page}\n```text\n{examples}\n```\n\n[{title}](../errors.md)\n"
+    table = "\n".join(rows)
+    yield f"errors{end}", f"# {title}\n\n`npumigrate explain LOG`\n\n{table}\n"
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Turn links for readers of the repository into links of the site, and fix code in tables."""
     markdown = _CODE_WITH_BAR.sub(lambda code: code[0].replace("\\|", "|"), markdown)
+    markdown = _OTHER_LANGUAGE.sub("", markdown)
     name = page.file.src_uri
-    if name.startswith(("rules", "errors", "zh/errors")):
+    if name.startswith(("rules", "errors")):
         return markdown
     of_root = name in DOCUMENTS.values()
     if of_root:
-        markdown = markdown.replace('src="docs/', 'src="../' if "/" in name else 'src="')
+        markdown = markdown.replace('src="docs/', 'src="../' if name.endswith(_ENDS["zh"]) else 'src="')
     return _LINK.sub(lambda link: _turned(link, name, of_root), markdown)
 
 
@@ -107,4 +121,5 @@ def _turned(link: re.Match[str], page: str, of_root: bool) -> str:
     place = DOCUMENTS.get(target) or (target[len("docs/") :] if target.startswith("docs/") else "")
     if not place:
         return link["text"]
-    return f"[{link['text']}]({posixpath.relpath(place, folder or '.')}{link['anchor'] or ''})"
+    place = posixpath.relpath(place.replace(_ENDS["zh"], _ENDS["en"]), folder or ".")  # in its language
+    return f"[{link['text']}]({place}{link['anchor'] or ''})"

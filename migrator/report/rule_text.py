@@ -22,7 +22,7 @@ def as_markdown(rule: Rule, level: int = 1) -> str:
         versions += _(", for {frameworks}", frameworks=names_of(rule.framework))
     fix = _(reports_yaml("rules.yaml")["fixes"][rule.fix])
     asked = _(" Off by default: `--extend-select`.") if rule.opt_in else ""
-    summary, severity = rule.summary.rstrip("."), _(rule.severity.capitalize())
+    summary, severity = rule.summary.rstrip(".。"), _(rule.severity.capitalize())
     about = N_("{summary}. {severity}, {fix}{versions}.")
     parts = [
         f"{'#' * level} {rule.code}: {rule.name}",
@@ -71,13 +71,12 @@ def as_json(rules: Iterable[Rule]) -> str:
 
 def _example(example: Mapping[str, Any]) -> str:
     version = _(", torch {example}", example=example["version"]) if "version" in example else ""
-    parts = {"reported": N_("Reported"), "unchanged": N_("Left unchanged"), "before": N_("Before")}
-    key = next(key for key in parts if key in example)
-    if key != "before" or example["before"] == example["after"]:
-        head = parts["reported"] if key == "before" else parts[key]
-        return f"{_(head)}{version}:\n\n{_code(example[key])}"
-    before, after = _code(example["before"]), _code(example["after"])
-    return f"{_('Before')}{version}:\n\n{before}\n\n{_('After')}:\n\n{after}"
+    titles = {"reported": N_("Reported"), "unchanged": N_("Left unchanged"), "before": N_("Before")}
+    key = next(key for key in titles if key in example)
+    changed = key == "before" and example["before"] != example["after"]
+    title = titles["reported" if key == "before" and not changed else key]
+    text = f"{_('{title}:', title=_(title) + version)}\n\n{_code(example[key])}"
+    return f"{text}\n\n{_('{title}:', title=_('After'))}\n\n{_code(example['after'])}" if changed else text
 
 
 def _code(text: str) -> str:

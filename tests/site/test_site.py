@@ -31,10 +31,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_rule_has_a_page(site) -> None:
     for rule in every_rule():
-        page = (site / "rules" / rule.code / "index.html").read_text(encoding="utf-8")
-        assert f"<title>{rule.code}: {rule.name}" in page
+        for folder, word in ("rules", " fix"), ("zh/rules", "修复"):
+            page = (site / folder / rule.code / "index.html").read_text(encoding="utf-8")
+            assert f"<title>{rule.code}: {rule.name}" in page
+            assert word in page
     table = (site / "rules" / "index.html").read_text(encoding="utf-8")
     assert 'href="NPU101/"' in table
+
+
+def test_a_page_is_there_in_each_language(site) -> None:
+    """In its own words where it is translated, and with the menu, the search and a way back in any case."""
+    for page, heading in ("howto/slow", "程序太慢"), ("lint", "Lint"):
+        text = (site / "zh" / page / "index.html").read_text(encoding="utf-8")
+        assert '<html lang="zh"' in text
+        assert heading in text
+        assert 'hreflang="en"' in text
+        assert "操作指南" in text
+    assert "程序太慢" not in (site / "howto" / "slow" / "index.html").read_text(encoding="utf-8")
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    assert {"en", "zh"} <= set(index["config"]["lang"])
+    assert any(entry["location"].startswith("zh/howto/slow") for entry in index["docs"])
 
 
 def test_each_error_has_a_page(site) -> None:
@@ -53,10 +69,12 @@ def test_pages_load_nothing_from_elsewhere(site) -> None:
         assert re.findall(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*", text) == []
 
 
-def test_pictures_of_the_readme_are_there(site) -> None:
-    sources = re.findall(r'<img[^>]* src="([^"]+)"', (site / "index.html").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("folder", [".", "zh"])
+def test_pictures_of_the_readme_are_there(site, folder) -> None:
+    text = (site / folder / "index.html").read_text(encoding="utf-8")
+    sources = re.findall(r'<img[^>]* src="([^"]+)"', text)
     assert len(sources) == 4
-    assert [source for source in sources if not (site / source).is_file()] == []
+    assert [source for source in sources if not (site / folder / source).is_file()] == []
 
 
 def test_code_in_tables_is_shown_as_it_is_written(site) -> None:
