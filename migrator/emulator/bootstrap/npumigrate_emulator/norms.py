@@ -173,8 +173,8 @@ def _norm_and_rotate_to_cache(
 
 
 def _norm_and_rotate_to_copies(*given: Any, **options: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    *inputs, k_cache, ckv_cache = given
-    return _norm_and_rotate_to_cache(*inputs, k_cache.clone(), ckv_cache.clone(), **options)
+    copies = (*given[:5], *(cache.clone() for cache in given[5:]))
+    return _norm_and_rotate_to_cache(*copies, **options)
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
