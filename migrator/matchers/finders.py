@@ -123,7 +123,7 @@ HANDLERS = {
     "library-default": _no_match(
         "structural.libraries", "find_defaults", goes_by="packages", asks_project=True
     ),
-    "library-equivalent": _no_npu("structural.library_equivalents", goes_by="names"),
+    "library-equivalent": _no_npu("structural.absent_names", "find_of_library", goes_by="names"),
     "moved-value": _neither("kinds.string", "find_moved"),
     "library-function": _no_match("structural.libraries", "find_functions", words_from="library_functions"),
     "replaced-names": _no_npu("structural.added_imports", "find_early_imports"),
