@@ -1,4 +1,4 @@
-"""Names and parameters missing in the project's torch, torch_npu, NumPy or a library, and their replacements.
+"""Names and parameters missing in the project's torch, torch_npu or a library, and their replacements.
 
 Of a library for CUDA whose names torch has (apex) a name moves with all its uses in a file, or not at all:
 where one of them gives what torch's does not take, or the program has another way, the name is reported.
@@ -33,7 +33,6 @@ from migrator.names.conditions import (
     is_asked_first,
     is_caught,
     is_conditional,
-    is_guarded,
 )
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, imported, root
@@ -458,27 +457,3 @@ def _parameter(context: FileContext, rule: AbsentRule, use: Use, parameter: ast.
     severity = _severity(context, rule, call)
     says = partial(found, message=use.message, advice=known.advice, severity=severity, safety=safety)
     yield says(context, rule, call, span=index.span(parameter), api=use.name, edits=edits or ())
-
-
-class NumpyOptions(Options):
-    """``names``: what is written for a name of NumPy, by its last part, in each release of NumPy.
-
-    ``{numpy}`` in it is the module as the program names it; without that it is a name of Python's own.
-    """
-
-    names: dict[str, str] = field(default_factory=dict)
-
-
-def find_of_numpy(context: FileContext, rule: Rule[NumpyOptions]) -> Iterator[Match]:
-    """The uses of the names, as ``np.float``; those that an import brings by themselves are reported."""
-    index = context.index
-    for node, name in context.uses_of(rule):
-        last = name.rpartition(".")[2]
-        if is_guarded(index, node, [last], absent=lambda other: other.startswith("numpy."), package="numpy"):
-            continue
-        edits = []
-        text = rule.options.names.get(last, "")
-        # A name of Python's own may be another one there: a parameter ``str``, say.
-        if text and isinstance(node, ast.Attribute) and not index.scope_of(node).look_up(text):
-            edits = [instead_of(index, node, text.replace("{numpy}", index.segment(node.value)))]
-        yield found(context, rule, node, api=name, edits=edits)
