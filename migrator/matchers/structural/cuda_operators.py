@@ -398,9 +398,8 @@ def find_kernels(context: FileContext, rule: Rule[KernelOptions]) -> Iterator[Ma
             index.expand(function)
     decorated = [(function, each) for function in index.functions for each in function.decorator_list]
     compiled = [(function, each.func if isinstance(each, ast.Call) else each) for function, each in decorated]
-    for call in index.calls:
-        if call.args and (function := own.get(bare_name(call.args[0]))):
-            compiled.append((function, call.func))
+    given = [(own.get(bare_name(call.args[0])), call.func) for call in index.calls if call.args]
+    compiled += [(function, called) for function, called in given if function is not None]
     for function, called in compiled:
         if index.parent(called) is None:
             continue  # not walked: no word from which a rule starts is on its lines
