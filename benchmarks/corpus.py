@@ -3,11 +3,12 @@
     python -m benchmarks.corpus REPOS.txt --out OUT --minutes 60
 
 The list is that of a fleet (docs/fleet.md), or ``site-packages``: the packages of this environment that
-import torch. Each is migrated, with ``--keep-cuda`` too, linted and analyzed in a process of its own with
-limits of time and memory. Nothing may be an internal error or take longer or more memory than its size
-explains; a result has to parse, to differ from its source in the lines that ``change_list.csv`` has and in
-no others, and to stay as it is when it is migrated once more. ``OUT/results.jsonl`` has a line for each run:
-what it has is not done again. The exit code is 1 where anything was wrong.
+import torch. Each is migrated, with ``--keep-cuda`` and ``--distributed`` too, linted and analyzed in a
+process of its own with limits of time and memory. Nothing may be an internal error or take longer or more
+memory than its size explains; a result has to parse, to differ from its source in the lines that
+``change_list.csv`` has and in no others, and to stay as it is when it is migrated once more.
+``OUT/results.jsonl`` has a line for each run: what it has is not done again. The exit code is 1 where
+anything was wrong.
 """
 
 from __future__ import annotations
@@ -54,16 +55,18 @@ class Run(NamedTuple):
     writes: bool = True
 
 
-RUNS = (
-    Run("migrate 2.13", ("migrate", "-v", "2.13")),
-    Run("migrate 2.1", ("migrate", "-v", "2.1", "--docs")),
-    Run("keep 2.13", ("migrate", "-v", "2.13", "--keep-cuda", "--docs")),
-    Run("keep 2.1", ("migrate", "-v", "2.1", "--keep-cuda")),
-    Run("lint 2.1", ("lint", "-v", "2.1", "--output-format", "json", "--exit-zero", "--no-cache"), False),
-    Run("lint 2.13", ("lint", "-v", "2.13", "--output-format", "json", "--exit-zero", "--no-cache"), False),
-    Run("analyze 2.1", ("analyze", "-v", "2.1"), False),
-    Run("analyze 2.13", ("analyze", "-v", "2.13"), False),
-)
+def runs_for(oldest: str, newest: str) -> list[Run]:
+    """The runs of each repository, for two versions of torch."""
+    found = []
+    for version, plain, keep in ((newest, (), ("--docs",)), (oldest, ("--docs",), ())):
+        found.append(Run(f"migrate {version}", ("migrate", "-v", version, *plain)))
+        found.append(Run(f"keep {version}", ("migrate", "-v", version, "--keep-cuda", *keep)))
+    for version in (oldest, newest):
+        shown = ("--output-format", "json", "--exit-zero", "--no-cache")
+        found.append(Run(f"lint {version}", ("lint", "-v", version, *shown), False))
+        found.append(Run(f"analyze {version}", ("analyze", "-v", version), False))
+        found.append(Run(f"distributed {version}", ("migrate", "-v", version, "--distributed")))
+    return found
 
 
 def main() -> int:
@@ -72,7 +75,8 @@ def main() -> int:
     parser.add_argument("list", help="repositories, one a line, or site-packages")
     parser.add_argument("--out", type=Path, default=Path("corpus_results"))
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--runs", default="", help="only those whose names hold this")
+    parser.add_argument("--versions", nargs=2, default=("2.1", "2.13"), help="of torch")
+    parser.add_argument("--runs", default="", help="only those in whose names this expression is found")
     parser.add_argument("--summary", action="store_true", help="only tell what is known")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -81,7 +85,10 @@ def main() -> int:
     every = [] if options.summary else packages() if options.list == SITE else read_list(Path(options.list))
     for repository in every:
         left = [
-            each for each in RUNS if options.runs in each.name and (repository.name, each.name) not in known
+            each
+            for each in runs_for(*options.versions)
+            if re.search(options.runs, each.name)
+            if (repository.name, each.name) not in known
         ]
         if left and time.monotonic() < end:
             for row in examine(repository, left, end):
@@ -125,7 +132,8 @@ def examine(repository: Repository, runs: list[Run], end: float) -> Iterator[dic
                 row, result = _done(each, source, folder, size)
                 if result is not None:
                     row["faults"] += _faults_of_result(source, result)
-                    again, other = _done(each, result, folder, size, "again")
+                    once_more = each._replace(words=tuple(w for w in each.words if w != "--distributed"))
+                    again, other = _done(once_more, result, folder, size, "again")
                     row["faults"] += [f"again: {fault}" for fault in again["faults"]]
                     row["faults"] += _differences(result, other) if other else ["no result of the result"]
                 shutil.rmtree(folder)
@@ -168,7 +176,7 @@ def _done(
     faults = [line for line in told.splitlines() if "internal error" in line]
     if code is None:
         faults.append("hangs")
-    elif code == 2 and "nothing to do" in told:
+    elif code == 2 and ("nothing to do" in told or "no training script" in told):
         return {"seconds": cpu, "faults": []}, None
     elif code not in ((0,) if not faults and each.words[0] == "lint" else (0, 1, 2)) or (
         code == 2 and each.writes

@@ -56,19 +56,32 @@ _TORCH_ALONE = "no fault: torch alone fails in the same way"
 _OTHER_TORCH = "no fault: wants another torch or torch_npu"
 _END = 30  # characters of an error that torch's source has as they are
 _NOT_REACHED = ("not collected", "no answer: too slow", "no answer: too much memory", "process crashed")
-# What an emulator cannot have, by folder: compilers for an NPU, measurements of one, builds of extensions.
-_HARDWARE = (
-    "_inductor",
-    "_afd",
-    "cpp",
-    "cpp_extensions",
-    "profiler",
-    "bottleneck_test",
-    "onnx",
-    "test_v1r11_ops",
-)
+# Folders that are not drawn from, and why.
+_NOT_DRAWN = {
+    "_afd": "TorchAir, a compiler for NPUs",
+    "_inductor": "Triton's kernels, compiled for an NPU",
+    "bottleneck_test": "programs for a tool, not tests",
+    "cpp": "C++",
+    "cpp_extensions": "extensions in C++, built against CANN",
+    "onnx": "exports, with packages for ONNX",
+    "profiler": "measurements of an NPU",
+    "test_v1r11_ops": "torch 1.11",
+}
 
-# The first whose expression is in the error names the cause; what begins with "no" is not counted.
+_NO_TEST = "no fault: its file makes no such test"
+# What is left out of the count, and why. Each such test is printed with its error.
+LEFT_OUT = {
+    _LISTED: "torch_npu's own runs leave it out (test/unsupported_test_cases)",
+    _TORCH_ALONE: "the same error without an NPU and torch_npu: no NPU would change it",
+    _OTHER_TORCH: "it asks for a name that the installed torch_npu lacks, or other words of torch's errors",
+    _NO_TEST: "its class or name is made for other devices, or for none",
+    "no fault: wants a library beside CANN": "ATB, SiP and user-made operators are installed apart from CANN",
+    "no fault: a package is missing": "a Python package or a file that the test does not bring with it",
+    "no fault: wants another numpy": "numpy's own error, in the test's own lines",
+    "no fault: looks into a profile of an NPU": "it counts the kernels that an NPU ran",
+    "no fault: wants compilers of an NPU": "Triton, TorchAir, bisheng, ninja: they make code for an NPU",
+}
+# The first whose expression is in the error names the cause; what begins with "no fault" is not counted.
 CAUSES: tuple[tuple[str, str], ...] = (
     ("no fault: wants a library beside CANN", r"libatb|_atb|Asdsip|aclnnop"),
     (
@@ -125,7 +138,7 @@ def find(roots: Iterable[Path]) -> Iterator[Drawn]:
     for root in roots:
         for path in sorted((root / "test").rglob("test_*.py")):
             file = path.relative_to(root / "test")
-            if file.parts[0] in _HARDWARE:
+            if file.parts[0] in _NOT_DRAWN:
                 continue
             with suppress(SyntaxError):
                 for group in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -143,7 +156,8 @@ def draw(tests: Sequence[Drawn], count: int, seed: int) -> list[Drawn]:
         files.setdefault(test[:2], []).append(test)
     drawn = [order.sample(inside, min(2, len(inside))) for inside in files.values()]
     order.shuffle(drawn)
-    return [test for inside in drawn for test in inside][:count]
+    # A class may define a test twice, for two devices.
+    return list(dict.fromkeys(test for inside in drawn for test in inside))[:count]
 
 
 def groups(tests: Iterable[Drawn]) -> list[list[Drawn]]:
@@ -244,7 +258,7 @@ def _outcome(test: Drawn, entry: Optional[dict[str, Any]], ended: str, code: int
             return Outcome(test, "process crashed", f"exit code {code}")
         errors = output.partition(f"ERROR collecting {test.file}")[2].partition("ERROR collecting")[0]
         if not errors and code in (0, 1, _NO_TESTS):
-            return Outcome(test, "no fault: its file makes no such test", "")
+            return Outcome(test, _NO_TEST, "")
         return Outcome(test, cause_of(errors, "not collected"), _last(errors))
     if tuple(entry["item"]) in _listed(test.root):
         return Outcome(test, _LISTED, entry["state"])
@@ -324,13 +338,17 @@ def _resident(session: int) -> int:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Return how many there are of each outcome, and how many of those that can pass did."""
+    """Return how many there are of each outcome, and the share that passed.
+
+    A test that fails, or gives no answer for whatever reason, is a miss; LEFT_OUT says what is neither.
+    """
     states = Counter(outcome.state for outcome in outcomes)
     passed, skipped = states.pop("passed", 0), states.pop("skipped", 0)
-    failed = sum(count for state, count in states.items() if not state.startswith("no "))
-    share = 100 * passed / max(1, passed + failed)
-    lines = [f"{passed} of {passed + failed} that can pass do ({share:.1f} %); {skipped} skip themselves"]
-    lines += [f"{count:5} {state}" for state, count in states.most_common()]
+    missed = sum(count for state, count in states.items() if state not in LEFT_OUT)
+    share = 100 * passed / max(1, passed + missed)
+    lines = [f"{passed} of {passed + missed} that can pass do ({share:.1f} %); {skipped} skip themselves"]
+    for state, count in states.most_common():
+        lines.append(f"{count:5} {state}" + (f" ({LEFT_OUT[state]})" if state in LEFT_OUT else ""))
     listed = sum(outcome[1:] == (_LISTED, "passed") for outcome in outcomes)
     lines += [f"      ({listed} of these pass here)"] if listed else []
     return "\n".join(lines)

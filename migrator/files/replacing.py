@@ -2,7 +2,8 @@
 
 The folder's name starts with ``.<name>_msft.partial-``. It holds ``new``, the result to be, and while that is
 put in place ``old``, the result it replaces. A lock on it, which ends with its process, tells the folder of a
-living run from a leftover; process numbers alone would not, between containers that share a disk.
+living run from a leftover. No two folders ever have the same name: who holds a lock has locked the folder
+that is there.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def refuse_link(file: Path, folder: Path) -> None:
         )
 
 
-# Room for "-<pid>-<number>" after the prefix of a staging folder's name.
+# Room for what a staging folder's name has after its prefix.
 _TAIL = 24
 _LONGEST = 143  # bytes, as encrypted home folders allow; others allow 255
 
@@ -161,14 +162,10 @@ def staging_prefix(result_name: str) -> str:
 
 def _claim(result: Path) -> tuple[Path, int | None]:
     """Make the staging folder; the file that holds its lock, None where the file system has no locks."""
-    number = 0
     while True:
-        folder = result.parent / f"{staging_prefix(result.name)}{os.getpid()}{f'-{number}' if number else ''}"
-        number += 1
+        folder = result.parent / f"{staging_prefix(result.name)}{os.urandom(8).hex()}"
         try:
             os.mkdir(folder, 0o700)
-        except FileExistsError:  # of another container, whose processes have the same numbers
-            continue
         except OSError as error:
             raise cannot_write(error, result) from error
         held, lock = _lock(folder)

@@ -123,12 +123,11 @@ HANDLERS = {
     "library-default": _no_match(
         "structural.libraries", "find_defaults", goes_by="packages", asks_project=True
     ),
-    "library-equivalent": _no_npu("structural.library_equivalents", goes_by="names"),
+    "library-equivalent": _no_npu("structural.absent_names", "find_of_library", goes_by="names"),
     "moved-value": _neither("kinds.string", "find_moved"),
     "library-function": _no_match("structural.libraries", "find_functions", words_from="library_functions"),
     "replaced-names": _no_npu("structural.added_imports", "find_early_imports"),
     "map-location": _no_npu("structural.torch_load", "find_map_locations"),
-    "numpy-name": _no_npu("structural.absent_names", "find_of_numpy", goes_by="names"),
     "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
     "operator-function": _neither("structural.cuda_operators", "find_replaced", words_from="cuda_operators"),
     "operator-form": _neither("structural.cuda_operators", "find_forms", words_from="cuda_operators"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
 
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
+from migrator.matchers.argument_edits import without_statement
 from migrator.names.conditions import is_for_types
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, Import, head_lines, imported
@@ -218,6 +219,19 @@ def move_names(
     else:
         text = statement_separator(index, node).join(_moved_from_import(source, new))
     return Edit(*index.span(node), text)
+
+
+def without_names(
+    index: ModuleIndex, node: Import, gone: Collection[ast.alias], more: Iterable[str] = ()
+) -> Edit | None:
+    """The edit that takes names out of an import, and puts ``more`` statements there; None with comments."""
+    kept = ", ".join(ast.unparse(each) for each in node.names if each not in gone)
+    start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
+    statements = [*([f"{start} {kept}"] if kept else []), *more]
+    if not statements:
+        return without_statement(index, node)
+    new = statement_separator(index, node).join(statements)
+    return None if "#" in index.segment(node) else Edit(*index.span(node), new)
 
 
 def _with_values(

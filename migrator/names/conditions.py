@@ -249,6 +249,20 @@ def annotated(index: ModuleIndex, node: ast.AST) -> ast.AST | None:
     return None
 
 
+def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
+    """Whether a class is not made: ``isinstance(x, (nn.GRU, nn.LSTM))``, ``{nn.GRU}``, an annotation."""
+    if annotated(index, ref) is not None:
+        return True
+    child, call = ref, index.parent(ref)
+    if isinstance(call, ast.Tuple):
+        child, call = call, index.parent(call)
+    if isinstance(call, (ast.Set, ast.Compare)) or (isinstance(call, ast.Subscript) and call.slice is child):
+        return True
+    if not isinstance(call, ast.Call) or child not in call.args[1:]:
+        return False
+    return bare_name(call.func) in ("isinstance", "issubclass")
+
+
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
     for test, holds, of in conditions(index, node):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
-from migrator.names.goes_to import Sink, keys_of, taken_by
+from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from, parameter_of, returned_values
 from migrator.names.tree import (
@@ -52,6 +52,7 @@ _OF_STRINGS = frozenset(
 _OF_CONTAINERS = frozenset("__contains__ remove discard get pop setdefault index count".split())
 _ADDING = frozenset({"add", "append", "insert", "setdefault"})
 _SPLITTING = frozenset({"split", "rsplit", "partition"})
+_LOOKING_UP = frozenset({"get", "pop", "setdefault", "__getitem__"})
 # Members that many objects have: what is stored under one says nothing of the others.
 _OF_MANY = frozenset("type name value index data key id device values items".split())
 _PARSED = ("arg", "opt", "flag", "conf", "cfg", "param")  # in what holds the values of options
@@ -107,6 +108,86 @@ def _fits(step: str, other: str) -> bool:
     return step == other or (AT in (step, other) and step != IN and other != IN)
 
 
+def _behind(path: Path, begin: Path) -> Path | None:
+    """The rest of a path behind its beginning; None where it begins otherwise."""
+    begins = len(path) >= len(begin) and all(map(_fits, path, begin))
+    return path[len(begin) :] if begins else None
+
+
+class _Ways(NamedTuple):
+    """How the parts of an expression are in it: by the part, and by the first step of the path in it."""
+
+    of_part: dict[ast.AST, list[tuple[Path, Path]]]
+    by_step: dict[str, list[tuple[ast.AST, Path, Path]]]
+
+
+def _parts(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, Path, Path]]:
+    """The parts of an expression: what is at the first path in one is at the second in the whole."""
+    if isinstance(node, ast.IfExp):
+        yield from ((each, (), ()) for each in (node.body, node.orelse))
+    elif isinstance(node, ast.BoolOp):
+        yield from ((each, (), ()) for each in node.values)
+    elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
+        yield node.value, (), ()
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values):
+            yield value, (), (_at(key),) if key else ()
+            yield from [(key, (), (IN,))] if key else ()
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        for place, each in enumerate(node.elts):
+            yield each, (), (IN,)
+            yield from [(each, (), (f"{AT} {place}",))] if not isinstance(node, ast.Set) else ()
+    elif isinstance(node, ast.DictComp):
+        yield node.key, (), (IN,)
+        yield node.value, (), (AT,)
+    elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        yield from ((node.elt, (), (step,)) for step in (IN, AT))
+    elif isinstance(node, ast.Subscript) and bare_name(node.value) == "Literal":
+        yield node.slice, (IN,) if elements(node.slice) else (), ()
+    elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice) and is_read(node):
+        yield node.value, (_at(node.slice),), ()
+    elif isinstance(node, ast.Call):
+        yield from _in_call(index, node)
+
+
+def _in_call(index: ModuleIndex, call: ast.Call) -> Iterator[tuple[ast.AST, Path, Path]]:
+    """The same for what a call of Python's own functions and methods is given."""
+    called, owner, first = called_name(call), holder_of(call), next(iter(call.args), None)
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    if owner is not None and called in _SAME:
+        yield owner, (), ()
+    elif owner is not None and called in _SPLITTING:
+        yield from ((owner, (), (f"{AT} 0",)), (owner, (IN,), (IN,)))
+    elif owner is not None and called in _LOOKING_UP:
+        yield owner, (_at(first),), ()
+        yield from ((each, (), ()) for each in call.args[1:2])
+    elif owner is not None and called == "values":
+        yield owner, (AT,), (IN,)
+    elif owner is not None and called == "items":
+        yield from ((owner, (IN,), (IN, f"{AT} 0")), (owner, (AT,), (IN, f"{AT} 1")))
+    elif called == "join" and first is not None and string_value(owner) is not None:
+        yield first, (IN,), (IN,)
+    elif called in ("enumerate", "zip", "product"):
+        for place, each in enumerate(call.args, called == "enumerate"):
+            yield each, (IN,), (IN, f"{AT} {place}")
+    elif called == "param":  # a row of a table
+        for place, each in enumerate(call.args):
+            yield from ((each, (), ()), (each, (), (f"{AT} {place}",)))
+    elif called == "field":
+        yield from ((named[name], (), ()) for name in ("default",) if name in named)
+        yield from ((named[name], (f"{AT} 'choices'", IN), ()) for name in ("metadata",) if name in named)
+        factory = named.get("default_factory")
+        yield from [(factory.body, (), ())] if isinstance(factory, ast.Lambda) else ()
+    elif called in _HAND_ON:
+        yield from ((each, (), ()) for each in call.args)
+    for keyword in call.keywords if called == "dict" else ():
+        yield keyword.value, (), (f"{AT} {keyword.arg!r}",) if keyword.arg else ()
+        yield from [(keyword, (), (IN,))] if keyword.arg else ()
+    pairs = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.Call)  # and no other table
+    if called == "dict" and first and any(isinstance(each, pairs) for each in made_from(index, first)):
+        yield from ((first, (IN, f"{AT} 0"), (IN,)), (first, (IN, f"{AT} 1"), (AT,)))
+
+
 class _Search:
     """What was found of one class, and what is still to be looked at."""
 
@@ -147,6 +228,18 @@ class _Search:
 
     # -- where a value goes ---------------------------------------------------
 
+    def _ways(self, node: ast.AST) -> _Ways:
+        """How the parts of an expression are in it; each of thousands of parts asks."""
+
+        def find() -> _Ways:
+            ways = _Ways({}, {})
+            for part, inner, outer in _parts(self.index, node):
+                ways.of_part.setdefault(part, []).append((inner, outer))
+                ways.by_step.setdefault("".join(outer[:1]), []).append((part, inner, outer))
+            return ways
+
+        return self.index.once(("ways", node), find)
+
     def _on(self, node: Any, path: Path) -> None:
         if isinstance(node, ast.keyword):
             self.go(self.index.parent(node), (IN,))
@@ -156,39 +249,30 @@ class _Search:
         step, rest = (path[0], path[1:]) if path else ("", ())
         if not path:
             self.found.uses[node] = None
-        if kind in ("choice", "same") and not isinstance(holder, ast.Lambda):
-            self.go(holder, path)
-        elif kind == "same" and taken_by(self.index, holder).name == "default_factory":
-            self.go(taken_by(self.index, holder).holder, path)
-        elif kind == "element":
-            self._element(node, holder, path)
-        elif kind == "key":
-            self.go(holder, (IN, *path))
-        elif kind == "value":
-            self.go(holder, (_at(keys_of(self.index, holder)[node]), *path))
-        elif kind == "look-up" and bare_name(holder.value) == "Literal":
-            self.go(holder, path[1:])
-        elif kind == "annotation" and isinstance(holder, ast.arg):  # device: Literal["cpu", "cuda"]
+        around = taken_by(self.index, holder).holder if isinstance(holder, ast.Lambda) else holder
+        ways = self._ways(around).of_part.get(node, ())
+        for inner, outer in ways:
+            if (further := _behind(path, inner)) is not None:
+                self.go(around, (*outer, *further))
+        if kind == "annotation" and isinstance(holder, ast.arg):  # device: Literal["cpu", "cuda"]
             self._parameter(self.index.parent(self.index.parent(holder)), holder.arg, path)
         elif kind == "annotation":
             self._into(holder.target, path)
             self.meet(holder.value, path)
-        elif kind == "look-up" and not path:
+        elif kind == "look-up" and not path and not ways:
             self.meet(holder.value, (IN,))
             if not is_read(holder):
                 self._into(holder.value, (IN,))
-        elif kind == "indexed" and step:
-            if step == IN:
-                self.meet(holder.slice, rest)
-            elif _fits(step, _at(holder.slice)) and is_read(holder):
-                self.go(holder, rest)
-        elif kind == "method":
-            self._method(holder, sink.name, node, path)
-        elif kind == "argument":
+        elif kind == "indexed" and step == IN:
+            self.meet(holder.slice, rest)
+        elif kind == "method" and sink.name in (_OF_CONTAINERS if path else _OF_STRINGS) and step in ("", IN):
+            for each in holder.args[:1]:
+                for one in elements(each) or [each]:
+                    self.meet(one, rest)
+        elif kind == "argument" and not ways:
             self._argument(holder, sink, path)
         elif kind in ("assigned", "added"):
-            targets = targets_of(holder) or [holder.target]
-            for target in targets:
+            for target in targets_of(holder) or [holder.target]:
                 self._into(target, path)
         elif kind == "returned":
             function = self.index.function_of(holder)
@@ -203,12 +287,10 @@ class _Search:
         elif kind == "default":
             name = next(each for each in parameters(holder) if each.arg == sink.name)
             self._parameter(self.index.parent(holder), name.arg, path)
-        elif isinstance(holder, (ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            self.go(holder, (AT if node is getattr(holder, "value", None) else IN, *path))
         elif isinstance(holder, ast.Yield):
             for call in self._calls(self.index.function_of(holder)):
                 self.go(call, (IN, *path))
-        elif kind in ("case", "other"):
+        elif kind in ("case", "other") and not ways:
             self._case(node, path)
 
     def _own(self, definition: Any, behind: str, path: Path) -> None:
@@ -227,19 +309,6 @@ class _Search:
         name = self.index.qualified_name(node) if self.index.is_bound_by("import", first) else ""
         if name and not name.startswith("torch."):
             self.port(False, f"{name}{behind}", path)
-
-    def _element(self, node: ast.AST, holder: Any, path: Path) -> None:
-        place = self.index.once(("places", holder), lambda: dict(zip(holder.elts, count())))[node]
-        around = self.index.parent(holder)
-        if isinstance(around, ast.Assign):  # a, b = "cuda", "cpu"
-            pairs = [each for each in around.targets if len(elements(each)) == len(holder.elts)]
-            for target in pairs:
-                self._into(elements(target)[place], path)
-            if pairs:
-                return
-        self.go(holder, (IN, *path))
-        if not isinstance(holder, ast.Set):
-            self.go(holder, (f"{AT} {place}", *path))
 
     def _into(self, target: Any, path: Path, inside: ast.AST | None = None) -> None:
         """What a target gets goes to where it is read."""
@@ -284,24 +353,6 @@ class _Search:
                 for read in map(self.index.parent, self.index.reads_of(call)):
                     self.go(read if isinstance(read, ast.Attribute) and read.attr == "value" else None, path)
 
-    def _method(self, call: Any, name: str, node: ast.AST, path: Path) -> None:
-        """A method of what has the value, or of a string that is the value."""
-        step, rest = (path[0], path[1:]) if path else ("", ())
-        first = call.args[0] if call.args else None
-        if name in _SAME:
-            self.go(call, path)
-        elif name == "values" and step.startswith(AT):
-            self.go(call, (IN, *rest))
-        elif name == "items" and step:
-            self.go(call, (IN, f"{AT} {int(step != IN)}", *rest))
-        elif name in _SPLITTING and path[:1] in ((), (IN,)):
-            self.go(call, path or (f"{AT} 0",))
-        elif name in (_OF_CONTAINERS if path else _OF_STRINGS) and step in ("", IN):
-            for each in elements(first) or filter(None, [first]):
-                self.meet(each, rest)
-        if name in ("get", "pop", "setdefault") and step and _fits(step, _at(first)):
-            self.go(call, rest)
-
     def _argument(self, call: Any, sink: Sink, path: Path) -> None:
         if not isinstance(call, ast.Call):
             return
@@ -309,25 +360,12 @@ class _Search:
         if not name and sink.place < 0 and path:  # **{"device": "cuda"}
             name, path = path[0][len(AT) + 1 :].strip("'"), path[1:]
         definition = self.index.definition(call.func)
-        if called == "dict" and name:
-            self.go(call, (f"{AT} {name!r}", *path))
-        elif called == "dict" and path[:1] == (IN,) and len(path) > 1:  # dict([("cuda", 1)])
-            self.go(call, (IN if path[1] == f"{AT} 0" else AT, *path[2:]))
-        elif (called in _HAND_ON and sink.place >= 0) or (called, name) == ("field", "default"):
-            self.go(call, path)
-        elif (called, name, path[:2]) == ("field", "metadata", (f"{AT} 'choices'", IN)):
-            self.go(call, path[2:])
-        elif called in ("enumerate", "zip", "product") and path and sink.place >= 0:
-            self.go(call, (IN, f"{AT} {sink.place + (called == 'enumerate')}", *path[1:]))
-        elif isinstance(definition, ast.ClassDef) and is_enum(definition):
+        if isinstance(definition, ast.ClassDef) and is_enum(definition):
             for member in definition.body:
                 if isinstance(member, ast.Assign):
                     self.meet(member.value, path)
         elif owner is not None and called == "update" and path:
             self._into(owner, path)
-        elif called == "param" and sink.place >= 0:  # a row of a table
-            self.go(call, path)
-            self.go(call, (f"{AT} {sink.place}", *path))
         elif called in _TABLES | _ROWS and isinstance(function := self.index.parent(call), FUNCTIONS):
             for parameter, column in _columns(self.index, call, function):
                 before = column[called in _ROWS :]
@@ -337,8 +375,6 @@ class _Search:
         elif (called, name, path[:1]) == ("fixture", "params", (IN,)):
             for each in _asked(self.index, self.index.parent(call)):
                 self.go(each, path[1:])
-        elif called == "join" and path[:1] == (IN,) and string_value(owner) is not None:
-            self.go(call, path)
         elif called in _STARTERS and path and (name or sink.place) in ("args", 1):
             started = argument_of(call, "target") or argument_of(call, "fn", 0)
             if started is not None and path[0][len(AT) + 1 :].isdecimal():
@@ -349,9 +385,6 @@ class _Search:
                 for given in names[place : place + 1]:
                     self._parameter(function, given, path[1:])
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
-            if called in ("get", "pop", "setdefault") and sink.place == 1:
-                self.go(call)
-                return
             self._imported(call.func, f"({sink.place})", path)  # the method of a class, no container's
             if called in _ADDING:
                 self._into(owner, (IN,))
@@ -448,8 +481,7 @@ class _Search:
     # -- where a value comes from -----------------------------------------------
 
     def _back(self, node: Any, path: Path) -> None:
-        index = self.index
-        step, rest = (path[0], path[1:]) if path else ("", ())
+        index, step = self.index, "".join(path[:1])
         if isinstance(node, (ast.JoinedStr, ast.keyword)) or string_value(node) is not None:
             if not path and node not in self.found.strings:
                 self.found.strings[node] = None
@@ -463,49 +495,14 @@ class _Search:
             self._bound(node, path)
         elif isinstance(node, ast.Attribute):
             self._stored(node, path)
-        elif isinstance(node, ast.IfExp):
-            self.meet(node.body, path)
-            self.meet(node.orelse, path)
-        elif isinstance(node, ast.BoolOp):
-            for value in node.values:
-                self.meet(value, path)
-        elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
-            self.meet(node.value, path)
-        elif isinstance(node, ast.Dict) and step:
-            for value in self._values(node).get("**", ()):
-                self.meet(value, path)
-            for value in filter(None, node.keys) if step == IN else self._values(node).get(step, ()):
-                self.meet(value, rest)
-            others = node.values if step == AT else self._values(node).get(AT, ())
-            for value in others if step != IN else ():
-                self.meet(value, rest)
-        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)) and step:
-            place = step[len(AT) + 1 :]  # empty for any
-            for each in node.elts[int(place) : int(place) + 1] if place.isdecimal() else node.elts:
-                self.meet(each, rest)
-        elif isinstance(node, ast.DictComp) and step:
-            self.meet(node.key if step == IN else node.value, rest)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and step:
-            self.meet(node.elt, rest)
-        elif isinstance(node, ast.Subscript) and bare_name(node.value) == "Literal":
-            for each in elements(node.slice) or [node.slice]:
-                self.meet(each, path)
-        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
-            self.meet(node.value, (_at(node.slice), *path))
         elif isinstance(node, ast.Call):
             self._given(node, path)
+        by_step = self._ways(node).by_step
+        for first in by_step if step == AT else {"", step, "" if step == IN else AT}:
+            for part, inner, outer in by_step.get(first, ()):
+                if (further := _behind(path, outer)) is not None:
+                    self.meet(part, (*inner, *further))
         index.parent(node)
-
-    def _values(self, table: ast.Dict) -> dict[str, list[ast.expr]]:
-        """The values of a dictionary by the steps to them; each of thousands of them is asked for."""
-
-        def find() -> dict[str, list[ast.expr]]:
-            found: dict[str, list[ast.expr]] = {}
-            for key, value in zip(table.keys, table.values):
-                found.setdefault("**" if key is None else _at(key), []).append(value)
-            return found
-
-        return self.index.once(("values by keys", table), find)
 
     def _bound(self, node: ast.Name, path: Path) -> None:
         """What a name holds: what it is assigned, given, looped over, and what is put into it."""
@@ -621,48 +618,10 @@ class _Search:
 
     def _given(self, call: ast.Call, path: Path) -> None:
         """What a call gives."""
-        called, owner = called_name(call), holder_of(call)
-        first = call.args[0] if call.args else None
         self._imported(call.func, "()", path)
-        if called in _READERS and self.index.qualified_name(call.func).startswith(("json.", "yaml.")):
+        name = self.index.qualified_name(call.func) if called_name(call) in _READERS else ""
+        if name.startswith(("json.", "yaml.")):
             self.found.files.update(((name, path), None) for name in self._read_by(call))
-        if called in ("get", "pop", "setdefault", "__getitem__") and owner is not None:
-            self.meet(owner, (_at(first), *path))
-            self.meet(call.args[1] if len(call.args) > 1 else None, path)
-        elif owner is not None and called in _SAME:
-            self.meet(owner, path)
-        elif owner is not None and called in _SPLITTING and path in ((f"{AT} 0",), (IN,)):
-            self.meet(owner, path if path == (IN,) else ())
-        elif called == "join" and path == (IN,):
-            self.meet(first, path)
-        elif owner is not None and called in ("items", "values") and path[:1] == (IN,):
-            inner = path[1:] if called == "values" else path[2:]
-            self.meet(owner, (IN if called == "items" and path[1:2] == (f"{AT} 0",) else AT, *inner))
-        elif called == "dict" and path and not first:
-            for keyword in call.keywords:
-                if path == (IN,):
-                    self.meet(keyword)
-                elif keyword.arg and _fits(path[0], f"{AT} {keyword.arg!r}"):
-                    self.meet(keyword.value, path[1:])
-        elif called == "dict" and path:
-            self.meet(first, path)
-            pairs = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.Call)  # and no other table
-            if first is not None and any(isinstance(each, pairs) for each in made_from(self.index, first)):
-                self.meet(first, (IN, f"{AT} {int(path[0] != IN)}", *path[1:]))
-        elif called in _HAND_ON and first is not None:
-            self.meet(first, path)
-        elif called == "param":
-            for place, each in enumerate(call.args):
-                if not path or _fits(path[0], f"{AT} {place}"):
-                    self.meet(each, path[1:])
-        elif called == "field":
-            self.meet(argument_of(call, "default"), path)
-            self.meet(argument_of(call, "metadata"), (f"{AT} 'choices'", IN, *path))
-            self.meet(getattr(argument_of(call, "default_factory"), "body", None), path)
-        elif called in ("zip", "product") and len(path) > 1:
-            for place, each in enumerate(call.args):
-                if _fits(path[1], f"{AT} {place}"):
-                    self.meet(each, (IN, *path[2:]))
         for function in self._functions(call):
             for value in returned_values(self.index, function):
                 self.meet(value, path)

@@ -15,15 +15,13 @@ _CUDA_WORD = re.compile(
     r"cuda[A-Z]\w*|cu(?:blas|dnn|sparse|fft|rand|solver|tlass|da_runtime)\w*|nv(?:rtc|jpeg)\w*|nccl[A-Z]\w*"
     r"|(?:Optional)?CUDA(?:Guard|Stream\w*|Event|Blas\w*|Generator\w*|MultiStreamGuard|StreamGuard)"
     r"|getCurrentCUDA\w*|THC\w+|(?:AT|C10|TORCH)_CUDA_(?!API|CPP|CU_)\w+|CUDA_KERNEL\w*|GPU_1D_KERNEL_LOOP"
-    r"|__syncthreads|blockIdx|threadIdx|blockDim|thrust|cub"
+    r"|__syncthreads|thrust|cub"
     r"|cu(?:Mem|Ctx|Launch|Module|Device|Stream|Init)[A-Z]\w*"
 )
 _NPU_WORD = re.compile(
     r"EXEC_NPU_(?:NO_FORMAT_CHECK_)?CMD|OpCommand|OpPreparation|aclnn\w+|aclrt\w+|at_npu|c10_npu|ACLNN_CMD"
 )
-_MODULES = frozenset(
-    {"PYBIND11_MODULE", "PYBIND11_MODULE_", "TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_IMPL"}
-)
+_MODULE = re.compile(r"PYBIND11_MODULE_?|NB_MODULE|(?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?(?:_EXPAND)?")
 _MODULE_TYPES = frozenset({"module", "module_", "Library"})
 _NOT_NAMES = frozenset(
     "__launch_bounds__ __attribute__ alignas decltype __align__ noexcept if for while switch return sizeof"
@@ -43,8 +41,9 @@ _WORTH = re.compile(
 )
 _MEMBER_SIGNS = frozenset({".", "->"})
 _SIGNS = frozenset("{ } ( ) [ ] ; , < > & = ~ . : * >>> :: -> == != <= >=".split())
-# Words that say it only where something stands beside them.
-_CUDA_SCOPES = frozenset({"cuda", "kCUDA"})
+# Words that say it only with what stands behind them: other programs have a blockIdx, too.
+_BEHIND = {"cuda": "::", "blockIdx": ".", "threadIdx": ".", "blockDim": "."}
+_CUDA_SCOPES = frozenset({*_BEHIND, "kCUDA"})
 
 
 def texts_to_scan(native: Mapping[str, bytes]) -> list[tuple[str, str]]:
@@ -71,7 +70,9 @@ class _Scanner:
         self.bindings: list[Binding] = []
         self.declared: set[str] = set()
         self.registered: list[tuple[str, frozenset[str]]] = []
+        self.kernel_macros: set[str] = set()  # which declare the kernel that is their first argument
         self.starts = line_starts(text)
+        self.ascend = "__aicore__" in text  # kernels in Ascend C are declared and started as CUDA's are
         self.every: list[Token] = []  # with the directives, and behind each what it defines
         self.tokens = self._defined(*tokens(text))
         self._scopes()
@@ -89,6 +90,8 @@ class _Scanner:
                 body, _ = tokens(text[match.end() :], offset + match.end())
                 self.every += body
                 self.functions.append(self._function(match.group(1), offset, _plain(body)))
+                if not self.ascend and any(token.text == "__global__" for token in body):
+                    self.kernel_macros.add(match.group(1))
             elif condition := _CONDITION.match(text):
                 code.append(Token("#" + condition.group(1)[:2], offset))
         self.every += found[begin:]
@@ -141,10 +144,12 @@ class _Scanner:
         parameters = head[index + 2 : closing]
         body = self.tokens[position + 1 : end]
         name = head[index].text
-        if name in _MODULES or any(token.text in _MODULE_TYPES for token in parameters):
+        if _MODULE.fullmatch(name) or any(token.text in _MODULE_TYPES for token in parameters):
             self._bindings(name, parameters, body)
         whole = [*head[closing:], *body]
-        kernel = "__global__" in words
+        kernel = "__global__" in words and "__aicore__" not in words
+        if name in self.kernel_macros and parameters:
+            name, kernel = parameters[0].text, True
         found = self._function(name, head[index].offset, whole, owner or owners[-1], kernel)
         ends = (*(token.text for token in parameters[1:]), ",")
         own = tuple(word.text for word, end in zip(parameters, ends) if end == "," and word.is_word)
@@ -170,7 +175,7 @@ class _Scanner:
         """Take ``REGISTER_DEVICE_IMPL(key, CUDA, f)`` off the front; with ``whole`` it may be everything."""
         while len(head) > 3 and _UPPER.fullmatch(head[0].text) and head[1].text == "(":
             end = _matching(head, 1)
-            if (end + 1 >= len(head) and not whole) or head[0].text in _MODULES:
+            if (end + 1 >= len(head) and not whole) or _MODULE.fullmatch(head[0].text):
                 break
             names = [token.text for token in head[2:end] if token.is_word and token.text not in _KEYWORDS]
             if len(names) > 1:
@@ -189,6 +194,8 @@ class _Scanner:
         for place, (text, where) in enumerate(body):
             if text in passed:
                 pass
+            elif text == "<<<" and self.ascend:
+                npu = True
             elif text == "<<<":
                 if cuda is None or not cuda[1].startswith("<<<"):
                     cuda = (self._line(where), f"<<<{launched(body, place)}")
@@ -206,10 +213,10 @@ class _Scanner:
 
     def _bindings(self, macro: str, parameters: list[Token], body: list[Token]) -> None:
         words = [token.text for token in parameters if token.is_word]
-        macro = macro if macro in _MODULES else ""
-        kind = "torch" if macro.startswith("TORCH_") or "Library" in words else "pybind"
+        macro = macro if _MODULE.fullmatch(macro) else ""
+        kind = "torch" if "TORCH_" in macro or "Library" in words else "pybind"
         module = words[0] if macro and words else ""
-        key = words[1] if macro == "TORCH_LIBRARY_IMPL" and len(words) > 1 else ""
+        key = words[-2] if "_IMPL" in macro and len(words) > 1 else ""
         for place, (sign, called, bracket) in enumerate(zip(body[:-3], body[1:], body[2:])):
             if sign.text in _MEMBER_SIGNS and called.text in ("def", "impl") and bracket.text == "(":
                 end = _matching(body, place + 2)
@@ -233,11 +240,11 @@ def _plain(head: list[Token]) -> list[Token]:
 
 
 def _is_cuda_scope(body: Sequence[Token], place: int) -> bool:
-    """``at::cuda::…``, or ``torch::kCUDA`` that is not just compared with."""
+    """``at::cuda::…``, ``blockIdx.x``, or ``torch::kCUDA`` that is not just compared with."""
     text, start = body[place].text, place
     after = body[place + 1].text if place + 1 < len(body) else ""
     if text != "kCUDA":
-        return text == "cuda" and after == "::"
+        return after == _BEHIND.get(text)
     while start and body[start - 1].text in ("::", "torch", "at", "c10", "DeviceType"):
         start -= 1
     return after not in ("==", "!=") and (not start or body[start - 1].text not in ("==", "!=", "case"))

@@ -31,6 +31,7 @@ def uses_in(code: Sequence[Token], starts: Sequence[int]) -> list[Use]:
     begins = tuple(known.partition("::")[0] for known in _libraries())
     words = {token[0] for token in code}
     wanted = {w for w in words if w == "<<<" or w.startswith(begins) or "/" in w or "#" in w}  # 1 in 100
+    wanted -= {"<<<"} if "__aicore__" in words else set()  # kernels in Ascend C are started as CUDA's are
     for place in [place for place, token in enumerate(code) if token[0] in wanted]:
         word, at = code[place]
         known: tuple[str, str] | None = None

@@ -173,6 +173,8 @@ class _Graph:
         for file in files:
             for function in file.functions:
                 self.by_name.setdefault(function.name, []).append((file, function))
+                if function.owner and function.name in ("forward", "backward"):  # called by Owner::apply(…)
+                    self.by_name.setdefault(function.owner, []).append((file, function))
             for key, names in file.registered:
                 self._registered.setdefault(key, []).append((file, names))
         self._declared = {name for file in files for name in file.declared}

@@ -12,20 +12,13 @@ from collections.abc import Iterator
 from typing import Optional
 
 from migrator.language import N_
-from migrator.names.outline import Outline, outline
-from migrator.names.tree import (
-    FUNCTIONS,
-    argument_of,
-    bare_name,
-    called_name,
-    children,
-    last_name,
-    string_value,
-)
+from migrator.names.index import ModuleIndex, parsed
+from migrator.names.tree import argument_of, bare_name, called_name, elements, last_name, string_value
 from migrator.project.offers import SAVED, Offer
 
 # torch.save, and what programs put around it: a text that saves has one of these.
 SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
+_WORDS = {word.rpartition(".")[2].rstrip("(") for word in SAVING}
 _SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:[\w.]+\.(?=save_))?(?:{'|'.join(map(re.escape, SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 # Objects of yacs, OmegaConf, MMEngine or of a class of the program; plain dictionaries in others.
@@ -44,123 +37,91 @@ _PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
 
 def saved_objects(text: str) -> frozenset[Offer]:
     """The objects in the files that a Python file saves; without a key, one is all of the file."""
-    if not _SAVES.search(text):
-        return frozenset()
-    try:
-        return frozenset(_saved(outline(text)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    index = parsed(text, _WORDS) if _SAVES.search(text) else None
+    return frozenset(_saved(index) if index is not None else ())
 
 
-def _saved(shared: Outline) -> Iterator[Offer]:
-    lines = shared.lines
-    outer = _Assigned(shared.tree, numpy=re.search(_IMPORTS_NUMPY, lines.data) is not None)
-    saving = [lines.line_of(match.start()) for match in re.finditer(rb"\bsave", lines.data)]
-    inner = (
-        _Assigned(function, outer)
-        for function in shared.functions
-        if any(function.lineno <= line <= (function.end_lineno or 0) for line in saving)
-    )
-    for assigned in (outer, *inner):
-        for call in assigned.saves:
+def _saved(index: ModuleIndex) -> Iterator[Offer]:
+    for call in index.calls:
+        if call.args and _SAVES.match(f"{ast.unparse(call.func)}("):
             written = argument_of(call, "client_state") or call.args[0]  # of DeepSpeed
-            parts = list(assigned.parts(written))
+            parts = list(_parts(index, written))
             if not parts:
-                held = written.elts if isinstance(written, (ast.List, ast.Tuple)) else [written]
-                what = next(filter(None, map(assigned.what, held)), None)
+                held = elements(written) or [written]
+                what = next((said for each in held if (said := _what(index, each))), None)
                 # Who saves a model by a function of its own may take its state there.
                 if what and ast.unparse(call.func) == "torch.save":
                     yield Offer(SAVED, detail=(what,))
             keys = sorted({key for key, _ in parts})
             for key, value in parts:
                 by_key = N_("objects, judging by the key") if key.endswith(("_object", "_objects")) else None
-                if what := assigned.what(value) or by_key:
+                if what := _what(index, value) or by_key:
                     yield Offer(SAVED, key, detail=(what, *keys))
 
 
-class _Assigned:
-    """What a function, or a module, assigns to names, and where it saves.
+def _values(index: ModuleIndex, node: ast.Name | ast.Attribute) -> list[ast.expr]:
+    """What is assigned to a name, or to an attribute of ``self``."""
+    return index.assigned(node) if isinstance(node, ast.Name) else index.stored_as(node)
 
-    ``numpy``: the file imports that.
-    """
 
-    def __init__(self, scope: ast.AST, outer: Optional[_Assigned] = None, numpy: bool = False) -> None:
-        self._outer = outer
-        self._numpy: bool = outer._numpy if outer is not None else numpy
-        self._values: dict[str, list[ast.expr]] = {}
-        self._items: dict[str, list[tuple[str, ast.expr]]] = {}
-        self.saves: list[ast.Call] = []
-        for node in _own(scope):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if not isinstance(target, ast.Subscript):
-                        self._values.setdefault(ast.unparse(target), []).append(node.value)
-                    elif (key := string_value(target.slice)) is not None:
-                        self._items.setdefault(ast.unparse(target.value), []).append((key, node.value))
-            elif isinstance(node, ast.Call) and node.args and called_name(node).startswith("save"):
-                if _SAVES.match(f"{ast.unparse(node.func)}("):
-                    self.saves.append(node)
+def _parts(index: ModuleIndex, written: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The keys and values of a dictionary that is written somewhere; none of something else."""
+    if isinstance(written, (ast.Name, ast.Attribute)):
+        uses = index.uses_of(written) if isinstance(written, ast.Name) else index.members(written.attr)
+        for item in (index.parent(use) for use in uses if ast.dump(use) == ast.dump(written)):
+            put, key = index.parent(item), string_value(getattr(item, "slice", None))
+            if isinstance(put, ast.Assign) and item in put.targets and key is not None:
+                yield key, put.value
+        for value in _values(index, written):
+            if not isinstance(value, (ast.Name, ast.Attribute)):
+                yield from _parts(index, value)
+    elif isinstance(written, ast.Dict):
+        pairs = zip(map(string_value, written.keys), written.values)
+        yield from ((key, value) for key, value in pairs if key is not None)
+    elif isinstance(written, ast.Call) and bare_name(written.func) == "dict":
+        yield from ((item.arg, item.value) for item in written.keywords if item.arg)
 
-    def values(self, name: str) -> list[ast.expr]:
-        """What is assigned to a name here, or else around."""
-        return self._values.get(name) or (self._outer.values(name) if self._outer else [])
 
-    def parts(self, written: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-        """The keys and values of a dictionary that is written here; none of something else."""
-        if isinstance(written, (ast.Name, ast.Attribute)):
-            name = ast.unparse(written)
-            yield from self._items.get(name, ())
-            for value in self._values.get(name, ()):
-                if not isinstance(value, (ast.Name, ast.Attribute)):
-                    yield from self.parts(value)
-        elif isinstance(written, ast.Dict):
-            for key, item in zip(written.keys, written.values):
-                text = string_value(key)
-                if text is not None:
-                    yield text, item
-        elif isinstance(written, ast.Call) and bare_name(written.func) == "dict":
-            yield from ((item.arg, item.value) for item in written.keywords if item.arg)
-
-    def what(self, value: ast.expr) -> Optional[str]:
-        """What a value is that is not read with weights_only; None for all else."""
-        if ast.unparse(value) == "torch.__version__":
-            return N_("the version of torch, which is an object")
-        if isinstance(value, ast.Call):
-            function = ast.unparse(value.func)
-            if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):
-                return N_("options of argparse")
-            package, dot, rest = function.partition(".")
-            is_numpy = package in _NUMPY and dot and rest and ("." not in rest or rest == "random.get_state")
-            return N_("a value of NumPy") if is_numpy else None
-        if isinstance(value, ast.Dict):
-            inner = (self.what(each) for each in value.values if isinstance(each, ast.Call))
-            return next(filter(None, inner), None)
-        if not isinstance(value, (ast.Name, ast.Attribute)):
-            return None
-        sources = self.values(ast.unparse(value))
-        told = {self.what(each) if isinstance(each, ast.Call) else None for each in sources}
-        if sources and None not in told:
-            return told.pop()
-        name = last_name(value)
-        if any(_is_plain(each) for each in sources):
-            return None
-        if _OPTIONS.fullmatch(name):
-            return N_("options of argparse, judging by the name")
-        if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
-            return None  # args.model is a name
-        if self._numpy and re.fullmatch(_MEASURES, name):
-            known = any(called_name(each) in _NUMBERS for each in sources) or all(
-                isinstance(each, ast.Constant) for each in sources
-            )
-            return None if sources and known else N_("a metric, judging by the name, and maybe a NumPy value")
-        if _SETTINGS.fullmatch(name):
-            loaded = any(called_name(each) in _LOADERS for each in sources)
-            return None if loaded else N_("settings, judging by the name, and maybe an object")
-        if is_module_name(name):
-            names = [called_name(each) for each in sources]  # of a class, or of what moves it
-            made = not sources or any(each[:1].isupper() or each in _MOVES for each in names)
-            return N_("a module, judging by the name") if made else None
-        return N_("an optimizer, judging by the name") if name in _OPTIMIZERS else None
+def _what(index: ModuleIndex, value: ast.expr) -> Optional[str]:
+    """What a value is that is not read with weights_only; None for all else."""
+    if ast.unparse(value) == "torch.__version__":
+        return N_("the version of torch, which is an object")
+    if isinstance(value, ast.Call):
+        function = ast.unparse(value.func)
+        if called_name(value) in ("parse_args", "Namespace", "parse_known_args"):
+            return N_("options of argparse")
+        package, dot, rest = function.partition(".")
+        is_numpy = package in _NUMPY and dot and rest and ("." not in rest or rest == "random.get_state")
+        return N_("a value of NumPy") if is_numpy else None
+    if isinstance(value, ast.Dict):
+        inner = (_what(index, each) for each in value.values if isinstance(each, ast.Call))
+        return next(filter(None, inner), None)
+    if not isinstance(value, (ast.Name, ast.Attribute)):
+        return None
+    sources = _values(index, value)
+    told = {_what(index, each) if isinstance(each, ast.Call) else None for each in sources}
+    if sources and None not in told:
+        return told.pop()
+    name = last_name(value)
+    if any(_is_plain(each) for each in sources):
+        return None
+    if _OPTIONS.fullmatch(name):
+        return N_("options of argparse, judging by the name")
+    if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
+        return None  # args.model is a name
+    if re.search(_IMPORTS_NUMPY, index.data) and re.fullmatch(_MEASURES, name):
+        known = any(called_name(each) in _NUMBERS for each in sources) or all(
+            isinstance(each, ast.Constant) for each in sources
+        )
+        return None if sources and known else N_("a metric, judging by the name, and maybe a NumPy value")
+    if _SETTINGS.fullmatch(name):
+        loaded = any(called_name(each) in _LOADERS for each in sources)
+        return None if loaded else N_("settings, judging by the name, and maybe an object")
+    if is_module_name(name):
+        names = [called_name(each) for each in sources]  # of a class, or of what moves it
+        made = not sources or any(each[:1].isupper() or each in _MOVES for each in names)
+        return N_("a module, judging by the name") if made else None
+    return N_("an optimizer, judging by the name") if name in _OPTIMIZERS else None
 
 
 def is_module_name(name: str) -> bool:
@@ -171,16 +132,6 @@ def is_module_name(name: str) -> bool:
 def is_options_name(name: str) -> bool:
     """Whether a name is one that programs give to options or settings, which may be an object."""
     return bool(_OPTIONS.fullmatch(name) or _SETTINGS.fullmatch(name))
-
-
-def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope, in the order of the text, without those of functions in it."""
-    stack = children(scope)[::-1]
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, FUNCTIONS):
-            stack += reversed(children(node))
 
 
 def _is_plain(value: ast.expr) -> bool:

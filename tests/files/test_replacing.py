@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from migrator.files import replacing
 from migrator.files.errors import CannotWrite
-from migrator.files.replacing import replace_file
+from migrator.files.replacing import replace_file, staged
 
 
 def test_a_file_is_replaced_and_keeps_its_mode(tmp_path) -> None:
@@ -88,7 +89,7 @@ def test_what_cannot_be_written(tmp_path, name, why) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from migrator.files.replacing import replace_file
+from migrator.files.replacing import replace_file, staged
 os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 replace_file(Path(sys.argv[1]), b"never there, and longer")
 """
@@ -125,3 +126,22 @@ def test_what_another_has_under_that_name_is_left_alone(tmp_path) -> None:
         assert (file.read_bytes(), others.read_bytes()) == (b"newer", b"theirs")
         assert os.path.lexists(name)
     os.close(handle)
+
+
+def test_a_folder_taken_for_a_leftover_gives_no_other_run_its_name(tmp_path, monkeypatch) -> None:
+    """Two runs in one folder end each other; this one comes between the folder and its lock."""
+    fcntl = pytest.importorskip("fcntl")
+    result, others = tmp_path / "r", contextlib.ExitStack()
+    folders: list[Path] = []
+    real = fcntl.flock
+
+    def late(*given: int) -> None:
+        monkeypatch.undo()
+        folders.append(others.enter_context(staged(result)))
+        real(*given)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with others, staged(result) as folder:
+        assert [folder] != folders
+        (folder / "new").mkdir()
+        (folders[0] / "new").mkdir()

@@ -71,9 +71,9 @@ def test_examples(tmp_path, example, message):
         (OF_CODE + "  options: {handler: [none]}", 5, "unknown handler ['none']"),
         ("  on: call\n  match: a.b\n  args: {a: 1}", 6, "'args' is a list, each item a string, not {'a': 1}"),
         (
-            OF_CODE + "  match: a\n  options: {handler: library-equivalent, equivalents: {f: {}}}",
+            OF_CODE + "  match: a\n  options: {handler: library-equivalent, names: {f: {nam: g}}}",
             6,
-            "equivalents: 'name' is missing",
+            "names: unknown option 'nam'; did you mean 'name'?",
         ),
         (
             "  kind: env\n  options: {verdict: sure}",

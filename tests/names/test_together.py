@@ -23,3 +23,18 @@ def test_containers_that_grow_in_each_other_do_not_keep_the_rest_from_being_foun
     index = ModuleIndex(NESTED, {"cuda"})
     found = engine.together(index, index.strings[0])
     assert {each.value for each in found.strings} == {"cuda", "gpu"}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'enumerate(["cuda", "cpu"])',
+        '[(0, each) for each in ("cuda", "cpu")]',
+        '{0: "cuda", **{1: "cpu"}}.items()',
+    ],
+)
+def test_a_class_is_the_same_from_each_of_its_strings(made: str) -> None:
+    text = f'for number, kind in {made}:\n    if kind == "gpu":\n        print(number)\n'
+    index = ModuleIndex(text, {"cuda", "cpu", "gpu"})
+    for string in index.strings:
+        assert {each.value for each in engine.together(index, string).strings} == {"cuda", "cpu", "gpu"}

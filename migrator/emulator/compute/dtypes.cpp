@@ -40,6 +40,12 @@ const std::unordered_set<std::string> kRoundedOnce = {
     "aten::index_add", "aten::index_add_", "aten::native_layer_norm", "aten::native_layer_norm_backward",
 };
 
+// The CPU does not go from halves to float, and back, within these; the argument that asks for it.
+const std::unordered_map<std::string, size_t> kHalvesToFloat = {
+    {"aten::_softmax", 2}, {"aten::_log_softmax", 2},
+    {"aten::_softmax_backward_data", 3}, {"aten::_log_softmax_backward_data", 3},
+};
+
 // The CPU has these for floating dtypes alone.
 const std::unordered_set<std::string> kIntegersInFloat = {"aten::histc"};
 
@@ -153,12 +159,14 @@ Checks checks(const std::string& name) {
 struct Floats {
   const std::vector<size_t>* product;  // whose dtypes the results of one take
   bool once, integers;
+  const size_t* asked;  // which argument wants halves to become float, or float halves
 };
 
 Floats floats(const std::string& name) {
   const auto found = kResultsAs.find(name);
+  const auto between = kHalvesToFloat.find(name);
   return {found == kResultsAs.end() ? nullptr : &found->second, kRoundedOnce.count(name) > 0,
-          kIntegersInFloat.count(name) > 0};
+          kIntegersInFloat.count(name) > 0, between == kHalvesToFloat.end() ? nullptr : &between->second};
 }
 
 }  // namespace
@@ -186,7 +194,8 @@ void check_arguments(const std::string& name, Arguments& arguments) {
 }
 
 InFloat::InFloat(const std::string& name, Arguments& arguments) {
-  const auto& [product, once, integers] = known<floats>(name);
+  const auto& [product, once, integers, asked] = known<floats>(name);
+  if (asked != nullptr && between_halves_and_float(arguments, arguments[*asked])) return;
   if (product == nullptr && !once && !integers) return;
   bool half = false;
   bool seen[3] = {false, false, false};
@@ -209,6 +218,15 @@ InFloat::InFloat(const std::string& name, Arguments& arguments) {
   for (const size_t index : product == nullptr ? first : *product)
     results_.push_back(dtype_of(index));
   to_float(arguments, integers);
+}
+
+bool InFloat::between_halves_and_float(Arguments& arguments, c10::IValue& asked) {
+  const at::ScalarType given = arguments[0].toTensor().scalar_type();
+  if (asked.isBool() ? !asked.toBool() : asked.toScalarType() == given) return false;
+  results_.push_back(asked.isBool() ? at::kFloat : asked.toScalarType());
+  asked = asked.isBool() ? c10::IValue(false) : c10::IValue(given);
+  to_float(arguments, false);
+  return true;
 }
 
 bool InFloat::convert(Arguments& arguments) {

@@ -31,6 +31,8 @@ class InFloat {
   explicit operator bool() const { return !results_.empty(); }
 
  private:
+  // Converts the arguments where one asks for halves that become float, or for float that becomes halves.
+  bool between_halves_and_float(Arguments& arguments, c10::IValue& asked);
   void to_float(Arguments& arguments, bool integers);
 
   std::vector<at::ScalarType> results_;

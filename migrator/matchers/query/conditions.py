@@ -61,6 +61,11 @@ def dotted(use: Use) -> bool:
     return isinstance(use.call.func, ast.Attribute)
 
 
+def free(use: Use, name: str) -> bool:
+    """The file binds no such name where the use is, so that one of Python's own means itself."""
+    return not use.index.scope_of(use.node).look_up(name)
+
+
 # -- arguments
 
 
@@ -254,7 +259,12 @@ def guarded(use: Use, word: str, *errors: str) -> bool:
 def spared(use: Use) -> bool:
     """The program checks for the API, its value or the release first, or catches that it is missing."""
     asks = use.on == "name" and is_asked_for(use.index, use.node, use.api)
-    return asks or is_guarded(use.index, use.node, [use.api.rpartition(".")[2]])
+    missing = [use.api.rpartition(".")[2]]
+    # Of other packages than torch another name, or their release, may be asked for.
+    if other := re.match(r"((?!torch)\w+)\.", use.api):
+        absent, package = (lambda name: name.startswith(other[0])), other[1]
+        return asks or is_guarded(use.index, use.node, missing, absent=absent, package=package)
+    return asks or is_guarded(use.index, use.node, missing)
 
 
 def taken(use: Use, *ways: str) -> bool:

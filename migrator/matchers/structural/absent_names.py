@@ -1,9 +1,14 @@
-"""Names and parameters missing in the project's torch, torch_npu or NumPy, and their replacements."""
+"""Names and parameters missing in the project's torch, torch_npu or a library, and their replacements.
+
+Of a library for CUDA whose names torch has (apex) a name moves with all its uses in a file, or not at all:
+where one of them gives what torch's does not take, or the program has another way, the name is reported.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -12,14 +17,23 @@ from migrator.api_support import npu_names, tables
 from migrator.api_support.npu_names import absence, instead, spelled
 from migrator.api_support.torch_names import of_version
 from migrator.findings.finding import Edit
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.argument_edits import Arguments, without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
-from migrator.matchers.npu_import import import_form, move_names, statement_separator, torch_module
+from migrator.matchers.kinds.library import every_import
+from migrator.matchers.npu_import import import_form, move_names, torch_module, without_names
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, fitting
+from migrator.matchers.query.uses import is_replaced
 from migrator.matchers.structural.absent_uses import Use, uses_of_absent, uses_of_npus
-from migrator.names.conditions import is_conditional, is_guarded
+from migrator.names.conditions import (
+    IMPORT_ERRORS,
+    asks_for_type,
+    catching,
+    is_asked_first,
+    is_caught,
+    is_conditional,
+)
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, imported, root
 
@@ -34,6 +48,7 @@ class Equivalent(Arguments):
     ``expression`` stands for a call; in it ``{torch}`` is the module and ``{source}`` the call. ``module``:
     the name is a module's. ``remove``: a program does the same without the statement. ``other_device``:
     uses under a condition are not reported. ``since`` is the first torch for which a name is deprecated.
+    ``as_value``: it may be handed on to what calls it, as the defaults are the same.
     """
 
     name: str = ""
@@ -43,6 +58,7 @@ class Equivalent(Arguments):
     module: bool = False
     remove: bool = False
     other_device: bool = False
+    as_value: bool = False
     since: str = ""
     fix: Literal["safe", "unsafe"] = "unsafe"
     advice: str = field(default="", metadata=SAID)
@@ -132,6 +148,103 @@ def _equivalent(rule: AbsentRule, use: Use) -> Equivalent:
     return known
 
 
+def find_of_library(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
+    """The imports and uses of a library's names that torch has: all of what an import brings, or none."""
+    index = context.index
+
+    def use_of(node: ast.expr | Import, name: str) -> Use:
+        use = Use(node, name, name, "library")
+        known = _equivalent(rule, use).name
+        return use._replace(message=_("{name} is {use} in torch", name=name, use=known))
+
+    uses = [use_of(*each) for each in context.uses_of(rule)]
+    left = [use for use in uses if isinstance(use.node, ast.Attribute)]
+    gone, fixed = set[tuple[int, int]](), list[ast.expr]()
+    for node in (each for each in index.imports if isinstance(each, ast.ImportFrom)):
+        brought = [use_of(node, name) for name in imported(node) if context.fits(rule, name)]
+        moved = [use for use in brought if _can_move(context, rule, node, use)]
+        yield from _import(context, rule, node, moved) if moved else ()
+        gone |= {index.span(node)} if len(moved) == len(brought) else set()
+        stays = {read for use in brought if use not in moved for read in _reads(index, node, use)}
+        left += [use for use in uses if use.node in stays]
+    yield from (each for each in every_import(context, [rule]) if each.finding.span not in gone)
+    for use in left:
+        place, call = use.node, index.call_of(use.node)
+        is_member = isinstance(place, ast.Attribute)
+        may_change = is_member and not _has_other_way(index, place)
+        changes = [each for each in _name(context, rule, use) if each.edits] if may_change else []
+        yield from changes
+        if changes and isinstance(place, ast.expr):
+            fixed.append(place)
+        elif call is not None and not is_caught(index, place, IMPORT_ERRORS):
+            if is_member or not is_replaced(context, rule, call):
+                words = N_("Write {use} with its arguments, or skip the call if the library is missing.")
+                advice = _(words, use=_equivalent(rule, use).name)
+                yield found(context, rule, call, api=use.name, advice=advice)
+    yield from _unused_imports(context, rule, fixed)
+
+
+def _reads(index: ModuleIndex, node: Import, use: Use) -> Sequence[ast.Name]:
+    """Where what an import brings is read."""
+    alias = _alias(node, use.written)
+    return index.uses(alias.asname or alias.name, index.scope_of(node))
+
+
+def _can_move(context: FileContext, rule: AbsentRule, node: ast.ImportFrom, use: Use) -> bool:
+    """Whether what an import binds may come from torch: everywhere, the same, and without another way."""
+    index, known, alias = context.index, _equivalent(rule, use), _alias(node, use.written)
+    bound, scope, reads = alias.asname or alias.name, index.scope_of(node), _reads(index, node, use)
+    others = (each for each in scope.bindings.get(bound, ()) if each.node is not node)
+    if not reads or bound in scope.outer or any(others) or _has_other_way(index, node):
+        return False
+    owner = _owner(known.name)
+    if owner and (any(owner in each.bindings for each in index.scopes) or "#" in index.segment(node)):
+        return False
+    calls = [call for read in reads if (call := index.call_of(read)) is not None]
+    fits = all(_dropped(index, known, read) is not None for read in reads)
+    return fits and len(set(map(known.chosen, calls))) < 2 and bool(_target(context, known))
+
+
+def _owner(name: str) -> str:
+    """The class whose member a qualified name is; empty for others."""
+    owner = name.rpartition(".")[0].rpartition(".")[2]
+    return owner if owner[:1].isupper() else ""
+
+
+def _has_other_way(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a program does without what it cannot import: it asks first, or does more than to say so."""
+    if isinstance(node, ast.Attribute):
+        first = root(node)
+        bound = index.bindings(first) if isinstance(first, ast.Name) else []
+        ways = (
+            each.kind != "import" or _has_other_way(index, index.statement_of(each.node)) for each in bound
+        )
+        return is_caught(index, node, IMPORT_ERRORS) or any(ways)
+    names = imported(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+    if any(is_asked_first(index, node, name.partition(".")[0]) for name in names):
+        return True
+    tried = catching(index, node, IMPORT_ERRORS)
+    if tried is None:
+        return is_caught(index, node, IMPORT_ERRORS)
+    told = [each for handler in tried.handlers for each in handler.body]
+    only_imports = all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in tried.body)
+    return bool(tried.orelse) or not only_imports or not all(isinstance(each, ast.Expr) for each in told)
+
+
+def _unused_imports(context: FileContext, rule: AbsentRule, fixed: list[ast.expr]) -> Iterator[Match]:
+    """The imports of the library's modules of which nothing is used any more."""
+    index, library, roots = context.index, rule.match[0].partition(".")[0], set(map(root, fixed))
+    for node in index.imports if fixed else ():
+        gone = []
+        for alias, name in zip(node.names, imported(node)):
+            bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else library)
+            uses = index.uses(bound, index.scope_of(node)) if name.partition(".")[0] == library else ()
+            gone += [alias] if uses and roots.issuperset(uses) else []
+        edit = without_names(index, node, gone) if gone else None
+        if edit is not None and not is_caught(index, node, IMPORT_ERRORS):
+            yield found(context, rule, node, api=library, edits=[edit], message=_("no longer used"))
+
+
 def _severity(context: FileContext, rule: AbsentRule, node: ast.AST) -> str:
     return "warning" if rule.severity != "info" and is_conditional(context.index, node) else ""
 
@@ -154,8 +267,10 @@ def _name(context: FileContext, rule: AbsentRule, use: Use) -> Iterator[Match]:
     yield says(context, rule, use.node, api=use.name, edits=edits or (), safety=known.fix)
 
 
-def _target(context: FileContext, known: Equivalent) -> str:
-    """The name that takes the place of an absent one; empty where this version has it not either."""
+def _target(context: FileContext, known: Equivalent, *calls: ast.Call | None) -> str:
+    """The name that takes the place of one, by its calls; empty where this version has it not either."""
+    if chosen := next(filter(None, (known.chosen(call) for call in calls if call is not None)), ""):
+        return chosen
     if known.name.startswith("torch.cuda."):
         npu = npu_names.look_up(known.name, context.version)
         return npu.npu if npu else ""
@@ -168,7 +283,8 @@ def _target(context: FileContext, known: Equivalent) -> str:
 
 def _instead(context: FileContext, known: Equivalent, node: ast.AST) -> tuple[list[Edit] | None, str]:
     """The edits that write the equivalent of a name, and the equivalent."""
-    index, call, target = context.index, context.index.call_of(node), _target(context, known)
+    index, call = context.index, context.index.call_of(node)
+    target = _target(context, known, call)
     if not isinstance(node, ast.expr):
         return None, target
     base = root(node)
@@ -201,7 +317,11 @@ def _dropped(index: ModuleIndex, known: Equivalent, node: ast.expr) -> list[Edit
     """The edits that take out of a call what the equivalent does not take; None where that cannot be done."""
     call = index.call_of(node)
     if call is None:
-        return None if known.drops or known.parameters else []
+        if not (known.drops or known.parameters) or asks_for_type(index, node):
+            return []
+        calls = [index.call_of(read) for read in index.reads_of(node) if read is not node]
+        fits = known.as_value and all(known.edits(index, each) == [] for each in calls if each is not None)
+        return [] if fits else None
     if known.bare:
         return [Edit(index.end(node), index.end(call), "")]
     return known.edits(index, call)
@@ -212,6 +332,7 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
     index = context.index
     moved: dict[str, str] = {}
     values: dict[str, str] = {}
+    whole: dict[str, str] = {}  # what is imported by its own name
     gone: list[Use] = []
     for use in uses:
         alias, known = _alias(node, use.written), _equivalent(rule, use)
@@ -219,20 +340,25 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
             values[alias.name] = known.value
             gone.append(use)
             continue
-        target = _target(context, known)
-        reads = index.uses(alias.asname or alias.name, index.scope_of(node))
+        reads = _reads(index, node, use)
+        target = _target(context, known, *map(index.call_of, reads))
         called = [read for read in reads if known.parameters or index.call_of(read)]
         changed = known.drops or known.bare or known.parameters
         dropped = [(read, _dropped(index, known, read)) for read in called if changed]
         if not target or any(edits is None for _, edits in dropped):
             yield from _name(context, rule, use)
             continue
-        moved[alias.name] = target
+        owner, member = _owner(target), target.rpartition(".")[2]
+        if owner:  # that is imported, and the uses name it
+            whole[f"{owner} as {alias.asname or alias.name}"] = owner
+        moved[alias.name] = target.rpartition(".")[0] if owner else target
         gone.append(use)
-        for read, edits in dropped:
-            if edits:
+        for read, dropping in dropped:
+            named = [instead_of(index, read, f"{owner}.{member}")] if owner else []
+            if edits := [*named, *(dropping or ())]:
                 drops = " and no ".join(known.drops) or "call"
                 message = _("{target} does not accept {drops}", target=target, drops=drops)
+                message = use.message if use.about == "library" else message
                 call = index.call_of(read) or read
                 yield found(context, rule, call, api=use.name, edits=edits, message=message)
     if gone:
@@ -244,8 +370,11 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
         advice = _("Write {target}.", target=", ".join(short)) if short else ""
         advice = " ".join(filter(None, [advice, *others]))
         says = partial(found, api=api, message=message, advice=advice, safety="safe" if safe else "unsafe")
-        edits = [move_names(index, node, moved, values)]
-        yield says(context, rule, node, edits=edits, severity=_severity(context, rule, node))
+        start, end, text = move_names(index, node, moved, values)
+        for written, owner in whole.items():
+            text = re.sub(rf"\b{written}\b", owner, text)
+        severity = _severity(context, rule, node)
+        yield says(context, rule, node, edits=[Edit(start, end, text)], severity=severity)
 
 
 def _alias(node: Import, name: str) -> ast.alias:
@@ -292,14 +421,9 @@ def _without_module(
             edits.append(instead_of(index, member, text))
             members.append(member)
             texts[text] = module
-    others = ", ".join(ast.unparse(each) for each in node.names if each is not alias)
-    start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
-    statements = [f"{start} {others}"] if others else []
-    if whole and all(each.node is node or each.name != package for each in bindings):
-        statements.append(f"import {package}")
-    statements += dict.fromkeys(f"import {module}" for module in texts.values() if module)
-    new = statement_separator(index, node).join(statements)
-    edits.append(instead_of(index, node, new) if statements else without_statement(index, node))
+    is_bound = whole and all(each.node is node or each.name != package for each in bindings)
+    needed = dict.fromkeys(f"import {each}" for each in (is_bound and package, *texts.values()) if each)
+    edits += filter(None, [without_names(index, node, [alias], needed)])
     advice = _("Write {target}.", target=", ".join(texts)) if texts else _("It can be removed.")
     safety = "safe" if all(known[each.attr].fix == "safe" for each in members) else "unsafe"
     says = partial(found, message=use.message, advice=advice, safety=safety)
@@ -333,27 +457,3 @@ def _parameter(context: FileContext, rule: AbsentRule, use: Use, parameter: ast.
     severity = _severity(context, rule, call)
     says = partial(found, message=use.message, advice=known.advice, severity=severity, safety=safety)
     yield says(context, rule, call, span=index.span(parameter), api=use.name, edits=edits or ())
-
-
-class NumpyOptions(Options):
-    """``names``: what is written for a name of NumPy, by its last part, in each release of NumPy.
-
-    ``{numpy}`` in it is the module as the program names it; without that it is a name of Python's own.
-    """
-
-    names: dict[str, str] = field(default_factory=dict)
-
-
-def find_of_numpy(context: FileContext, rule: Rule[NumpyOptions]) -> Iterator[Match]:
-    """The uses of the names, as ``np.float``; those that an import brings by themselves are reported."""
-    index = context.index
-    for node, name in context.uses_of(rule):
-        last = name.rpartition(".")[2]
-        if is_guarded(index, node, [last], absent=lambda other: other.startswith("numpy."), package="numpy"):
-            continue
-        edits = []
-        text = rule.options.names.get(last, "")
-        # A name of Python's own may be another one there: a parameter ``str``, say.
-        if text and isinstance(node, ast.Attribute) and not index.scope_of(node).look_up(text):
-            edits = [instead_of(index, node, text.replace("{numpy}", index.segment(node.value)))]
-        yield found(context, rule, node, api=name, edits=edits)

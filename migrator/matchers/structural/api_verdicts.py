@@ -20,9 +20,9 @@ from migrator.matchers.context import FileContext, Match, found, insertion, inst
 from migrator.matchers.npu_import import import_at_top
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
-from migrator.names.conditions import annotated, is_guarded
+from migrator.names.conditions import asks_for_type, is_guarded
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import LOOPS, argument_of, attributes, bare_name, hands_on, is_read, root
+from migrator.names.tree import LOOPS, argument_of, attributes, hands_on, is_read, root
 from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
 from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.facts import is_reducing
@@ -215,20 +215,6 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> Use | None:
         return None
     note = "" if verdict.status in _OPEN else _shown_limit(context, call, verdict)
     return Use(ref, verdict, note) if note or verdict.status in _OPEN else None
-
-
-def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
-    """Whether a class is not made: ``isinstance(x, (nn.GRU, nn.LSTM))``, ``{nn.GRU}``, an annotation."""
-    if annotated(index, ref) is not None:
-        return True
-    child, call = ref, index.parent(ref)
-    if isinstance(call, ast.Tuple):
-        child, call = call, index.parent(call)
-    if isinstance(call, (ast.Set, ast.Compare)) or (isinstance(call, ast.Subscript) and call.slice is child):
-        return True
-    if not isinstance(call, ast.Call) or child not in call.args[1:]:
-        return False
-    return bare_name(call.func) in ("isinstance", "issubclass")
 
 
 def _shown_limit(context: FileContext, call: ast.Call, verdict: Verdict) -> str:

@@ -390,25 +390,30 @@ def _verdict(context: FileContext, options: KernelOptions, function: ast.AST, me
 
 
 def find_kernels(context: FileContext, rule: Rule[KernelOptions]) -> Iterator[Match]:
-    """Functions that a decorator compiles as a kernel."""
-    for function in context.index.functions:
+    """Functions that a decorator compiles as a kernel, or a call: ``kernel = triton.jit(kernel)``."""
+    index = context.index
+    own = {each.name: each for each in index.functions}
+    for function in index.functions:
         if function.decorator_list:
-            context.index.expand(function)
-        for decorator in function.decorator_list:
-            called = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if context.index.parent(called) is None:
-                continue  # not walked: no word from which a rule starts is on its lines
-            # Another module than the library may have imported it from there.
-            qualified = f".{context.index.qualified_name(called)}"
-            name = next((known for known in rule.match if qualified.endswith(f".{known}")), "")
-            if name:
-                message = _("{name} is a {name2} kernel", name=function.name, name2=name)
-                message = _verdict(context, rule.options, function, message)
-                severity = ""
-                if knows_npus(f"{context.name} {function.name}"):
-                    message = _("{message}; its name, or that of its file, refers to NPUs", message=message)
-                    severity = "info"
-                yield found(context, rule, called, api=function.name, message=message, severity=severity)
+            index.expand(function)
+    decorated = [(function, each) for function in index.functions for each in function.decorator_list]
+    compiled = [(function, each.func if isinstance(each, ast.Call) else each) for function, each in decorated]
+    given = [(own.get(bare_name(call.args[0])), call.func) for call in index.calls if call.args]
+    compiled += [(function, called) for function, called in given if function is not None]
+    for function, called in compiled:
+        if index.parent(called) is None:
+            continue  # not walked: no word from which a rule starts is on its lines
+        # Another module than the library may have imported it from there.
+        qualified = f".{index.qualified_name(called)}"
+        name = next((known for known in rule.match if qualified.endswith(f".{known}")), "")
+        if name:
+            message = _("{name} is a {name2} kernel", name=function.name, name2=name)
+            message = _verdict(context, rule.options, function, message)
+            severity = ""
+            if knows_npus(f"{context.name} {function.name}"):
+                message = _("{message}; its name, or that of its file, refers to NPUs", message=message)
+                severity = "info"
+            yield found(context, rule, called, api=function.name, message=message, severity=severity)
 
 
 # What authors call the reference that they test an operator with: ms_deform_attn_core_pytorch.

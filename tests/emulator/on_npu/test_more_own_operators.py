@@ -160,7 +160,7 @@ def test_eight_weights_of_four_bits_are_one_number():
     assert packed.shape == (16, 3)
     assert int(packed[0, 0]) & 0xFFF == sum((int(weight[0, i]) & 15) << 4 * i for i in range(3))
     scale, offset = torch.rand(24).half(), torch.randn(24).half()
-    expected = data.float() @ ((weight + offset.float()) * scale.float())
+    expected = data.float() @ ((weight.half() + offset) * scale).float()
     found = torch_npu.npu_weight_quant_batchmatmul(data.npu(), packed, scale.npu(), offset.npu())
     torch.testing.assert_close(found.cpu().float(), expected, rtol=1e-3, atol=1e-2)
     turned = torch_npu.npu_convert_weight_to_int4pack(weight.t().contiguous().npu()).t()
@@ -205,3 +205,97 @@ def test_what_torch_npu_has_no_derivative_for_has_none():
         torch._C._set_autograd_fallback_mode("warn")
     torch_npu.npu_pad(data, (1, 1, 1, 1)).sum().backward()
     assert data.grad is None
+
+
+def test_the_number_of_a_class_keeps_its_dtype():
+    numbers = torch.tensor([[0, 2], [1, 5]])
+    hot = functional.one_hot(numbers.int().npu(), 3)
+    assert hot.dtype == torch.int32  # torch's own, on the CPU, is int64, and takes no int32
+    assert torch.equal(hot[0].cpu().long(), functional.one_hot(numbers[0], 3))
+    assert hot[1, 1].tolist() == [0, 0, 0]  # of no class
+    assert functional.one_hot(numbers.npu()).shape == (2, 2, 6)
+    with pytest.raises(RuntimeError, match="can not infer total number of classes"):
+        functional.one_hot(numbers[:0].npu())
+    whole = torch.compile(lambda given: functional.one_hot(given, 6), backend="aot_eager")(numbers.npu())
+    assert torch.equal(whole.cpu(), functional.one_hot(numbers))
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+@pytest.mark.parametrize("name", ["_softmax", "_log_softmax"])
+def test_a_softmax_takes_halves_to_float_and_back(name, dtype):
+    data, gradient = torch.randn(5, 10, dtype=dtype), torch.randn(5, 10)
+    given, wanted = data.npu().requires_grad_(), data.float().requires_grad_()
+    result, expected = getattr(torch, name)(given, 1, True), getattr(torch, name)(wanted, 1, False)
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result.cpu(), expected)
+    found = torch.autograd.grad(result, given, gradient.npu())[0]
+    torch.testing.assert_close(found.cpu(), torch.autograd.grad(expected, wanted, gradient)[0].to(dtype))
+    back = torch._softmax_backward_data(gradient.npu(), expected.detach().npu(), 1, dtype)
+    assert back.dtype == dtype
+
+
+def test_boxes_are_encoded_as_on_an_ascend_910b():
+    boxes = torch.tensor([[1.0, 2, 3, 4], [3, 4, 5, 6]]).npu()
+    truth = torch.tensor([[5.0, 6, 7, 8], [7, 8, 9, 6]]).npu()
+    found = torch_npu.npu_bounding_box_encode(boxes, truth, 0, 0, 0, 0, 0.1, 0.1, 0.2, 0.2).cpu()
+    expected = torch.tensor([[13.328125, 13.328125, 0, 0], [13.328125, 6.6640625, 0, float("nan")]])
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+def test_quantized_weights_are_rounded_before_they_are_multiplied(dtype):
+    data = torch.randn(4, 64, dtype=dtype)
+    weight = torch.randint(-8, 8, (64, 6), dtype=torch.int8)
+    scale, offset = torch.randn(6, dtype=dtype), torch.randn(6, dtype=dtype)
+    found = torch_npu.npu_weight_quant_batchmatmul(data.npu(), weight.npu(), scale.npu(), offset.npu())
+    if dtype == torch.half:
+        whole = (weight.half() + offset) * scale
+    else:
+        whole = ((weight.float() + offset.float()) * scale.float()).bfloat16()
+    torch.testing.assert_close(found.cpu(), (data.float() @ whole.float()).to(dtype))
+
+
+def test_tokens_go_from_ranks_to_experts():
+    sizes = torch.tensor([[1, 2], [2, 1]])  # of each rank, of each expert
+    tokens = torch.arange(6.0)[:, None]
+    moved, scales, places, counts = torch_npu.npu_moe_re_routing(
+        tokens.npu(), sizes.npu(), per_token_scales=tokens[:, 0].npu()
+    )
+    assert moved.flatten().tolist() == scales.tolist() == places.tolist() == [0, 3, 4, 1, 2, 5]
+    assert counts.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("mode", ["Norm", "PA", "PA_NZ", "PA_BLK_BNSD", "PA_BLK_NZ"])
+def test_keys_are_normed_turned_and_written_to_caches(mode):
+    batch, length, size = 2, 3, 4
+    kv, gamma = torch.randn(batch, 1, length, 48), torch.rand(32)
+    cosine, sine = torch.randn(2, batch, 1, length, 16)
+    shape = (batch, 1, size) if mode == "Norm" else (batch, size, 1)
+    caches = torch.full((*shape, 16), 9.0), torch.full((*shape, 32), 9.0)
+    if "BLK" in mode:
+        index = torch.tensor([size, 0])  # the second block, then the first
+        places = [(1, 0), (1, 1), (1, 2), (0, 0), (0, 1), (0, 2)]
+    elif mode == "Norm":
+        index = torch.tensor([[1, 2, 3], [0, -5, 1]])
+        places = [(0, 1), (0, 2), (0, 3), (1, 0), None, (1, 1)]
+    else:
+        index = torch.tensor([5, 0, 7, 3, -1, 2])
+        places = [(1, 1), (0, 0), (1, 3), (0, 3), None, (0, 2)]
+    found = torch_npu.npu_kv_rmsnorm_rope_cache(
+        kv.npu(), gamma.npu(), cosine.npu(), sine.npu(), index.npu(), *(each.npu() for each in caches),
+        cache_mode=mode, is_output_kv=True,
+    )  # fmt: skip
+    first, second = kv[..., 32::2], kv[..., 33::2]
+    turned = torch.cat((first, second), -1) * cosine + torch.cat((-second, first), -1) * sine
+    for cache, got, whole, rows in zip(
+        caches, found, (turned, functional.rms_norm(kv[..., :32], (32,), gamma, 1e-5)), found[2:]
+    ):
+        torch.testing.assert_close(rows.cpu(), whole)
+        cache = cache.view(batch, size, -1)
+        for place, row in zip(places, whole.view(batch * length, -1)):
+            if place is not None:
+                cache[place] = row
+        width = cache.shape[-1]
+        if mode.endswith("NZ"):  # eight floats lie together
+            got = got.view(batch, width // 8, size, 8).transpose(1, 2).reshape(batch, size, width)
+        torch.testing.assert_close(got.cpu().view(batch, size, width), cache)

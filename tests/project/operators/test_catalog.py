@@ -78,6 +78,20 @@ def test_torch_library() -> None:
     assert listed(files, "ops.cpp") == []
 
 
+def test_autograd_functions_are_called_by_apply() -> None:
+    text = (
+        "class Scale : public torch::autograd::Function<Scale> {\npublic:\n"
+        "  static Tensor forward(AutogradContext* ctx, Tensor x) { return scale_cuda(x); }\n"
+        "  static Tensor backward(AutogradContext* ctx, Tensor g) { return g; }\n};\n"
+        "Tensor scale(Tensor x) { return Scale::apply(x); }\n"
+        "struct Table { void forward(int x) { plain(x); } };\n"
+        "Tensor move(Table& table, Tensor x) { table.forward(1); return x; }\n"
+        'TORCH_LIBRARY(shop, m) { m.def("scale", &scale); m.def("move", &move); }\n'
+    )
+    files = {"ops.cu": LAUNCHER, "ops.cpp": text}
+    assert set(operators(files).torch_ops) == {"shop.scale"}
+
+
 SETUP = """
 import glob, os
 from setuptools import setup

@@ -55,6 +55,28 @@ def test_a_declared_kernel_is_defined_elsewhere() -> None:
     assert kernels("__global__ void run(float* x);\n") == []
 
 
+def test_a_macro_declares_the_kernel_that_is_its_first_argument() -> None:
+    text = (
+        "#define KERNEL(name, ...) \\\n"
+        "template <typename T, __VA_ARGS__> \\\n"
+        "__global__ void name(Params params)\n"
+        "#define CASE(name, ...) case name\n"
+        "KERNEL(scale_kernel, bool causal) { use(params); }\n"
+        "Tensor run(Tensor x) { return x; }\n"
+    )
+    assert kernels(text) == [("scale_kernel", 5)]
+
+
+def test_kernels_in_ascend_c_are_no_cuda_kernels() -> None:
+    text = (
+        'extern "C" __global__ __aicore__ void scale(GM_ADDR x) { Scale op; op.Process(); }\n'
+        "void scale_do(uint32_t cores, void* stream, uint8_t* x) { scale<<<cores, nullptr, stream>>>(x); }\n"
+    )
+    found = scan_native("scale.cpp", text)
+    assert (found.kernels, found.uses, found.cuda) == ([], (), False)
+    assert [(each.name, each.npu) for each in found.functions] == [("scale", False), ("scale_do", True)]
+
+
 def test_functions_and_what_they_mention() -> None:
     text = (
         "namespace a { namespace b {\n"
@@ -87,6 +109,8 @@ def test_both_branches_of_a_condition_may_open_a_brace() -> None:
         ("at::cuda::CUDAGuard guard(x.device());", True),
         ("auto o = torch::TensorOptions().device(torch::kCUDA);", True),
         ("cublasSgemm(h);", True),
+        ("int at = blockIdx.x * blockDim.x;", True),
+        ("int blockIdx = 3; blocks[blockIdx] = x;", False),
         ("return x.is_cuda();", False),
         ("return x.device().type() == torch::kCUDA;", False),
         ("return CUDART_VERSION;", False),
@@ -108,6 +132,8 @@ def test_bindings() -> None:
         'TORCH_LIBRARY_IMPL(shop, CUDA, m) { m.impl("four", TORCH_FN(four_cuda)); }\n'
         "static auto r = torch::RegisterOperators()"
         '.op("old::five(Tensor x) -> Tensor", &five).op("old::six", &six);\n'
+        'STABLE_TORCH_LIBRARY_IMPL(shop, CUDA, m) { m.impl("four", TORCH_BOX(&four_stable)); }\n'
+        'TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) { ops.def("nine(Tensor x) -> Tensor"); }\n'
         'void init(py::module& m) { m.def("seven", &seven); }\n'
         'void other(Table& m) { m.def("eight", &eight); }\n'
     )
@@ -119,7 +145,9 @@ def test_bindings() -> None:
         ("torch", "shop", "four", "CUDA", 9),
         ("torch", "old", "five", "", 10),
         ("torch", "old", "six", "", 10),
-        ("pybind", "", "seven", "", 11),
+        ("torch", "shop", "four", "CUDA", 11),
+        ("torch", "TORCH_EXTENSION_NAME", "nine", "", 12),
+        ("pybind", "", "seven", "", 13),
     ]
 
 

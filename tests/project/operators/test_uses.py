@@ -132,6 +132,14 @@ def test_kernels_in_python() -> None:
     assert [(f.code, f.api, f.line) for f in found] == [("NPU654", "add", 4), ("NPU655", "mul", 7)]
 
 
+def test_a_kernel_that_a_call_compiles() -> None:
+    text = (
+        "import triton\ndef add(x):\n    pass\ndef plain(x):\n    pass\n"
+        "add = triton.jit(add)\ny = triton.cdiv(plain, 2)\n"
+    )
+    assert [(f.code, f.api, f.line) for f in findings({"a.py": text}, "a.py")] == [("NPU654", "add", 6)]
+
+
 def test_kernels_that_are_made_for_npus() -> None:
     kernels = [f"@triton.jit\ndef {name}(x):\n    pass\n" for name in ("add_kernel", "add_kernel_npu")]
     text = "import triton\n" + "".join(kernels)

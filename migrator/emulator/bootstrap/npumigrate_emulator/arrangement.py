@@ -7,9 +7,35 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional
 
+from npumigrate_emulator import compute
 from npumigrate_emulator.routing import refuse
+
+_registered: list[torch.library.Library] = []
+
+
+def register() -> None:
+    """Register what torch makes of other operators, and torch_npu does not."""
+    aten = torch.library.Library("aten", "IMPL")
+    for key in ("AutogradPrivateUse1", "PrivateUse1"):
+        compute.implement(aten, "one_hot", _one_hot, key)
+    _registered.append(aten)
+
+
+def _one_hot(data: Tensor, num_classes: int = -1) -> Tensor:
+    """As op-plugin: of the dtype of the numbers, whatever it is, and zeros where a number is no class."""
+    if num_classes < -1:
+        raise RuntimeError("NPU error, not yet support negative num_classes, when num_classes less than -1")
+    if data.numel() == 0 and num_classes <= 0:
+        raise RuntimeError("NPU error, can not infer total number of classes from empty tensor.")
+    traced = isinstance(data, FakeTensor)
+    if traced and num_classes == -1:
+        raise RuntimeError("FakeTensorMode does not support num_classes == -1.")
+    depth = num_classes if num_classes >= 0 else max(int(data.max()) + 1, 1)
+    classes = torch.arange(depth, dtype=torch.long if traced else data.dtype, device=data.device)
+    return (data[..., None] == classes).to(classes.dtype)
 
 
 def pack_bits(bits: Tensor, first_is_high: bool = False, rest: int = 1) -> Tensor:

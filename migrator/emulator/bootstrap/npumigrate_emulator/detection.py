@@ -109,11 +109,11 @@ def _centers(data: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _encode(data: Tensor, ground_truth_box: Tensor, *scaling: float) -> Tensor:
-    """Computed in halves, whatever the dtype, as op-plugin's tests expect."""
+    """Computed in halves, whatever the dtype, and not divided but multiplied, as op-plugin's tests expect."""
     (centers, sizes), (centers2, sizes2) = _centers(data.half()), _centers(ground_truth_box.half())
     deltas = torch.cat(((centers2 - centers) / sizes, (sizes2 / sizes).log()), 1).half()
-    means, deviations = deltas.new_tensor(scaling[:4]), deltas.new_tensor(scaling[4:])
-    return ((deltas - means) / deviations).to(data.dtype)
+    means, factors = deltas.new_tensor(scaling[:4]), deltas.new_tensor([1 / each for each in scaling[4:]])
+    return ((deltas - means) * factors).to(data.dtype)
 
 
 def _decode(data: Tensor, deltas: Tensor, *others: Any) -> Tensor:

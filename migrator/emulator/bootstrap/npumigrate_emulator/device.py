@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 import torch
 
-from npumigrate_emulator import compute, fused, insight, normalization, patches, refusals, report, rnn, sparse
+from npumigrate_emulator import (
+    arrangement,
+    compute,
+    fused,
+    insight,
+    normalization,
+    patches,
+    refusals,
+    report,
+    rnn,
+    sparse,
+)
 
 # Kernels of torch_npu that only look after memory: they work as they are.
 _KEPT = frozenset(
@@ -47,6 +58,7 @@ def take_over() -> None:
     own = (*normalization.register(), *rnn.register())
     compute.register("lacking", "aten", (name for name in found.lacking if name not in own))
     sparse.register()
+    arrangement.register()
     refusals.register(torch.__version__)
     patches.apply()
     report.torch_npu_is_here(found.native)

@@ -128,10 +128,64 @@ def _rotate_positions(
     return turned(query), turned(key)
 
 
+def _write_to_cache(cache: Tensor, rows: Tensor, index: Tensor, mode: str) -> None:
+    """Write the rows of each batch where an index says, of each token or with BLK of each block of them."""
+    batch, length, width = rows.shape
+    size = cache.shape[2] if mode == "Norm" else cache.shape[1]  # of a block
+    places = index.long().view(batch, -1)
+    if "BLK" in mode:
+        tokens = torch.arange(length, device=rows.device)
+        first = places[:, tokens // size]
+        places = torch.where(first < 0, -1, first // size * size + tokens % size)
+    elif mode == "Norm":
+        places = torch.arange(batch, device=rows.device)[:, None] * size + places
+    kept = places >= 0
+    block, inside = places[kept] // size, places[kept] % size
+    piece = 32 // cache.element_size() if mode.endswith("NZ") else width  # 32 bytes lie together
+    cache.view(-1, width // piece, size, piece)[block, :, inside] = rows[kept].unflatten(-1, (-1, piece))
+
+
+def _norm_and_rotate_to_cache(
+    kv: Tensor,
+    gamma: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    index: Tensor,
+    k_cache: Tensor,
+    ckv_cache: Tensor,
+    *,
+    k_rope_scale: Optional[Tensor] = None,
+    c_kv_scale: Optional[Tensor] = None,
+    epsilon: float = 1e-5,
+    cache_mode: str = "Norm",
+    is_output_kv: bool = False,
+    **others: Any,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Norm the first part of each row, turn the rest, and write both to caches."""
+    refuse("npu_kv_rmsnorm_rope_cache", others)
+    normed = _rms(kv[..., : gamma.shape[0]].float(), gamma, epsilon)[0]
+    first, second = kv[..., gamma.shape[0] :].float().unflatten(-1, (-1, 2)).unbind(-1)
+    turned = torch.cat((first, second), -1) * cos.float() + torch.cat((-second, first), -1) * sin.float()
+    for cache, whole, scale in ((k_cache, turned, k_rope_scale), (ckv_cache, normed, c_kv_scale)):
+        rows = whole if scale is None else (whole * scale.float()).round().clamp(-128, 127)
+        _write_to_cache(cache, rows[:, 0].to(cache.dtype), index, cache_mode)
+    return k_cache, ckv_cache, turned.to(kv.dtype), normed.to(kv.dtype)
+
+
+def _norm_and_rotate_to_copies(*given: Any, **options: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    copies = (*given[:5], *(cache.clone() for cache in given[5:]))
+    return _norm_and_rotate_to_cache(*copies, **options)
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_add_rms_norm_dynamic_quant": _add_rms_norm_dynamic_quant,
     "npu_add_rms_norm_v2": _add_rms_norm_v2_in_place,
     "npu_add_rms_norm_v2_functional": _add_rms_norm_v2,
     "npu_group_norm_swish": _group_norm_swish,
+    "npu_kv_rmsnorm_rope_cache": _norm_and_rotate_to_cache,
+    "npu_kv_rmsnorm_rope_cache_v2": lambda *given, **options: _norm_and_rotate_to_cache(*given, **options)[
+        2:
+    ],
+    "npu_kv_rmsnorm_rope_cache_v2_functional": _norm_and_rotate_to_copies,
     "npu_mrope": _rotate_positions,
 }

@@ -132,12 +132,6 @@ def _reduce_scatter(
     return result
 
 
-def _weight(weight: Tensor, scale: Optional[Tensor], offset: Optional[Tensor]) -> Tensor:
-    """Quantized weights as numbers."""
-    whole = weight.float() if offset is None else weight.float() + offset.float()
-    return whole if scale is None else whole * scale.float()
-
-
 def _feed_forward(
     x: Tensor,
     weight1: Tensor,
@@ -166,6 +160,7 @@ def _feed_forward(
         ends = expert_tokens_index
         sizes = [end - start for start, end in zip([0, *ends], ends)]
     dtype = output_dtype or (torch.float16 if x.dtype == torch.int8 else x.dtype)
+    weights = quantization.dequantized
 
     def layer(rows: Tensor, expert: Optional[int]) -> Tensor:
         def of(tensor: Optional[Tensor]) -> Any:
@@ -178,9 +173,9 @@ def _feed_forward(
             inner = inner if offset is None else inner + of(offset).float()
             inner = inner.round().clamp(-128, 127).to(torch.int8)
             return quantization.quant_matmul(inner, second, of(deq_scale2), bias=after, output_dtype=dtype)
-        inner = rows.float() @ _weight(first, of(antiquant_scale1), of(antiquant_offset1))
+        inner = rows.float() @ weights(first, of(antiquant_scale1), of(antiquant_offset1), dtype)
         inner = _ACTIVATIONS[activation](inner if before is None else inner + before.float()).to(dtype)
-        outer = inner.float() @ _weight(second, of(antiquant_scale2), of(antiquant_offset2))
+        outer = inner.float() @ weights(second, of(antiquant_scale2), of(antiquant_offset2), dtype)
         return (outer if after is None else outer + after.float()).to(dtype)
 
     if sizes is None:

@@ -185,6 +185,15 @@ def _by_groups(
     return (result * rows.float().view(-1, 1)).to(_FLOATS.get(dtype, dtype))
 
 
+def dequantized(weight: Tensor, scale: Optional[Tensor], offset: Optional[Tensor], dtype: Any) -> Tensor:
+    """Return weights as a matrix unit takes them, rounded to halves as op-plugin's references do it."""
+    if scale is None:
+        return weight.float()
+    inner = torch.half if dtype == torch.half else torch.float
+    whole = weight.to(inner) if offset is None else weight.to(inner) + offset.to(inner)
+    return (whole * scale.to(inner)).to(dtype).float()
+
+
 def weight_quant_matmul(
     data: Tensor,
     weight: Tensor,
@@ -201,13 +210,12 @@ def weight_quant_matmul(
     weight = _unpacked(weight) if weight.dtype == torch.int32 else weight
     options = {"weight": weight.dtype if weight.dtype != torch.int8 else None, "weight_dtype": weight_dtype}
     refuse("npu_weight_quant_batchmatmul", options, quant_scale=quant_scale)
-    whole, by = weight.float(), scale.float()
-    if antiquant_group_size:
-        by = by.repeat_interleave(antiquant_group_size, 0)[: whole.shape[0]]
-    if antiquant_offset is not None:
-        shift = antiquant_offset.float()
-        whole = whole + (shift.repeat_interleave(antiquant_group_size, 0) if antiquant_group_size else shift)
-    result = data.float() @ (whole * by)
+    groups = max(1, antiquant_group_size)
+    by, shift = (
+        each.repeat_interleave(groups, 0)[: weight.shape[0]] if groups > 1 and each is not None else each
+        for each in (scale, antiquant_offset)
+    )
+    result = data.float() @ dequantized(weight, by, shift, data.dtype)
     return (result if bias is None else result + bias.float()).to(data.dtype)
 
 

@@ -305,6 +305,37 @@ def _unpermute(
     return rows.sum(1).to(permuted.dtype)
 
 
+def _re_route(
+    tokens: Tensor,
+    expert_token_num_per_rank: Tensor,
+    *,
+    per_token_scales: Optional[Tensor] = None,
+    expert_token_num_type: int = 1,
+    idx_type: int = 0,
+    tokens_dtype: Optional[int] = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """From ranks with the rows of their experts to experts with the rows of their ranks."""
+    refuse("npu_moe_re_routing", {"tokens_dtype": tokens_dtype})
+    ranks, experts = expert_token_num_per_rank.shape
+    numbers = torch.arange(ranks * experts, device=tokens.device)
+    pairs = numbers.repeat_interleave(expert_token_num_per_rank.flatten().long())[: len(tokens)]
+    order = (pairs % experts * ranks + pairs // experts).argsort(stable=True)
+
+    def moved(rows: Tensor) -> Tensor:
+        result = torch.zeros_like(rows)
+        result[: len(order)] = rows[order]
+        return result
+
+    places = torch.zeros(len(tokens), dtype=torch.int32, device=tokens.device)
+    places[: len(order)] = order.argsort() if idx_type else order
+    counts = expert_token_num_per_rank.sum(0, dtype=expert_token_num_per_rank.dtype)
+    scales = (
+        tokens.new_ones(len(tokens), dtype=torch.float32) if per_token_scales is None else per_token_scales
+    )
+    ends = counts.cumsum(0, dtype=counts.dtype)
+    return moved(tokens), moved(scales), places, counts if expert_token_num_type else ends
+
+
 def refuse(operator: str, options: dict[str, Any], **others: Any) -> None:
     """Raise where an option is given that this emulator has not."""
     for name, value in {**options, **others}.items():
@@ -329,6 +360,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "npu_moe_init_routing": _init_routing,
     "npu_moe_init_routing_quant": _route_quantized,
     "npu_moe_init_routing_v2": _route,
+    "npu_moe_re_routing": _re_route,
     "npu_moe_token_permute": _permute,
     "npu_moe_token_unpermute": _unpermute,
 }
