@@ -14,6 +14,7 @@ from typing import Any, Optional, TypeVar
 from migrator.api_support import env_vars, npu_names, support, tables, torch_names, verdicts
 from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.versions import TorchVersion, known
+from migrator.language import N_, _
 
 # What programs import under short names.
 _SHORT = {"F.": "torch.nn.functional.", "dist.": "torch.distributed.", "th.": "torch."}
@@ -340,7 +341,8 @@ def at_version(answer: Answer, version: TorchVersion) -> dict[str, Any]:
     elif answer.kind == "operator":
         sentence = verdicts.of_operator(kind, version)
     elif answer.kind in ("own", "npu"):
-        sentence = f"Works: {release} has it." if exists else f"Not in {release}."
+        said = N_("Works: {release} has it.") if exists else N_("Not in {release}.")
+        sentence = _(said, release=release)
     return {
         "verdict": verdicts.word(name, version) if answer.verdicts else "",
         "sentence": sentence,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from migrator.api_support import npu_names, support, tables, torch_names
 from migrator.api_support.versions import TorchVersion, known, resolve
-from migrator.language import MessageError
+from migrator.language import N_, MessageError, _
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,12 @@ def caveats(older: TorchVersion, newer: TorchVersion) -> list[str]:
     lines = []
     for version in (older, newer):
         if "docs" not in version.evidence:
-            lines.append(f"There are no documents of torch {version}: its documents' words are not compared.")
+            lines.append(_("torch {version} has no documents: documents are not compared.", version=version))
         if "wheel" not in version.evidence:
-            lines.append(f"No wheel of torch {version} was read: its names are those in the sources.")
+            said = N_("No wheel of torch {version} was read: its names come from the sources.")
+            lines.append(_(said, version=version))
     if older.tuple < (2, 1) <= newer.tuple:
-        lines.append("Before torch 2.1 the operator lists held composites, too: kernels lost may be those.")
+        lines.append(_("Before torch 2.1 the lists include composite operators: a lost kernel may be one."))
     return lines
 
 

@@ -344,7 +344,7 @@ def sentence(name: str, version: TorchVersion) -> str:
     form = npu_names.look_up(name, version)
     if form is not None:
         unchanged = _(_UNCHANGED.get(form.unchanged, N_("Has no NPU equivalent.")))
-        return f"Use {form.npu}." if form.npu else unchanged
+        return _("Use {others}.", others=form.npu) if form.npu else unchanged
     verdict = judge(name, version)
     if word(name, version) != "partial":
         return of_verdict(verdict, version)

@@ -12,11 +12,11 @@ from migrator.cli.options import Given, described
 from migrator.language import N_, _
 
 _ABOUT = {
-    "name": "NPU equivalents of CUDA names",
-    "own": "torch_npu's own APIs",
-    "kernel": "Operators with an NPU kernel",
-    "document": "Documents",
-    "torch": "Names of torch",
+    "name": N_("NPU equivalents of CUDA names"),
+    "own": N_("torch_npu's own APIs"),
+    "kernel": N_("Operators with an NPU kernel"),
+    "document": N_("Documents"),
+    "torch": N_("Names of torch"),
 }
 
 # From one release of torch to the next some hundred names come and go.
@@ -69,7 +69,7 @@ def diff(given: Given) -> None:
             counts = _("{gained} new, {lost} removed, {here} changed", gained=gained, lost=lost, here=changed)
         else:
             counts = _("no change")
-        lines += ["", typer.style(f"{heading}: {counts}", bold=True)]
+        lines += ["", typer.style(_("{message}: {advice}", message=_(heading), advice=counts), bold=True)]
         for change in here[:_MOST] if about == "torch" else here:
             sign, color = ("+", "green") if not change.before else ("-", "red")
             if change.before and change.after:
