@@ -111,15 +111,22 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     of_root = name in DOCUMENTS.values()
     if of_root:
         markdown = markdown.replace('src="docs/', 'src="../' if name.endswith(_ENDS["zh"]) else 'src="')
-    return _LINK.sub(lambda link: _turned(link, name, of_root), markdown)
+    return _LINK.sub(lambda link: _turned(link, page, of_root), markdown)
 
 
-def _turned(link: re.Match[str], page: str, of_root: bool) -> str:
-    """A link on a page; only its text where it leads to a file of the repository that is no page."""
-    folder = posixpath.dirname(page)
+def _turned(link: re.Match[str], page: Page, of_root: bool) -> str:
+    """A link on a page; only its text where it leads to a file of the repository that is no page.
+
+    From a Chinese page, a heading of an English page that has a translation is one of the English page.
+    """
+    folder = posixpath.dirname(page.file.src_uri)
     target = posixpath.normpath(posixpath.join("" if of_root else f"docs/{folder}", link["path"]))
     place = DOCUMENTS.get(target) or (target[len("docs/") :] if target.startswith("docs/") else "")
     if not place:
         return link["text"]
+    translated = Path(_folder.name, place).with_suffix(_ENDS["zh"])
+    if link["anchor"] and page.file.url.startswith("zh/") and translated.exists():
+        address = posixpath.relpath(place.removesuffix(".md"), page.file.url)
+        return f'<a href="{address}/{link["anchor"]}">{link["text"]}</a>'
     place = posixpath.relpath(place.replace(_ENDS["zh"], _ENDS["en"]), folder or ".")  # in its language
     return f"[{link['text']}]({place}{link['anchor'] or ''})"

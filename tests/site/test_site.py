@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -61,6 +62,26 @@ def test_each_error_has_a_page(site) -> None:
         assert 'href="EI0006/"' in (site / folder / "index.html").read_text(encoding="utf-8")
         page = (site / folder / "EI0006" / "index.html").read_text(encoding="utf-8")
         assert f"<strong>{cause}</strong>" in page
+
+
+def test_links_of_pages_lead_to_headings_that_are_there(site) -> None:
+    """In both languages: MkDocs itself looks at no anchor where a page has a translation."""
+    found: dict[Path, str] = {}
+
+    def text(page: Path) -> str:
+        if page not in found:
+            found[page] = page.read_text(encoding="utf-8") if page.is_file() else ""
+        return found[page]
+
+    pages = [page for page in site.rglob("index.html") if not {"rules", "errors"} & {*page.parts}]
+    broken = []
+    for page in pages:
+        article = text(page).partition("<article")[2].partition("</article>")[0]
+        for path, anchor in re.findall(r'href="([^":#]*)#([^"]+)"', article):
+            if f'id="{unquote(anchor)}"' not in text((page.parent / path / "index.html").resolve()):
+                broken.append(f"{page.relative_to(site)}: {path}#{anchor}")
+    assert len(pages) > 100
+    assert broken == []
 
 
 def test_pages_load_nothing_from_elsewhere(site) -> None:
