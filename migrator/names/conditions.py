@@ -26,6 +26,7 @@ from migrator.names.tree import (
     ends_run,
     holder_of,
     imported,
+    is_cpu,
     last_name,
     leaves,
     stops,
@@ -655,6 +656,17 @@ def _speaks_of_npus(test: ast.AST) -> bool:
     return any(knows_npus(bare_name(node) or string_value(node) or "") for node in ast.walk(test))
 
 
+def is_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``."""
+    for test, holds, _ in conditions(index, node):
+        both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        for each in test.values if both and isinstance(test, ast.BoolOp) else [test]:
+            if isinstance(each, ast.Compare) and len(each.ops) == 1 and is_cpu(each.comparators[0]):
+                if isinstance(each.ops[0], ast.Eq if holds else ast.NotEq):
+                    return True
+    return False
+
+
 def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is in the CUDA branch of code that also has a branch for NPUs.
 
@@ -679,6 +691,10 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, ast.If) and child not in parent.orelse and _has_twin(index, parent):
             return True
         if isinstance(parent, ast.Assign) and _beside(index, parent) is not None:
+            return True
+        handlers = parent.handlers if isinstance(parent, ast.Try) and child in parent.body else ()
+        asked = (getattr(each, "test", None) for handler in handlers for each in walk(handler))
+        if any(_speaks_of_npus(each) for each in asked if each is not None):  # what it asks where that raises
             return True
         either = isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or)
         if either and any(map(_speaks_of_npus, {*ast.iter_child_nodes(parent)} - {child})):

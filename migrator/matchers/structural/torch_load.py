@@ -193,10 +193,15 @@ def _asked_of_elements(index: ModuleIndex, use: ast.expr, but: Collection[str]) 
         is_called = getattr(above, "func", None) is asked_of
         attribute = "" if is_called else getattr(asked_of, "attr", "")
         return attribute if attribute not in but else ""
-    if not isinstance(around, (ast.For, ast.comprehension)) or around.iter is not use:
+    sink = taken_by(index, use)
+    column = {"enumerate": 1, "zip": sink.place}.get(called_name(around) if sink.kind == "argument" else "")
+    around = around if column is None else index.parent(sink.holder)
+    iterated = use if column is None else sink.holder
+    if not isinstance(around, (ast.For, ast.comprehension)) or around.iter is not iterated:
         return ""
     inside = around if isinstance(around, ast.For) else index.parent(around)
-    element, nodes = bare_name(around.target), [*ast.walk(inside or around)]
+    target = around.target if column is None else [*elements(around.target), None, None][column]
+    element, nodes = bare_name(target), [*ast.walk(inside or around)]
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     asked = [each for each in nodes if isinstance(each, ast.Attribute) and each not in called]
     read = (each.attr for each in asked if isinstance(each.value, ast.Name) and each.value.id == element)
