@@ -43,6 +43,7 @@ from migrator.names.tree import (
 )
 from migrator.names.tree import defaults as defaults_of
 from migrator.project.project import Project
+from migrator.project.wanted_versions import limits_hold, wanted_libraries
 
 _MESSAGES = {
     "cpu": N_("{api} without a device uses CUDA or the CPU, not NPUs{versions}"),
@@ -106,13 +107,11 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
         return None, False
     wanted: Mapping[str, Limits] = {}
     if every and context.project.requirements:  # most ask for none
-        from migrator.project.wanted_versions import wanted_libraries
-
         wanted = wanted_libraries(context.project.requirements)
     doubtful = None
     for default in every:
         limits = (wanted.get(each) for each in default.library.lower().split())
-        holds = default.holds(next(filter(None, limits), None))
+        holds = limits_hold(default.conditions, next(filter(None, limits), ()))
         if holds or (holds is None and not default.until):
             return default, all(each in defaults() for each in held)
         doubtful = default if holds is None else doubtful
