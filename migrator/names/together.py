@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.made_from import made_from, parameter_of, returned_values
+from migrator.names.made_from import given_names, made_from, parameter_of, returned_values
 from migrator.names.tree import (
     FUNCTIONS,
     Function,
@@ -399,7 +399,7 @@ class _Search:
                 place = int(path[0][len(AT) + 1 :]) + _STARTERS[called]
                 self._imported(started, f"({place})", path[1:])
                 function = self.index.definition(started)
-                names = _names(self.index, function) if isinstance(function, FUNCTIONS) else []
+                names = given_names(self.index, function) if isinstance(function, FUNCTIONS) else []
                 for given in names[place : place + 1]:
                     self._parameter(function, given, path[1:])
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
@@ -425,7 +425,7 @@ class _Search:
             if isinstance(definition, ast.ClassDef) and (name in fields or 0 <= sink.place < len(fields)):
                 self._member(definition, name or fields[sink.place], path)
             for function in self._functions(call):
-                names = _names(self.index, function)
+                names = given_names(self.index, function)
                 if name in names or 0 <= sink.place < len(names):
                     self._parameter(function, name or names[sink.place], path)
 
@@ -450,7 +450,7 @@ class _Search:
 
     def _parameter(self, function: Any, name: str, path: Path) -> None:
         """What a function gets as a parameter goes to where that is read."""
-        names = _names(self.index, function)
+        names = given_names(self.index, function)
         if not path:
             self.found.parameters[name] = None
         for behind in (name, names.index(name) if name in names else name):
@@ -575,7 +575,7 @@ class _Search:
         if parameter is not None:
             self._parameter(parameter.function, node.id, path)
             for call in self._calls(parameter.function):
-                names = _names(index, parameter.function)
+                names = given_names(index, parameter.function)
                 place = names.index(node.id) if node.id in names else None
                 self.meet(argument_of(call, node.id, place), path)
             for use in index.uses_of(parameter.function):
@@ -772,7 +772,7 @@ def _asked(index: ModuleIndex, node: ast.AST | None) -> list[ast.Attribute]:
 
 def _columns(index: ModuleIndex, table: ast.Call, function: Function) -> Iterator[tuple[str, Path]]:
     """The parameters of a test, each with the path of its values in the table that it is called with."""
-    names = _names(index, function)
+    names = given_names(index, function)
     if called_name(table) == "parametrize":
         given = argument_of(table, "argnames", 0)
         texts = [string_value(each) or "" for each in elements(given)]
@@ -788,10 +788,3 @@ def _columns(index: ModuleIndex, table: ast.Call, function: Function) -> Iterato
 
 def _is_method(index: ModuleIndex, definition: ast.AST) -> bool:
     return isinstance(definition, FUNCTIONS) and isinstance(index.parent(definition), ast.ClassDef)
-
-
-def _names(index: ModuleIndex, function: Function) -> list[str]:
-    """The names of a function's parameters that calls give, by place."""
-    names = [each.arg for each in parameters(function.args)]
-    is_static = any(bare_name(each) == "staticmethod" for each in getattr(function, "decorator_list", ()))
-    return names[1:] if _is_method(index, function) and not is_static else names
