@@ -41,30 +41,20 @@ class LibraryDefault(NamedTuple):
     statement: str
     advice: str
 
-    def holds(self, limits: Optional[Limits]) -> Optional[bool]:
-        """Whether it is so in the version that a project requires; None where that is not known."""
-        if not self.since and not self.until:
-            return True
-        pin = next((number for sign, number in limits or () if sign in _PINS), None)
-        if pin is not None:
-            return tables.covers(self.since, self.until, pin)
-        lowest = max((number for sign, number in limits or () if sign in (">=", ">")), default=())
-        highest = min((number for sign, number in limits or () if sign in ("<=", "<")), default=None)
-        behind = self.until and lowest > tables.as_tuple(self.until)
-        before = self.since and highest is not None and highest <= tables.as_tuple(self.since)
-        return False if behind or before else None
+    @property
+    def conditions(self) -> str:
+        """The library's versions in which it is so, as a range; empty for all that are known."""
+        ends = ((">=", self.since), ("<=", self.until))
+        return ",".join(f"{sign}{version}" for sign, version in ends if version)
 
     @property
     def versions(self) -> str:
-        """The library's versions in which it is so, in words; empty for all that are known."""
+        """The same in words."""
         library = self.library.partition(" ")[0]
         after = _("from {library} {since} on", library=library, since=self.since) if self.since else ""
         value = "" if after else f"{library} "
         up_to = _("up to {value}{until}", value=value, until=self.until) if self.until else ""
         return " ".join(filter(None, (after, up_to)))
-
-
-_PINS = ("==", "===", "=", "~=", "^", "~", "")
 
 
 @cache

@@ -332,33 +332,26 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     """
     from migrator.files.discover import discover
     from migrator.files.source import read, text_below
-    from migrator.launch.target import place_of, refuse_other_framework
+    from migrator.launch.target import chosen_script
     from migrator.project.entry import candidate, ranked
 
     if not folder.is_dir():
         raise SourceError(
             "not a folder: {folder}; give the folder of the migrated project with -o", folder=shown(folder)
         )
-    names = [found.name for found in discover(folder) if found.kind == "python"]
-    notes = []
-    if main:
-        entry = place_of(folder, main)
-    else:
-        texts = ((name, text_below(folder, name)) for name in names)
-        candidates = (candidate(name, text, framework) for name, text in texts if text is not None)
-        likely = ranked(filter(None, candidates))
-        if not likely:
-            raise SourceError(
-                "no training script was found in {folder}: give it with -m FILE", folder=shown(folder)
-            )
-        entry = likely[0].name
-        others = (
-            _("; other candidates: {likely} (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+    names = [found.name for found in discover(folder) if found.kind == "python" and not main]
+    texts = ((name, text_below(folder, name)) for name in names)
+    candidates = (candidate(name, text, framework) for name, text in texts if text is not None)
+    likely = ranked(filter(None, candidates))
+    entry = chosen_script(folder, main, likely, framework)
+    if not entry:
+        raise SourceError(
+            "no training script was found in {folder}: give it with -m FILE", folder=shown(folder)
         )
-        notes.append(_("training script: {entry}{others}", entry=shown(entry), others=others))
-    text = read(folder / entry, entry).text
-    refuse_other_framework(entry, text, framework)
-    return entry, text, notes
+    others = _("; other candidates: {likely} (-m FILE)", likely=len(likely) - 1) if len(likely) > 1 else ""
+    said = N_("training script: {entry}{others}")
+    notes = [] if main else [_(said, entry=shown(entry), others=others)]
+    return entry, read(folder / entry, entry).text, notes
 
 
 def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
@@ -367,12 +360,7 @@ def find_start(folder: Path, main: str | None) -> tuple[Start, str, list[str]]:
     The script is ``main``, or the likeliest one. Raises SourceError where there is none.
     """
     from migrator.files.source import text_below
-    from migrator.launch.target import start_of
-    from migrator.project.entry import has_relative_imports
-    from migrator.project.start_ways import start_ways
+    from migrator.launch.target import start_in
 
     entry, text, notes = find_script(folder, main)
-    relative = has_relative_imports(text)
-    ways = start_ways([entry], partial(text_below, folder), mended=False)
-    start = start_of(entry, relative, lambda name: (folder / name).is_file(), ways)
-    return start, text, notes
+    return start_in(folder, [entry], partial(text_below, folder)), text, notes

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple, Optional, TypeVar, Union
 
 from migrator.names import outline
+from migrator.names.made_from import given_names
 from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.definitions import Definitions
@@ -255,15 +256,8 @@ class Program:
 
     def argument(self, call: ast.Call, function: ast.AST | None, name: str) -> ast.expr | None:
         """What a call gives to a parameter; None where it gives nothing, or that is unknown."""
-        given = argument_of(call, name)
-        if given is not None or not isinstance(function, FUNCTIONS):
-            return given
-        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-        static = any(dotted(one) == "staticmethod" for one in function.decorator_list)
-        names = names[1:] if self.class_of(function) and not static else names
-        before = call.args[: names.index(name) + 1] if name in names else []
-        starred = any(isinstance(one, ast.Starred) for one in before)
-        return before[-1] if before and len(before) > names.index(name) and not starred else None
+        names = given_names(self.file(function), function) if isinstance(function, FUNCTIONS) else []
+        return argument_of(call, name, names.index(name) if name in names else None)
 
     def own_nodes(self, scope: ast.AST, kind: type[Node]) -> list[Node]:
         """The nodes of a kind in a scope, without those of functions inside it, in the order of the lines."""

@@ -277,36 +277,43 @@ def add_launcher(
     """Write ``run_distributed_npu.sh`` for the script ``main``, or for the first of ``candidates``.
 
     ``read``, ``mended`` and ``seen`` are what ``start_ways`` takes, ``frameworks`` those of programs that are
-    not PyTorch's. A file of that name in the project stays. Raises SourceError where the project holds no
-    ``main``, or where it is such a program.
+    not PyTorch's. A file of that name in the project stays. Raises what ``chosen_script`` raises.
     """
-    others = tuple(one.name for one in candidates)
-    if main:
-        entry = place_of(tree.source, main)
-        folder = tree.source if os.path.isdir(tree.source) else tree.source.parent
-        text = text_below(folder, entry) or ""
-        refuse_other_framework(entry, text)
-        relative = has_relative_imports(text)
-    elif candidates:
-        entry, relative = candidates[0].name, candidates[0].relative_imports
-    else:
+    entry, others = chosen_script(tree.source, main, candidates), tuple(one.name for one in candidates)
+    if not entry:
         return Launcher("", frameworks=tuple(frameworks))
     if os.path.lexists(os.path.join(tree.building, NAME)):
         return Launcher(entry, kept=True)
-    ways = start_ways(dict.fromkeys([entry, *others[:_MOST]]), read, mended, seen)
-    start = start_of(
-        entry, relative, lambda name: os.path.isfile(os.path.join(tree.source, name)), ways, version
-    )
+    start = start_in(tree.source, [entry, *others[:_MOST]], read, mended, version, seen)
     add(tree, NAME, run_script(start).text.encode("utf-8", "surrogateescape"), mode=0o755)
     return Launcher(entry, tuple(name for name in others if name != entry), way=start.way)
 
 
-def place_of(source: Path, main: str) -> str:
-    """``main`` as a path below the project, also where it is given from the current folder.
+def start_in(
+    folder: Path,
+    scripts: Sequence[str],
+    read: Read,
+    mended: bool = False,
+    version: TorchVersion | None = None,
+    seen: Callable[[int], object] = lambda count: None,
+) -> Start:
+    """What starts the first of some scripts of the project in a folder; how all of them start is known."""
+    ways = start_ways(dict.fromkeys(scripts), read, mended, seen)
+    relative = has_relative_imports(text_below(folder, scripts[0]) or "")
+    return start_of(scripts[0], relative, lambda name: os.path.isfile(folder / name), ways, version)
 
-    Raises SourceError where the project holds no such file, and for a notebook: none can be started so. A
-    project that is one file holds only that.
+
+def chosen_script(
+    source: Path, main: str | None, candidates: Sequence[Candidate], framework: str = TORCH
+) -> str:
+    """The script to start: ``main`` as a path below the project, or the first of ``candidates``, if any.
+
+    ``main`` may be given from the current folder. Raises SourceError where the project holds no such file,
+    for a notebook, as none can be started so, and for a program of another framework. A project that is one
+    file holds only that.
     """
+    if not main:
+        return next((one.name for one in candidates), "")
     if is_notebook(main):
         raise SourceError("{main} (-m/--main) is a notebook: ranks start from a script", main=shown(main))
     root = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
@@ -314,14 +321,11 @@ def place_of(source: Path, main: str) -> str:
         inside = os.path.relpath(os.path.realpath(path), root)
         held = os.path.isdir(source) or os.path.realpath(path) == os.path.realpath(source)
         if held and os.path.isfile(path) and not inside.startswith(os.pardir + os.sep):
-            return inside.replace(os.sep, "/")
+            entry = inside.replace(os.sep, "/")
+            found = other_framework(text_below(Path(root), entry) or "")
+            if found and framework == TORCH:
+                raise SourceError(why_not_started(shown(entry), found))
+            if found != framework and framework != TORCH:
+                raise SourceError(f"{shown(entry)} is no program of {NAMES[framework]}")
+            return entry
     raise SourceError("{main} (-m/--main) is not a file in {source}", main=shown(main), source=shown(source))
-
-
-def refuse_other_framework(entry: str, text: str, wanted: str = TORCH) -> None:
-    """Raise SourceError where the script ``entry`` is not a program of the ``wanted`` framework."""
-    framework = other_framework(text)
-    if framework and wanted == TORCH:
-        raise SourceError(why_not_started(shown(entry), framework))
-    if framework != wanted and wanted != TORCH:
-        raise SourceError(f"{shown(entry)} is no program of {NAMES[wanted]}")

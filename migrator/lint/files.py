@@ -46,6 +46,12 @@ class Target(NamedTuple):
         """Its name inside the project: that below the folder of its configuration."""
         return _name(self.place, self.options)
 
+    @property
+    def is_of_whole(self) -> bool:
+        """Whether it was found below a folder that is all of a project, as far as configurations tell."""
+        above, root = self.top, self.options.root
+        return above is not None and (not self.options.origin or above == root or above in root.parents)
+
     def judged_by(self, rules: RuleSet) -> Target:
         """The file with the rules for it."""
         return self._replace(rules=rules, ignored=ignored_codes(self.options, self.place))

@@ -63,6 +63,7 @@ def run(
     outcome = Outcome(line, options, Texts(contents))
     trouble = outcome.troubles.append
     loader = Loader(cache, native, line.jobs)
+    loader.is_whole = all(target.is_of_whole for target in targets)
     files = read_files(targets, loader, not line.ignore_noqa, trouble, progress)
     looked_at: list[tuple[Target, Sequence[Finding]]] = []
     found: dict[str, list[Finding]] = {}  # all that are grave enough, by file

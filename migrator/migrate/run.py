@@ -27,7 +27,7 @@ from migrator.files.output import OutputTree, add, copy, output_tree, write
 from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.launch.target import NAME as LAUNCHER
-from migrator.launch.target import Launcher, add_launcher, place_of
+from migrator.launch.target import Launcher, add_launcher, chosen_script
 from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import Wanted, modules, modules_for, name_of_package, settled
 from migrator.project.added_package import places
@@ -286,11 +286,11 @@ def _convert(
     """
     if not plan.distributed:
         return None
-    if not plan.main and not candidates:
+    entry = chosen_script(plan.source, plan.main, candidates)
+    if not entry:
         raise SourceError(
             "no training script found in {source}: give it with -m FILE", source=shown(plan.source)
         )
-    entry = place_of(plan.source, plan.main) if plan.main else candidates[0].name
     if text_of(entry) is None:
         raise SourceError("{entry} is not a Python file that can be converted", entry=shown(entry))
     from migrator.convert.distributed.convert import convert

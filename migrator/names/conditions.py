@@ -26,6 +26,7 @@ from migrator.names.tree import (
     ends_run,
     holder_of,
     imported,
+    is_cpu,
     last_name,
     leaves,
     stops,
@@ -263,17 +264,19 @@ def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
     return bare_name(call.func) in ("isinstance", "issubclass")
 
 
+def is_answered_before(index: ModuleIndex, node: ast.AST, is_question: Callable[[ast.AST], bool]) -> bool:
+    """Whether a node is only reached where the program has asked a question, and the answer is yes."""
+    return any(
+        decided(index, part).value is not holds and decided(index, part).alone
+        for test, holds, of in conditions(index, node)
+        for part in walk(test)
+        if isinstance(of, (ast.If, ast.IfExp)) and is_question(part)
+    )
+
+
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
-    for test, holds, of in conditions(index, node):
-        both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds
-        for each in test.values if both and isinstance(test, ast.BoolOp) else [test]:
-            asked, there = each, holds
-            if isinstance(each, ast.Compare) and isinstance(each.ops[0], (ast.Is, ast.IsNot)):
-                asked, there = each.left, holds == isinstance(each.ops[0], ast.IsNot)
-            if isinstance(of, ast.If) and there and index.qualified_name(asked) == "torch.version.cuda":
-                return True
-    return False
+    return is_answered_before(index, node, lambda part: index.qualified_name(part) == "torch.version.cuda")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -468,11 +471,11 @@ class Choice(NamedTuple):
 
 def choices(index: ModuleIndex, node: ast.AST) -> list[Choice]:
     """What a question for CUDA chooses, also by a name that holds its answer."""
-    holder, answer = decided(index, node)
+    holder, answer, _ = decided(index, node)
     asked = [(holder, answer)]
     if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
         uses = (decided(index, use) for use in index.uses_of(holder.targets[0]))
-        asked = [(around, yes != answer) for around, yes in uses]
+        asked = [(use.by, use.value != answer) for use in uses]
     found, beside = [], _not_asked(index, node)
     for around, value in asked:  # the condition is ``value`` on an NPU
         if isinstance(around, (ast.If, ast.IfExp)):
@@ -583,26 +586,38 @@ def _is_refusal(way: Sequence[ast.AST]) -> bool:
     return not way or isinstance(way[0], (ast.Raise, ast.Assert))
 
 
-def decided(index: ModuleIndex, node: ast.AST) -> tuple[ast.AST | None, bool]:
-    """What a question is the condition of, or is assigned to, and what that is where the answer is no."""
-    child, around, value = node, index.parent(node), False
+class Decided(NamedTuple):
+    """What a question is the condition of, or is assigned to, and what that is where the answer is no.
+
+    ``alone``: whatever else is asked beside it.
+    """
+
+    by: ast.AST | None
+    value: bool = False
+    alone: bool = True
+
+
+def decided(index: ModuleIndex, node: ast.AST) -> Decided:
+    """What a question decides, if anything; None and 0 are the answer no."""
+    child, around, value, alone = node, index.parent(node), False, True
     while around is not None:
         if isinstance(around, ast.UnaryOp) and isinstance(around.op, ast.Not):
             value = not value
         elif isinstance(around, ast.Compare):
             beside = around.comparators[0]
-            is_zero = isinstance(beside, ast.Constant) and beside.value == 0
-            turning = (ast.Eq,) if is_zero else _NEGATIVE
+            is_nothing = isinstance(beside, ast.Constant) and not beside.value
+            turning = (ast.Eq, ast.Is) if is_nothing else _NEGATIVE
             value = value != isinstance(around.ops[0], turning)
         elif isinstance(around, ast.Call):
             if child is not around.func and bare_name(around.func) not in _ASKING:
-                return None, value
-        elif not isinstance(around, (ast.BoolOp, ast.NamedExpr, ast.Tuple, ast.List, ast.Set, ast.Attribute)):
+                return Decided(None)
+        elif isinstance(around, ast.BoolOp):
+            alone = alone and isinstance(around.op, ast.And) != value
+        elif not isinstance(around, (ast.NamedExpr, ast.Tuple, ast.List, ast.Set, ast.Attribute)):
             break
         child, around = around, index.parent(around)
-    if isinstance(around, (ast.If, ast.IfExp)) and child is not around.test:
-        return None, value
-    return around, value
+    is_part = child is not getattr(around, "test", child)  # of what is chosen, or said
+    return Decided(None if is_part else around, value, alone)
 
 
 def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
@@ -618,22 +633,10 @@ def _not_asked(index: ModuleIndex, node: ast.AST) -> list[ast.AST]:
 
 def stops_without(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a program stops where a value is None, or an answer no: ``if version.cuda is None: raise``."""
-    test, around, holds = node, index.parent(node), False
-    while isinstance(around, (ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call)):
-        if isinstance(around, ast.UnaryOp):
-            holds = not holds
-        elif isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)):
-            holds = isinstance(around.ops[0], ast.Is)
-        elif isinstance(around, ast.Compare) or (isinstance(around, ast.Call) and around.func is not test):
-            return False
-        elif isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And) == holds:
-            return False  # the other conditions decide, too
-        test, around = around, index.parent(around)
-    if not isinstance(around, (ast.Assert, ast.If)) or test is not around.test:
-        return False
-    if isinstance(around, ast.Assert):
-        return not holds
-    taken = around.body if holds else around.orelse
+    by, value, alone = decided(index, node)
+    if isinstance(by, ast.Assert):
+        return alone and not value
+    taken = (by.body if value else by.orelse) if isinstance(by, ast.If) and alone else []
     return bool(taken) and (isinstance(taken[-1], ast.Raise) or ends_run(taken[-1]))
 
 
@@ -653,6 +656,17 @@ def knows_npus(text: str) -> bool:
 
 def _speaks_of_npus(test: ast.AST) -> bool:
     return any(knows_npus(bare_name(node) or string_value(node) or "") for node in ast.walk(test))
+
+
+def is_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``."""
+    for test, holds, _ in conditions(index, node):
+        both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        for each in test.values if both and isinstance(test, ast.BoolOp) else [test]:
+            if isinstance(each, ast.Compare) and len(each.ops) == 1 and is_cpu(each.comparators[0]):
+                if isinstance(each.ops[0], ast.Eq if holds else ast.NotEq):
+                    return True
+    return False
 
 
 def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
@@ -679,6 +693,10 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
         if isinstance(parent, ast.If) and child not in parent.orelse and _has_twin(index, parent):
             return True
         if isinstance(parent, ast.Assign) and _beside(index, parent) is not None:
+            return True
+        handlers = parent.handlers if isinstance(parent, ast.Try) and child in parent.body else ()
+        asked = (getattr(each, "test", None) for handler in handlers for each in walk(handler))
+        if any(_speaks_of_npus(each) for each in asked if each is not None):  # what it asks where that raises
             return True
         either = isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or)
         if either and any(map(_speaks_of_npus, {*ast.iter_child_nodes(parent)} - {child})):

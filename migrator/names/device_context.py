@@ -16,12 +16,14 @@ from migrator.language import N_, _
 from migrator.names.commands import is_value_for_parser
 from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (
+    OF_OWNER,
     Beside,
     DeviceVocabulary,
     asks_for_cuda,
     beside,
     chosen_beside_cpu,
     is_device_or_backend,
+    without_cuda,
     works_with_foreign,
 )
 from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
@@ -244,9 +246,13 @@ class _Climb:
         if kind == "returned":
             return self._returned(holder, name)
         if kind == "iterated":
-            if isinstance(holder, (ast.For, ast.AsyncFor)):
-                return self._target(holder.target)
-            return self._hinted(last_name(holder.target), _("the values of a loop"))
+            target = holder.target
+            if row := elements(target):  # which of them a value is, a row that is written there tells
+                is_row = isinstance(inside, ast.Tuple) and len(inside.elts) == len(row)
+                target = row[self.column] if is_row else None
+            if target is not None and isinstance(holder, (ast.For, ast.AsyncFor)):
+                return self._target(target)
+            return self._hinted(last_name(target), _("the values of a loop"))
         if kind == "default":  # what the parameter's name says, or is used for
             return self._hinted(name, _("the default of {arg}", arg=name))
         if kind == "annotation":
@@ -351,7 +357,7 @@ class _Climb:
                 return self._hinted("", where)
             values = (each.value for each in owner.body if isinstance(each, ast.Assign))
             self.siblings |= self._among(owner, values)
-            return self._hinted(owner.name, where)._replace(by="")
+            return self._hinted(without_cuda(owner.name), where)
         return self._hinted(name, where)
 
     def _used_as(self, target: ast.Name) -> tuple[set[str], str]:
@@ -366,8 +372,8 @@ class _Climb:
 
     def _returned(self, statement: ast.AST, name: str) -> DeviceContext:
         function, owner = self.index.function_of(statement), self.index.class_of(statement)
-        if owner is not None and name in ("name", "type", "get_name", "kind"):
-            name = f"{owner.name} {name}"
+        if owner is not None and name in OF_OWNER:
+            name = f"{without_cuda(owner.name)} {name}"
         found = Beside()
         if function is not None:
             returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.names.device_context import (
     BESIDE,
     CERTAIN,
@@ -20,7 +20,7 @@ from migrator.names.device_context import (
     device_context,
     is_searched_pattern,
 )
-from migrator.names.device_vocabulary import DeviceVocabulary, works_with_foreign
+from migrator.names.device_vocabulary import DeviceVocabulary, without_cuda, works_with_foreign
 from migrator.names.goes_to import taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
@@ -143,7 +143,8 @@ def _judged(
     if any(each[1:] for each in met) and not any(each[0] for each in met):
         deciding = None  # the other files, which go by less, would leave their strings
     files = ", ".join(dict.fromkeys(name for name, path in found.files if path[-1:] == (IN,)))
-    if deciding is not None and not files:
+    names = ", ".join(found.names)
+    if deciding is not None and not (files or names):
         reason = _("one of several that change together: {reason}", reason=deciding.reason)
         return deciding._replace(reason=reason), None
     first = next((each for each in members if deciding or contexts[each].verdict != NO), None)
@@ -157,8 +158,11 @@ def _judged(
         reason = _("{reason}; it changes only together with {places}", reason=reason, places=_listed(places))
     if deciding is None:
         return DeviceContext(UNCLEAR, reason), first
-    about = {"reason": reason, "files": files, "device": deciding.reason}
-    reason = _("{reason}; also a key of {files}, which is left unchanged: {device}", **about)
+    about = {"reason": reason, "files": files, "names": names, "device": deciding.reason}
+    kept = N_("{reason}; also a key of {files}, which is left unchanged: {device}")
+    if names:
+        kept = N_("{reason}; also part of the name {names}, whose definition keeps it: {device}")
+    reason = _(kept, **about)
     return DeviceContext(UNCLEAR, reason, by=SETTLED), first
 
 
@@ -199,7 +203,7 @@ def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> s
     is_backend = called_name(node) == "get_backend"  # which may be cpu:gloo,cuda:nccl
     enum = _enum_of(index, node)
     if enum is not None:
-        return LIKELY if vocabulary.says(enum.name) else UNCLEAR
+        return LIKELY if vocabulary.says(without_cuda(enum.name)) else UNCLEAR
     is_repeated = bare_name(node).strip("_").lower() in REPEATED
     if is_repeated or not (is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)):
         return UNCLEAR

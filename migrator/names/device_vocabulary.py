@@ -11,7 +11,7 @@ from typing import NamedTuple
 from migrator.language import N_
 from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
-from migrator.names.tree import bare_name, imported, is_cpu, string_value
+from migrator.names.tree import bare_name, called_name, imported, is_cpu, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
@@ -21,6 +21,8 @@ _LONGEST_NAME = 100  # characters in which a hint is looked for
 _OF_CUDA = re.compile(r"(cuda|gpu|auto|nccl|hccl|mpi|ucc|xccl|ccl|xla|tpu)(:\d+)?$", re.IGNORECASE)
 # What torch has no device for: beside them "cuda" is a device of another library, or a build of a program.
 _OF_OTHERS = frozenset({"dml", "directml", "webgpu", "vulkan", "metal", "coreml", "openvino", "tensorrt"})
+# Methods by which something says what it is.
+OF_OWNER = ("name", "type", "get_name", "kind")
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|meta)(:\d+)?$")
 
 
@@ -127,6 +129,8 @@ class DeviceVocabulary:
         if isinstance(function, ast.Attribute):
             if self.says(function.attr) or (function.attr == "type" and not given):
                 return True
+            if function.attr in OF_OWNER:
+                return self.says(without_cuda(called_name(function.value) or bare_name(function.value)))
             is_key = function.attr in ("get", "getenv", "pop") and given
             return self.says_device(given[0] if is_key else function.value)
         if not isinstance(function, ast.Name):
@@ -136,6 +140,11 @@ class DeviceVocabulary:
         if function.id in ("str", "repr", "type") and given:
             return self.says_device(given[0])
         return self.says(function.id)
+
+
+def without_cuda(name: str) -> str:
+    """A class's name without the words for CUDA: what a ``Gpu`` is called, or its kind, may be any word."""
+    return re.sub(r"(?i)gpus?|cuda", "", name)
 
 
 def is_device_or_backend(text: str) -> bool:

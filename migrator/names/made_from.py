@@ -240,6 +240,13 @@ def last_assigned(index: ModuleIndex, node: ast.Name, changes: bool = True) -> O
     return None
 
 
+def given_names(index: ModuleIndex, function: Function) -> list[str]:
+    """The names of a function's parameters that calls give, by place: of a method without the object's."""
+    names = [each.arg for each in parameters(function.args)]
+    is_static = "staticmethod" in map(bare_name, getattr(function, "decorator_list", ()))
+    return names[isinstance(index.parent(function), ast.ClassDef) and not is_static :]
+
+
 def given(index: ModuleIndex, parameter: Parameter) -> Iterator[ast.expr]:
     """What the calls of a function or a method of the file give one of its parameters."""
     function, place, name = parameter

@@ -8,6 +8,7 @@ it is says a path: ``IN`` a container, as an element or a key, or ``AT`` a key o
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.made_from import made_from, parameter_of, returned_values
+from migrator.names.made_from import given_names, made_from, parameter_of, returned_values
 from migrator.names.tree import (
     FUNCTIONS,
     Function,
@@ -62,6 +63,10 @@ _DEFAULT_AT = {"DEFINE_string": 1, "DEFINE_enum": 1}
 _TABLES = frozenset({"parametrize", "expand", "parameterized"})
 _ROWS = frozenset({"parameters", "named_parameters"})
 _OPTIONS = frozenset({"add_argument", "add_option", *_DEFAULT_AT})
+# What looks a name up: at which place the text of one stands.
+_BY_NAME = {"getattr": 1, "import_module": 0, "__import__": 0}
+_NAMESPACES = ("globals", "locals", "vars")
+_FIELD = re.compile(r"%[sdr]|\{\w*\}")
 # What calls a function in another process, with how many arguments before those that it is given.
 _STARTERS = {"spawn": 1, "start_processes": 1, "Process": 0, "Thread": 0}
 
@@ -78,8 +83,9 @@ class Together:
     """A class: its strings, the other values that they are compared with, and all places that take them.
 
     ``parameters`` are the names of those by which it is handed on. By ``ports`` it reaches other files.
-    ``files`` are those that the program reads, each with the path at which the values are in it. All are kept
-    as keys, in the order in which they were found.
+    ``files`` are those that the program reads, each with the path at which the values are in it; ``names``
+    the texts with a value in them that name a module, or what the file defines. All are kept as keys, in the
+    order in which they were found.
     """
 
     strings: dict[Text, None] = field(default_factory=dict)
@@ -88,6 +94,7 @@ class Together:
     parameters: dict[str, None] = field(default_factory=dict)
     ports: dict[Port, None] = field(default_factory=dict)
     files: dict[tuple[str, Path], None] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
 
 
 def together(index: ModuleIndex, value: ast.expr | ast.keyword) -> Together:
@@ -188,6 +195,11 @@ def _in_call(index: ModuleIndex, call: ast.Call) -> Iterator[tuple[ast.AST, Path
         yield from ((first, (IN, f"{AT} 0"), (IN,)), (first, (IN, f"{AT} 1"), (AT,)))
 
 
+def _any_of(step: str) -> bool:
+    """Whether a loop, or ``in``, comes to what is at a step: any element, or one at a place."""
+    return step == IN or step[len(AT) + 1 :].isdecimal()
+
+
 class _Search:
     """What was found of one class, and what is still to be looked at."""
 
@@ -251,7 +263,11 @@ class _Search:
             self.found.uses[node] = None
         around = taken_by(self.index, holder).holder if isinstance(holder, ast.Lambda) else holder
         ways = self._ways(around).of_part.get(node, ())
-        for inner, outer in ways:
+        # A row of a table has another thing in each column.
+        is_row = isinstance(holder, ast.Tuple) and isinstance(
+            self.index.parent(holder), (ast.List, ast.Tuple)
+        )
+        for inner, outer in ways if not is_row else [way for way in ways if way[1] != (IN,)]:
             if (further := _behind(path, inner)) is not None:
                 self.go(around, (*outer, *further))
         if kind == "annotation" and isinstance(holder, ast.arg):  # device: Literal["cpu", "cuda"]
@@ -265,6 +281,8 @@ class _Search:
                 self._into(holder.value, (IN,))
         elif kind == "indexed" and step == IN:
             self.meet(holder.slice, rest)
+        elif kind in ("text", "operand") and not path:
+            self._named(holder)
         elif kind == "method" and sink.name in (_OF_CONTAINERS if path else _OF_STRINGS) and step in ("", IN):
             for each in holder.args[:1]:
                 for one in elements(each) or [each]:
@@ -279,7 +297,7 @@ class _Search:
             self._own(function, "()", path)
             for call in self._calls(function):
                 self.go(call, path)
-        elif kind == "iterated" and step == IN:
+        elif kind == "iterated" and _any_of(step):
             comprehension = self.index.parent(holder) if isinstance(holder, ast.comprehension) else None
             self._into(holder.target, rest, comprehension)
         elif kind == "compared":
@@ -381,7 +399,7 @@ class _Search:
                 place = int(path[0][len(AT) + 1 :]) + _STARTERS[called]
                 self._imported(started, f"({place})", path[1:])
                 function = self.index.definition(started)
-                names = _names(self.index, function) if isinstance(function, FUNCTIONS) else []
+                names = given_names(self.index, function) if isinstance(function, FUNCTIONS) else []
                 for given in names[place : place + 1]:
                     self._parameter(function, given, path[1:])
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
@@ -394,6 +412,8 @@ class _Search:
                 self.meet(owner, (IN,))
             if called in _OF_STRINGS:
                 self.meet(owner)
+        elif owner is not None and called == "format" and not path:
+            self._named(call)
         elif called in _OPTIONS and (name in _OF_VALUES or sink.place == _DEFAULT_AT.get(called)):
             for dest in _dests(call)[:1]:
                 self.port(True, f"Namespace.{dest}", path[name == "choices" :])
@@ -405,13 +425,32 @@ class _Search:
             if isinstance(definition, ast.ClassDef) and (name in fields or 0 <= sink.place < len(fields)):
                 self._member(definition, name or fields[sink.place], path)
             for function in self._functions(call):
-                names = _names(self.index, function)
+                names = given_names(self.index, function)
                 if name in names or 0 <= sink.place < len(names):
                     self._parameter(function, name or names[sink.place], path)
 
+    def _named(self, text: ast.AST) -> None:
+        """A text with a value in it may choose what stays as it is: a module, a function or a class."""
+        index = self.index
+        while isinstance(around := index.parent(text), (ast.BinOp, ast.JoinedStr)):
+            text = around
+        sink = taken_by(index, text)
+        called = called_name(sink.holder)
+        held = sink.holder.value if isinstance(sink.holder, ast.Subscript) else None
+        held = holder_of(sink.holder) if isinstance(sink.holder, ast.Call) else held
+        in_file = called_name(held) in _NAMESPACES
+        if not in_file and (sink.kind != "argument" or _BY_NAME.get(called) != sink.place):
+            return
+        parts = [each for node in ast.walk(text) for each in _FIELD.split(string_value(node) or "") if each]
+        if called == "getattr":
+            known = (each.name for each in (*index.functions, *index.classes) if "cuda" in each.name)
+            in_file = any(re.match(".*".join(map(re.escape, parts)), each) for each in known)
+        if parts and (in_file or (called != "getattr" and not parts[0].startswith("torch"))):
+            self.found.names[index.segment(text)] = None
+
     def _parameter(self, function: Any, name: str, path: Path) -> None:
         """What a function gets as a parameter goes to where that is read."""
-        names = _names(self.index, function)
+        names = given_names(self.index, function)
         if not path:
             self.found.parameters[name] = None
         for behind in (name, names.index(name) if name in names else name):
@@ -433,7 +472,7 @@ class _Search:
             elif node is left:
                 self.meet(right, (IN, *path))
                 self.meet(right, path)
-            elif path[:1] in ((), (IN,)):
+            elif not path or _any_of(path[0]):
                 self.meet(left, path[1:])
 
     def _case(self, node: Any, path: Path) -> None:
@@ -536,7 +575,7 @@ class _Search:
         if parameter is not None:
             self._parameter(parameter.function, node.id, path)
             for call in self._calls(parameter.function):
-                names = _names(index, parameter.function)
+                names = given_names(index, parameter.function)
                 place = names.index(node.id) if node.id in names else None
                 self.meet(argument_of(call, node.id, place), path)
             for use in index.uses_of(parameter.function):
@@ -733,7 +772,7 @@ def _asked(index: ModuleIndex, node: ast.AST | None) -> list[ast.Attribute]:
 
 def _columns(index: ModuleIndex, table: ast.Call, function: Function) -> Iterator[tuple[str, Path]]:
     """The parameters of a test, each with the path of its values in the table that it is called with."""
-    names = _names(index, function)
+    names = given_names(index, function)
     if called_name(table) == "parametrize":
         given = argument_of(table, "argnames", 0)
         texts = [string_value(each) or "" for each in elements(given)]
@@ -749,10 +788,3 @@ def _columns(index: ModuleIndex, table: ast.Call, function: Function) -> Iterato
 
 def _is_method(index: ModuleIndex, definition: ast.AST) -> bool:
     return isinstance(definition, FUNCTIONS) and isinstance(index.parent(definition), ast.ClassDef)
-
-
-def _names(index: ModuleIndex, function: Function) -> list[str]:
-    """The names of a function's parameters that calls give, by place."""
-    names = [each.arg for each in parameters(function.args)]
-    is_static = any(bare_name(each) == "staticmethod" for each in getattr(function, "decorator_list", ()))
-    return names[1:] if _is_method(index, function) and not is_static else names

@@ -61,7 +61,6 @@ class Candidate:
 
     name: str
     score: int
-    relative_imports: bool = False
     framework: str = ""
 
 
@@ -101,7 +100,7 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     # A library's module may try itself out in a main block: only a name or options make a program of it.
     if by_name < 5 and (by_text < 6 or (guarded and not options)):
         return None
-    return Candidate(name, score, has_relative_imports(text)) if score > 0 else None
+    return Candidate(name, score) if score > 0 else None
 
 
 def _fits(text: str, words: Iterable[str], pattern: re.Pattern[str]) -> bool:

@@ -66,7 +66,7 @@ def scan_module(file: str, index: ModuleIndex, package: str = "") -> ModuleFacts
         definitions[name] = _definition(name, scope, imports, list(scopes.values()))
     stars = [absolute_name(star, file, package) for star in index.stars]
     exported = None
-    for target, value in _assigned(index.module_scope):
+    for target, value in assigned(index.module_scope):
         if isinstance(target, ast.Name) and target.id == "__all__":
             exported = frozenset(str(e.value) for e in ast.walk(value) if isinstance(e, ast.Constant))
     return ModuleFacts(file, module_name(file, package), definitions, tuple(stars), exported)
@@ -96,7 +96,7 @@ def _definition(name: str, scope: Scope, imports: dict[str, str], scopes: list[S
     node = scope.node
     if isinstance(node, ast.Module):
         last = {
-            target.id: written(value) for target, value in _assigned(scope) if isinstance(target, ast.Name)
+            target.id: written(value) for target, value in assigned(scope) if isinstance(target, ast.Name)
         }
         return Definition("module", 1, 1, imports, {key: (value,) for key, value in last.items() if value})
     place = (node.lineno, node.end_lineno or node.lineno, imports)
@@ -121,11 +121,11 @@ def _definition(name: str, scope: Scope, imports: dict[str, str], scopes: list[S
 
 def _held_by_class(own: Scope, inside: list[Scope]) -> dict[str, tuple[str, ...]]:
     values: dict[str, list[str]] = {}
-    for target, value in _assigned(own, annotated=False):
+    for target, value in assigned(own, annotated=False):
         if isinstance(target, ast.Name) and written(value):
             values.setdefault(target.id, []).append(written(value))
     for scope in inside:
-        for target, value in _assigned(scope):
+        for target, value in assigned(scope):
             if isinstance(target, ast.Attribute) and written(target.value) == "self":
                 values.setdefault(target.attr, []).extend(_held(value))
     return _each_once(values)
@@ -133,7 +133,7 @@ def _held_by_class(own: Scope, inside: list[Scope]) -> dict[str, tuple[str, ...]
 
 def _held_by_function(scope: Scope) -> dict[str, tuple[str, ...]]:
     values: dict[str, list[str]] = {}
-    for target, value in _assigned(scope, annotated=False):
+    for target, value in assigned(scope, annotated=False):
         if isinstance(target, ast.Name):
             values.setdefault(target.id, []).extend(_held(value))
     for loop in scope.statements:
@@ -143,7 +143,7 @@ def _held_by_function(scope: Scope) -> dict[str, tuple[str, ...]]:
     return _each_once(values)
 
 
-def _assigned(scope: Scope, annotated: bool = True) -> Iterator[tuple[ast.expr, ast.expr]]:
+def assigned(scope: Scope, annotated: bool = True) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The targets in a scope's own statements that are assigned a value."""
     for statement in scope.statements:
         if isinstance(statement, ast.Assign):

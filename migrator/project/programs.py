@@ -10,12 +10,12 @@ import ast
 import posixpath
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional, TypeVar
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
@@ -40,13 +40,13 @@ from migrator.project.program_files import FileRows, ProgramFiles
 
 _SOURCE_FOLDERS = ("", "src", "python", "lib")
 _GETTERS = ("get", "getenv", "pop", "setdefault")
-_PLAIN_OPTION = re.compile(r"-[\w.-]*")
-_QUOTED_OPTION = re.compile(r"""-(?<=["']-)[\w.-]*(?=["'])""")
 # The beginning of a package that lies at the project's top, or in its folder of sources.
 _PACKAGE = re.compile(r"(?:(?:src|python|lib)/)?(?!tests?/|docs?/)[^/]+/__init__\.py")
+_QUOTED_OPTION = re.compile(r"""-(?<=["']-)[^\s"']*(?=["'])""")
 _INIT = "__init__.py"
 _IMPORTERS = frozenset({"import_module", "__import__"})
 _ENVIRONMENT = re.compile(r"\b(?:environ|getenv)\b")
+Answer = TypeVar("Answer")
 # For device strings, and for backends.
 Vocabularies = tuple[DeviceVocabulary, DeviceVocabulary]
 
@@ -66,15 +66,15 @@ class Taken:
 
 @dataclass(frozen=True)
 class Parsers:
-    """What the parsers of a program take, or those of several, of which one is meant.
-
-    ``options`` are their options, each with its file; those of a file that several programs have stand there
-    several times.
-    """
+    """What the parsers of a program take, by its files, or those of several, of which one is meant."""
 
     of: Programs
     files: Mapping[str, FileRows]
-    options: Sequence[tuple[str, Option]]
+
+    @cached_property
+    def options(self) -> Sequence[tuple[str, Option]]:
+        """All options, each with its file."""
+        return [(name, option) for name, rows in self.files.items() for option in rows.options]
 
     @cached_property
     def _at(self) -> Mapping[str, list[int]]:
@@ -129,6 +129,20 @@ class Parsers:
         return None if wanted is None else place_of(texts, wanted, (option for _, option in self.options))
 
 
+def _kept(method: Callable[..., Answer]) -> Callable[..., Answer]:
+    """A method of ``Programs`` whose answers are kept."""
+
+    @wraps(method)
+    def asked(self: Programs, *given: object) -> Answer:
+        key = (method.__name__, *given)
+        if key not in self._known:
+            self._known[key] = method(self, *given)
+        answer: Answer = self._known[key]
+        return answer
+
+    return asked
+
+
 @dataclass(frozen=True)
 class Programs:
     """The Python files of a project, by their names in it, and the names of its configurations.
@@ -139,11 +153,7 @@ class Programs:
     files: Mapping[str, Path]
     configurations: frozenset[str] = frozenset()
     main: str = ""
-    _texts: dict[str, Optional[str]] = field(default_factory=dict, compare=False, repr=False)
-    _parsers: dict[str, Optional[Parsers]] = field(default_factory=dict, compare=False, repr=False)
-    _verdicts: dict[tuple[str, str, bool, bool], frozenset[str]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    _known: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def started(self, script: str, content: Content, program: Program) -> str:
         """The file that a program of a script's command is; empty where it is none of the project's."""
@@ -238,13 +248,11 @@ class Programs:
     def _every(self) -> ProgramFiles:
         return ProgramFiles(self.text)
 
+    @_kept
     def parsers(self, file: str) -> Optional[Parsers]:
         """What the parsers of a program take; None where its file cannot be read."""
-        if file not in self._parsers:
-            files = self._every.reached(file)
-            options = [(name, option) for name, rows in files.items() for option in rows.options]
-            self._parsers[file] = Parsers(self, files, options) if file in files else None
-        return self._parsers[file]
+        files = self._every.reached(file)
+        return Parsers(self, files) if file in files else None
 
     def asked(self, script: str, content: Content, setting: Setting) -> Optional[Parsers]:
         """The parsers that get an option which a script's command is given.
@@ -263,22 +271,16 @@ class Programs:
             return self._with_option(setting.name)
         return None
 
+    @_kept
     def _with_option(self, name: str) -> Optional[Parsers]:
-        if name not in self._parsers:
-            if _PLAIN_OPTION.fullmatch(name):
-                named: Iterable[str] = self._mentions.get(name, ())
-            else:
-                texts = ((file, self.text(file) or "") for file in self.files)
-                named = [file for file, text in texts if f'"{name}"' in text or f"'{name}'" in text]
-            found = [each for each in map(self.parsers, named) if each is not None and each.named(name)]
-            files = {file: rows for each in found for file, rows in each.files.items()}
-            options = [pair for each in found for pair in each.options]
-            self._parsers[name] = Parsers(self, files, options) if found else None
-        return self._parsers[name]
+        programs = filter(None, map(self.parsers, self._mentions.get(name, ())))
+        with_it = (each for each in programs if each.named(name))
+        files = {file: rows for each in with_it for file, rows in each.files.items()}
+        return Parsers(self, files) if files else None
 
     @cached_property
     def _mentions(self) -> Mapping[str, list[str]]:
-        """The files that hold each plain option as a string."""
+        """The files that hold each option as a string."""
         found: dict[str, list[str]] = {}
         for file in self.files:
             for name in dict.fromkeys(_QUOTED_OPTION.findall(self.text(file) or "")):
@@ -299,6 +301,7 @@ class Programs:
         said = vocabularies[names_backend(value)].says(name)
         return Taken(CERTAIN in verdicts or LIKELY in verdicts or said, verdicts == {CERTAIN})
 
+    @_kept
     def looked_up(
         self, name: str, is_backend: bool, in_environment: bool, vocabularies: Vocabularies
     ) -> frozenset[str]:
@@ -307,44 +310,30 @@ class Programs:
         A variable of the environment, or a key or member of anything. Nothing is looked up by an empty name:
         that of an item of a list that is the whole file.
         """
-        if not name:
-            return frozenset()
-        key = ("", name, is_backend, in_environment)
-        if key not in self._verdicts:
-            found = (
-                self.verdicts(file, name, is_backend, in_environment, vocabularies) for file in self.files
-            )
-            self._verdicts[key] = frozenset().union(*found)
-        return self._verdicts[key]
+        files = self.files if name else ()
+        every = (self.verdicts(file, name, is_backend, in_environment, vocabularies) for file in files)
+        return frozenset[str]().union(*every)
 
+    @_kept
     def verdicts(
         self, file: str, name: str, is_backend: bool, in_environment: bool, vocabularies: Vocabularies
     ) -> frozenset[str]:
         """The same for one file."""
-        text = self.text(file) or ""
-        if name not in text:
-            return frozenset()
-        key = (file, name, is_backend, in_environment)
-        if key not in self._verdicts:
-            found = verdicts_on(text, name, in_environment, vocabularies[is_backend])
-            self._verdicts[key] = frozenset(found)
-        return self._verdicts[key]
+        text, vocabulary = self.text(file) or "", vocabularies[is_backend]
+        return frozenset(verdicts_on(text, name, in_environment, vocabulary) if name in text else ())
 
+    @_kept
     def text(self, name: str) -> Optional[str]:
         """The text of a file; None where there is none that can be read."""
-        if name not in self.files:
+        try:
+            return read(self.files[name], name).text if name in self.files else None
+        except Unreadable:
             return None
-        if name not in self._texts:
-            try:
-                self._texts[name] = read(self.files[name], name).text
-            except Unreadable:
-                self._texts[name] = None
-        return self._texts[name]
 
 
 def of_text(name: str, text: str) -> Programs:
     """A project of one Python file, which need not be on the disk."""
-    return Programs({name: Path(name)}, _texts={name: text})
+    return Programs({name: Path(name)}, _known={("text", name): text})
 
 
 def _folders(script: str, content: Content) -> Iterator[str]:

@@ -9,16 +9,27 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Optional
 
 from migrator.language import N_
-from migrator.names.index import ModuleIndex, parsed
-from migrator.names.tree import argument_of, bare_name, called_name, elements, last_name, string_value
+from migrator.names.outline import Outline, Scope, outline
+from migrator.names.tree import (
+    argument_of,
+    bare_name,
+    body_fields,
+    called_name,
+    elements,
+    last_name,
+    string_value,
+    touches,
+    walk,
+)
+from migrator.project.modules import assigned
 from migrator.project.offers import SAVED, Offer
 
 # torch.save, and what programs put around it: a text that saves has one of these.
 SAVING = ("torch.save(", "save_on_master(", "save_checkpoint(")
-_WORDS = {word.rpartition(".")[2].rstrip("(") for word in SAVING}
 _SAVES = re.compile(rf"(?<![\w.])(?<!\bdef )(?:[\w.]+\.(?=save_))?(?:{'|'.join(map(re.escape, SAVING))})")
 _OPTIONS = re.compile(r"args|(?:\w+_)?opts?|FLAGS|arguments|(?:parsed|cmd)_args")
 # Objects of yacs, OmegaConf, MMEngine or of a class of the program; plain dictionaries in others.
@@ -37,44 +48,59 @@ _PLAIN = ("state_dict", "vars(", "dict(", "__dict__")
 
 def saved_objects(text: str) -> frozenset[Offer]:
     """The objects in the files that a Python file saves; without a key, one is all of the file."""
-    index = parsed(text, _WORDS) if _SAVES.search(text) else None
-    return frozenset(_saved(index) if index is not None else ())
+    if not _SAVES.search(text):
+        return frozenset()
+    try:
+        return frozenset(_saved(outline(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
 
 
-def _saved(index: ModuleIndex) -> Iterator[Offer]:
-    for call in index.calls:
-        if call.args and _SAVES.match(f"{ast.unparse(call.func)}("):
-            written = argument_of(call, "client_state") or call.args[0]  # of DeepSpeed
-            parts = list(_parts(index, written))
-            if not parts:
-                held = elements(written) or [written]
-                what = next((said for each in held if (said := _what(index, each))), None)
-                # Who saves a model by a function of its own may take its state there.
-                if what and ast.unparse(call.func) == "torch.save":
-                    yield Offer(SAVED, detail=(what,))
-            keys = sorted({key for key, _ in parts})
-            for key, value in parts:
-                by_key = N_("objects, judging by the key") if key.endswith(("_object", "_objects")) else None
-                if what := _what(index, value) or by_key:
-                    yield Offer(SAVED, key, detail=(what, *keys))
+def _saved(shared: Outline) -> Iterator[Offer]:
+    saving = [shared.lines.line_of(match.start()) for match in re.finditer(rb"\bsave", shared.lines.data)]
+    numpy = re.search(_IMPORTS_NUMPY, shared.lines.data) is not None
+    for scope, call in _calls(shared, saving):
+        what_is = partial(_what, scope, numpy)
+        written = argument_of(call, "client_state") or call.args[0]  # of DeepSpeed
+        parts = list(_parts(scope, written))
+        if not parts:
+            what = next(filter(None, map(what_is, elements(written) or [written])), None)
+            # Who saves a model by a function of its own may take its state there.
+            if what and ast.unparse(call.func) == "torch.save":
+                yield Offer(SAVED, detail=(what,))
+        keys = sorted({key for key, _ in parts})
+        for key, value in parts:
+            by_key = N_("objects, judging by the key") if key.endswith(("_object", "_objects")) else None
+            if what := what_is(value) or by_key:
+                yield Offer(SAVED, key, detail=(what, *keys))
 
 
-def _values(index: ModuleIndex, node: ast.Name | ast.Attribute) -> list[ast.expr]:
-    """What is assigned to a name, or to an attribute of ``self``."""
-    return index.assigned(node) if isinstance(node, ast.Name) else index.stored_as(node)
+def _calls(shared: Outline, saving: list[int]) -> Iterator[tuple[Scope, ast.Call]]:
+    """The calls on some lines that save something, each with its scope."""
+    for scope in shared.opened.values():
+        plain = (each for each in scope.statements if not body_fields(each.__class__))
+        for call in (node for each in plain if touches(each, saving) for node in walk(each)):
+            if isinstance(call, ast.Call) and call.args and _SAVES.match(f"{ast.unparse(call.func)}("):
+                yield scope, call
 
 
-def _parts(index: ModuleIndex, written: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The keys and values of a dictionary that is written somewhere; none of something else."""
+def _values(scope: Scope, node: ast.expr) -> list[ast.expr]:
+    """What is assigned to something in its scope, or else around that."""
+    text = ast.unparse(node)
+    found = [value for target, value in assigned(scope, annotated=False) if ast.unparse(target) == text]
+    return found or (_values(scope.parent, node) if scope.parent is not None else [])
+
+
+def _parts(scope: Scope, written: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The keys and values of a dictionary that is written in a scope; none of something else."""
     if isinstance(written, (ast.Name, ast.Attribute)):
-        uses = index.uses_of(written) if isinstance(written, ast.Name) else index.members(written.attr)
-        for item in (index.parent(use) for use in uses if ast.dump(use) == ast.dump(written)):
-            put, key = index.parent(item), string_value(getattr(item, "slice", None))
-            if isinstance(put, ast.Assign) and item in put.targets and key is not None:
-                yield key, put.value
-        for value in _values(index, written):
-            if not isinstance(value, (ast.Name, ast.Attribute)):
-                yield from _parts(index, value)
+        text = ast.unparse(written)
+        for target, value in assigned(scope, annotated=False):
+            key = string_value(target.slice) if isinstance(target, ast.Subscript) else None
+            if isinstance(target, ast.Subscript) and key is not None and ast.unparse(target.value) == text:
+                yield key, value
+            elif ast.unparse(target) == text and not isinstance(value, (ast.Name, ast.Attribute)):
+                yield from _parts(scope, value)
     elif isinstance(written, ast.Dict):
         pairs = zip(map(string_value, written.keys), written.values)
         yield from ((key, value) for key, value in pairs if key is not None)
@@ -82,7 +108,7 @@ def _parts(index: ModuleIndex, written: ast.expr) -> Iterator[tuple[str, ast.exp
         yield from ((item.arg, item.value) for item in written.keywords if item.arg)
 
 
-def _what(index: ModuleIndex, value: ast.expr) -> Optional[str]:
+def _what(scope: Scope, numpy: bool, value: ast.expr) -> Optional[str]:
     """What a value is that is not read with weights_only; None for all else."""
     if ast.unparse(value) == "torch.__version__":
         return N_("the version of torch, which is an object")
@@ -94,12 +120,12 @@ def _what(index: ModuleIndex, value: ast.expr) -> Optional[str]:
         is_numpy = package in _NUMPY and dot and rest and ("." not in rest or rest == "random.get_state")
         return N_("a value of NumPy") if is_numpy else None
     if isinstance(value, ast.Dict):
-        inner = (_what(index, each) for each in value.values if isinstance(each, ast.Call))
+        inner = (_what(scope, numpy, each) for each in value.values if isinstance(each, ast.Call))
         return next(filter(None, inner), None)
     if not isinstance(value, (ast.Name, ast.Attribute)):
         return None
-    sources = _values(index, value)
-    told = {_what(index, each) if isinstance(each, ast.Call) else None for each in sources}
+    sources = _values(scope, value)
+    told = {_what(scope, numpy, each) if isinstance(each, ast.Call) else None for each in sources}
     if sources and None not in told:
         return told.pop()
     name = last_name(value)
@@ -109,7 +135,7 @@ def _what(index: ModuleIndex, value: ast.expr) -> Optional[str]:
         return N_("options of argparse, judging by the name")
     if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
         return None  # args.model is a name
-    if re.search(_IMPORTS_NUMPY, index.data) and re.fullmatch(_MEASURES, name):
+    if numpy and re.fullmatch(_MEASURES, name):
         known = any(called_name(each) in _NUMBERS for each in sources) or all(
             isinstance(each, ast.Constant) for each in sources
         )

@@ -188,7 +188,8 @@ def limits_hold(conditions: str, limits: Limits) -> Optional[bool]:
     sure = True
     for condition in filter(None, (part.strip() for part in conditions.split(","))):
         below, number = condition[0] == "<", as_tuple(condition.lstrip("<>= "))
-        if (lowest >= number) if below else (highest is not None and highest <= number):
+        first = (*number, 0) if condition[:2] == "<=" else number  # that does not meet it
+        if (lowest >= first) if below else (highest is not None and highest <= number):
             return False
         sure = sure and ((highest is not None and highest <= number) if below else lowest >= number)
     return sure or None

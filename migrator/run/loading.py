@@ -159,6 +159,7 @@ class Loader:
         self._files: list[tuple[PythonFile, bytes]] = []  # that may tell, with the digest of the content
         self._size = 0
         self.other_names: list[str] = []  # of texts of other types
+        self.is_whole = False  # whether these are all files of a project
         self._failed: dict[str, Result] = {}
         self.frameworks: Counter[str] = Counter()  # of the files
         # C++ and CUDA files that an internal error kept from telling.
@@ -178,7 +179,7 @@ class Loader:
         """A digest of all that one file can know of the others."""
         told = [facts[::2] for facts in self._facts if facts[0] or facts[2]]
         known = [told, self._operators, sorted(self._packages), sorted(self._twins), self._requirements]
-        known.append(sorted(of_project(self.frameworks)))
+        known += [sorted(of_project(self.frameworks)), self.is_whole]
         return digest(json.dumps(known).encode("ascii"))
 
     @cached_property
@@ -200,6 +201,7 @@ class Loader:
             offers=Offers.of_all(facts.offers for facts in known),
             requirements=tuple(self._requirements),
             frameworks=self.frameworks,
+            files=int(self.is_whole),  # no number of them: another file would make each result another
         )
 
     @cached_property

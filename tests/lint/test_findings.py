@@ -131,6 +131,20 @@ def test_upgrade_is_lint_with_the_rules_for_code_on_npus(lint, tmp_path) -> None
     assert {item["code"] for item in answer.json()} == {"NPU1001"}
 
 
+def test_of_a_whole_folder_it_is_known_that_no_file_reads_a_rank(lint, tmp_path) -> None:
+    parser = "import argparse\nP = argparse.ArgumentParser()\n"
+    parser += 'P.add_argument("--local_rank", type=int, default=0)\n'
+    write(
+        tmp_path,
+        {"train.py": parser, "read/train.py": parser, "read/use.py": "def f(a):\n    return a.local_rank\n"},
+    )
+    only = ("--isolated", "--select", "NPU210", "--output-format", "json")
+    assert lint(*only, str(tmp_path / "train.py")).places() == [("NPU210", 3, 1)]
+    assert lint(*only, str(tmp_path / "read")).places() == [("NPU210", 3, 1)]
+    (tmp_path / "read/use.py").unlink()
+    assert lint(*only, str(tmp_path / "read")).places() == []
+
+
 def test_full_format_shows_the_source(lint, train) -> None:
     lines = lint("train.py", "--select", "NPU101", "--output-format=full").out.splitlines()
     assert lines == [

@@ -37,7 +37,7 @@ def found(result: Result) -> list[tuple[str, str]]:
     [
         ("==0.4.12", "error", True),
         ("==0.3.2", "error", True),
-        ("<=0.4.5", "warning", False),
+        ("<=0.4.5", "error", True),
         ("", "warning", False),
         (">=0.3", "warning", False),
         ("==0.5.4", None, False),

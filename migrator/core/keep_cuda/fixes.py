@@ -24,6 +24,7 @@ from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, instead_of, put_around
 from migrator.matchers.kinds.method import HOLDS_COMPARISON, called_to, compared_type
 from migrator.matchers.packs import Rule
+from migrator.names.conditions import is_answered_before
 from migrator.names.device_strings import written
 from migrator.names.goes_to import LISTS, behind
 from migrator.names.index import ModuleIndex
@@ -168,7 +169,8 @@ def _renamed(context: FileContext, item: Match) -> tuple[Optional[list[Edit]], b
     is_torch = isinstance(first, ast.Name) and index.qualified_name(first) == "torch"
     # torch.accelerator takes a device without a keyword only.
     fits = call is not None and not call.keywords
-    if name and is_torch and (not raises or _is_asked_first(index, node)) and fits:
+    asks = lambda part: called_name(part) == "is_available"  # noqa: E731
+    if name and is_torch and (not raises or is_answered_before(index, node, asks)) and fits:
         return [instead_of(index, node, index.segment(first) + name[len("torch") :])], False
     return [instead_of(index, node, NAME + api[len(_CUDA) :])], True
 
@@ -188,18 +190,6 @@ def _is_parallel(context: FileContext, api: str) -> bool:
     """Whether torch.npu has a name of torch.cuda under the same name."""
     known = npu_names.look_up(api, context.version) if f"{api}.".startswith(f"{_CUDA}.") else None
     return known is not None and known.npu == _NPU + api[len(_CUDA) :]
-
-
-def _is_asked_first(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a node runs only where the program has asked for a device."""
-    for child, parent in index.way_up(node):
-        if isinstance(parent, (ast.If, ast.IfExp)):
-            body = parent.body if isinstance(parent, ast.If) else [parent.body]
-            tests = parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]
-            is_and = not isinstance(parent.test, ast.BoolOp) or isinstance(parent.test.op, ast.And)
-            if child in body and is_and and any(called_name(test) == "is_available" for test in tests):
-                return True
-    return False
 
 
 # -- strings that name a device or a backend, as expressions that give the one of the machine

@@ -18,7 +18,7 @@ from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.names.device_vocabulary import is_device_or_backend
-from migrator.other_files.index import Content, Setting, TextIndex
+from migrator.other_files.index import FILLED, Content, Setting, TextIndex
 from migrator.project.offers import DEVICE_KEY, MEETS, VALUES
 from migrator.project.project import Project
 
@@ -96,6 +96,10 @@ def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
             if not flag or becomes != "left":
                 about = _said(context, rule, setting, name, new, flag)
                 about["safety"] = "safe" if own is not None and own.certain else ""
+                if own is None and (other := _of_another(context, setting)):
+                    left = N_("{message}; left unchanged: {name} is not a program of the project")
+                    about["message"] = _(left, message=about["message"], name=other)
+                    about |= {"edits": [], "severity": "info"}
                 yield found_in_text(context, rule, setting.value_span or setting.name_span, **about)
             break
 
@@ -231,6 +235,21 @@ def is_value(programs: Optional[Programs], index: TextIndex, setting: Setting) -
         return False
     parsers = programs.asked(index.name, content, setting) if programs is not None else None
     return None if parsers is None else any(option.takes == 1 for _, option in parsers.named(before))
+
+
+def _of_another(context: TextContext, setting: Setting) -> str:
+    """The program of another project that a document gives a setting to; empty where it may be this one's."""
+    index, project = context.index, context.project
+    program = index.content.program_of(setting)
+    if program is None or project.programs is None or index.type not in ("markdown", "rst"):
+        return ""
+    name = program.name.lower().replace("-", "_")
+    if project.programs.started(index.name, index.content, program) or not name or FILLED in name:
+        return ""
+    is_own = project.owns(program.name, index.name) or name.startswith(
+        tuple(map(str.lower, project.main_packages))
+    )
+    return "" if is_own else program.name
 
 
 def _is_own_flag(context: TextContext, setting: Setting) -> bool:

@@ -12,7 +12,7 @@ import re
 from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
-from migrator.names.conditions import is_asked_first, is_asked_for, is_guarded
+from migrator.names.conditions import is_asked_first, is_asked_for, is_for_cpu, is_guarded
 from migrator.names.goes_to import behind, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from
 from migrator.names.tree import (
@@ -233,7 +233,12 @@ def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
 
 
 def result_on_cpu(use: Use) -> bool:
-    """The result or an input of this function of torch, or method of a tensor, is certainly on the CPU."""
+    """The result or an input of this function of torch, or method of a tensor, is certainly on the CPU.
+
+    The program may ask for that first.
+    """
+    if is_for_cpu(use.index, use.node):
+        return True
     call = use.call if use.on == "call" else behind(use.index, use.node).holder
     return isinstance(call, ast.Call) and stays_on_the_cpu(use.index, call)
 

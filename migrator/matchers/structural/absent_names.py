@@ -154,8 +154,9 @@ def find_of_library(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
 
     def use_of(node: ast.expr | Import, name: str) -> Use:
         use = Use(node, name, name, "library")
-        known = _equivalent(rule, use).name
-        return use._replace(message=_("{name} is {use} in torch", name=name, use=known))
+        known, calls = _equivalent(rule, use), map(index.call_of, _reads(index, use))
+        target = _target(context, known, *calls) or known.name
+        return use._replace(message=_("{name} is {use} in torch", name=name, use=target))
 
     uses = [use_of(*each) for each in context.uses_of(rule)]
     left = [use for use in uses if isinstance(use.node, ast.Attribute)]
@@ -165,7 +166,7 @@ def find_of_library(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
         moved = [use for use in brought if _can_move(context, rule, node, use)]
         yield from _import(context, rule, node, moved) if moved else ()
         gone |= {index.span(node)} if len(moved) == len(brought) else set()
-        stays = {read for use in brought if use not in moved for read in _reads(index, node, use)}
+        stays = {read for use in brought if use not in moved for read in _reads(index, use)}
         left += [use for use in uses if use.node in stays]
     yield from (each for each in every_import(context, [rule]) if each.finding.span not in gone)
     for use in left:
@@ -184,16 +185,18 @@ def find_of_library(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
     yield from _unused_imports(context, rule, fixed)
 
 
-def _reads(index: ModuleIndex, node: Import, use: Use) -> Sequence[ast.Name]:
+def _reads(index: ModuleIndex, use: Use) -> Sequence[ast.expr]:
     """Where what an import brings is read."""
-    alias = _alias(node, use.written)
-    return index.uses(alias.asname or alias.name, index.scope_of(node))
+    if not isinstance(use.node, (ast.Import, ast.ImportFrom)):
+        return [use.node]
+    alias = _alias(use.node, use.written)
+    return index.uses(alias.asname or alias.name, index.scope_of(use.node))
 
 
 def _can_move(context: FileContext, rule: AbsentRule, node: ast.ImportFrom, use: Use) -> bool:
     """Whether what an import binds may come from torch: everywhere, the same, and without another way."""
     index, known, alias = context.index, _equivalent(rule, use), _alias(node, use.written)
-    bound, scope, reads = alias.asname or alias.name, index.scope_of(node), _reads(index, node, use)
+    bound, scope, reads = alias.asname or alias.name, index.scope_of(node), _reads(index, use)
     others = (each for each in scope.bindings.get(bound, ()) if each.node is not node)
     if not reads or bound in scope.outer or any(others) or _has_other_way(index, node):
         return False
@@ -256,7 +259,7 @@ def _name(context: FileContext, rule: AbsentRule, use: Use) -> Iterator[Match]:
         return
     edits, target = _instead(context, known, use.node)
     sentence = _("It can be removed.") if known.remove else ""
-    sentence = _("Write {target}.", target=target) if target else sentence
+    sentence = _("Write {target}.", target=target) if target and use.about != "library" else sentence
     others = instead(use.name) if use.name.startswith("torch_npu.") else ""
     advice = f"{sentence} {known.advice}".strip()
     if not advice and others not in ("", "none"):
@@ -340,7 +343,7 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
             values[alias.name] = known.value
             gone.append(use)
             continue
-        reads = _reads(index, node, use)
+        reads = _reads(index, use)
         target = _target(context, known, *map(index.call_of, reads))
         called = [read for read in reads if known.parameters or index.call_of(read)]
         changed = known.drops or known.bare or known.parameters
@@ -366,13 +369,14 @@ def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use
         api = ", ".join(use.written for use in gone)
         message = "; ".join(dict.fromkeys(use.message for use in gone))
         others = dict.fromkeys(each.advice for use in gone if (each := _equivalent(rule, use)).advice)
-        short = [text for text in (*moved.values(), *values.values()) if "\n" not in text]
+        written = (*moved.values(), *values.values()) if gone[0].about != "library" else ()
+        short = [text for text in written if "\n" not in text]
         advice = _("Write {target}.", target=", ".join(short)) if short else ""
         advice = " ".join(filter(None, [advice, *others]))
         says = partial(found, api=api, message=message, advice=advice, safety="safe" if safe else "unsafe")
         start, end, text = move_names(index, node, moved, values)
-        for written, owner in whole.items():
-            text = re.sub(rf"\b{written}\b", owner, text)
+        for bound, owner in whole.items():
+            text = re.sub(rf"\b{bound}\b", owner, text)
         severity = _severity(context, rule, node)
         yield says(context, rule, node, edits=[Edit(start, end, text)], severity=severity)
 

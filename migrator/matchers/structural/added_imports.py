@@ -25,8 +25,8 @@ from migrator.matchers.npu_import import (
     import_at_top,
     insert_import,
     names_package,
-    statement_separator,
     torch_npu_imports,
+    without_names,
 )
 from migrator.matchers.options import EXPRESSION, NEVER, SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
@@ -256,10 +256,4 @@ def _import(context: FileContext, rule: ModuleRule, node: Import, statement: str
         return instead_of(index, node, f"from {module} import {', '.join(map(ast.unparse, node.names))}")
     gone = [each for each, name in zip(node.names, imported(node)) if pattern_fits(f"{old}.*", name)]
     bound = gone[0].asname or ("" if isinstance(node, ast.Import) and "." in old else gone[0].name)
-    if len(gone) > 1 or not bound or (len(node.names) > 1 and "#" in index.segment(node)):
-        return None
-    lines = [f"{statement} as {bound}"]
-    if kept := ", ".join(ast.unparse(each) for each in node.names if each is not gone[0]):
-        start = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
-        lines.insert(0, f"{start} {kept}")
-    return instead_of(index, node, statement_separator(index, node).join(lines))
+    return without_names(index, node, gone, [f"{statement} as {bound}"]) if bound and len(gone) == 1 else None

@@ -574,7 +574,7 @@ def _started(index: ModuleIndex, question: ast.expr, only_cuda: re.Pattern[str])
     skipped = (each for choice in choices(index, question) for each in choice.skipped)
     # Another condition asks for more.
     names = [name for each in skipped if not isinstance(each, ast.If) for name in _names_in(index, each)]
-    holder, if_no = decided(index, question)
+    holder, if_no, _alone = decided(index, question)
     if isinstance(holder, ast.Assign) and not if_no:
         names += map(last_name, holder.targets)
     elif isinstance(holder, ast.Return) and not if_no:

@@ -27,7 +27,7 @@ from migrator.matchers.packs import Options, Rule
 from migrator.matchers.query.uses import inherited_from, of_base
 from migrator.names.conditions import is_for_cuda_builds
 from migrator.names.device_strings import is_docstring
-from migrator.names.goes_to import LISTS, behind
+from migrator.names.goes_to import CHOICES, LISTS, behind
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from, parameter_of
 from migrator.names.strings import replace_text
@@ -43,6 +43,7 @@ from migrator.names.tree import (
 )
 from migrator.names.tree import defaults as defaults_of
 from migrator.project.project import Project
+from migrator.project.wanted_versions import limits_hold, wanted_libraries
 
 _MESSAGES = {
     "cpu": N_("{api} without a device uses CUDA or the CPU, not NPUs{versions}"),
@@ -80,6 +81,10 @@ def find_defaults(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[
             for function in (each for each in owner.body if isinstance(each, FUNCTIONS)):
                 for statement in index.statements_in(function):
                     index.expand(statement)
+    for ref in (each for each in index.refs if index.qualified_name(each) in defaults()):
+        kept = only_target(behind(index, ref, (*CHOICES, "value")).holder)  # in a table, or a choice
+        for use in index.uses_of(kept) if isinstance(kept, ast.Name) else ():
+            index.expand(index.statement_of(use))
     for call in index.calls:
         default, sure = _default(context, call)
         if default is not None and default.outcome in rule.options.outcomes:
@@ -92,6 +97,8 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
     A project that names no version gets the newest.
     """
     name = _called(context.index, call)
+    held = [] if name else _held(context.index, call.func)
+    name = name or next((each for each in held if each in defaults()), "")
     every = defaults().get(name, ())
     if not every and isinstance(call.func, ast.Attribute):
         methods = defaults().get(f".{call.func.attr}", ())
@@ -100,15 +107,13 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
         return None, False
     wanted: Mapping[str, Limits] = {}
     if every and context.project.requirements:  # most ask for none
-        from migrator.project.wanted_versions import wanted_libraries
-
         wanted = wanted_libraries(context.project.requirements)
     doubtful = None
     for default in every:
         limits = (wanted.get(each) for each in default.library.lower().split())
-        holds = default.holds(next(filter(None, limits), None))
+        holds = limits_hold(default.conditions, next(filter(None, limits), ()))
         if holds or (holds is None and not default.until):
-            return default, True
+            return default, all(each in defaults() for each in held)
         doubtful = default if holds is None else doubtful
     return (doubtful if doubtful is not None and doubtful.outcome != "cpu" else None), False
 
@@ -122,6 +127,12 @@ def _called(index: ModuleIndex, call: ast.Call) -> str:
         or of_super.removesuffix(".__init__")
         or inherited_from(index, function)
     )
+
+
+def _held(index: ModuleIndex, function: ast.expr) -> list[str]:
+    """The full names of what may be called, where a table has it or a choice; empty for what is no name."""
+    made = () if isinstance(function, ast.Attribute) else made_from(index, function)
+    return [index.qualified_name(each) for each in made if isinstance(each, (ast.Name, ast.Attribute))]
 
 
 def _reported(

@@ -26,6 +26,7 @@ from migrator.names.tree import (
     last_name,
     only_target,
     string_value,
+    targets_of,
 )
 from migrator.project.offers import SAVED, SET_DEVICE, Offer
 from migrator.project.saved_objects import is_module_name, is_options_name
@@ -66,7 +67,8 @@ def _saves_modules(saved: list[Offer]) -> bool:
 
 def _stays(index: ModuleIndex, call: ast.Call) -> bool:
     """Whether a whole module is loaded, by its name, that nothing moves afterwards."""
-    names = [each for target in _targets(index, call) for each in elements(target) or [target]]
+    targets = targets_of(index.parent(call) or call)
+    names = [each for target in targets for each in elements(target) or [target]]
     uses = _uses(index, call)
     is_module = any(is_module_name(last_name(each)) for each in names)
     moved = any(_member(index, use) in _MOVES for use in uses)
@@ -130,9 +132,9 @@ def find_without_pickle(context: FileContext, rule: Rule[WeightsOptions]) -> Ite
 
 def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved: list[Offer]) -> str:
     """What the file holds beside that, as a clause; empty where nothing says so."""
-    options, above = rule.options, {*index.above(call)}
+    options, above, targets = rule.options, {*index.above(call)}, targets_of(index.parent(call) or call)
     # What is asked of ``self.checkpoint``, where it is assigned to that.
-    attributes = (ast.unparse(each) for each in _targets(index, call) if isinstance(each, ast.Attribute))
+    attributes = (ast.unparse(each) for each in targets if isinstance(each, ast.Attribute))
     asked_of = (re.findall(rf"{re.escape(each)}\[[\"'](\w+)[\"']\]", index.text) for each in attributes)
     keys = {key for each in asked_of for key in each}
     uses = _uses(index, call)
@@ -175,7 +177,7 @@ def _held(index: ModuleIndex, rule: Rule[WeightsOptions], call: ast.Call, saved:
     for package in (package for word, package in options.paths.items() if word in text):
         if package in index.text:
             return _("datasets of {package} store objects there", package=package)
-    names = uses or ([] if keys else _targets(index, call))
+    names = uses or ([] if keys else targets)
     unpacked = (each for name in names for each in elements(name))
     are_modules = any(is_module_name(last_name(each)) for each in unpacked)
     are_modules = are_modules and not all(item.name for item in saved)
@@ -193,10 +195,15 @@ def _asked_of_elements(index: ModuleIndex, use: ast.expr, but: Collection[str]) 
         is_called = getattr(above, "func", None) is asked_of
         attribute = "" if is_called else getattr(asked_of, "attr", "")
         return attribute if attribute not in but else ""
-    if not isinstance(around, (ast.For, ast.comprehension)) or around.iter is not use:
+    sink = taken_by(index, use)
+    column = {"enumerate": 1, "zip": sink.place}.get(called_name(around) if sink.kind == "argument" else "")
+    around = around if column is None else index.parent(sink.holder)
+    iterated = use if column is None else sink.holder
+    if not isinstance(around, (ast.For, ast.comprehension)) or around.iter is not iterated:
         return ""
     inside = around if isinstance(around, ast.For) else index.parent(around)
-    element, nodes = bare_name(around.target), [*ast.walk(inside or around)]
+    target = around.target if column is None else [*elements(around.target), None, None][column]
+    element, nodes = bare_name(target), [*ast.walk(inside or around)]
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     asked = [each for each in nodes if isinstance(each, ast.Attribute) and each not in called]
     read = (each.attr for each in asked if isinstance(each.value, ast.Name) and each.value.id == element)
@@ -223,17 +230,7 @@ def _reads(index: ModuleIndex, use: ast.expr) -> list[ast.expr]:
     """What a key gives: where it is asked for, and where the name is read that gets it there."""
     around: Any = index.parent(use)
     read = index.call_of(around) or around  # x.get("args")
-    statement = index.parent(read)
-    target = only_target(statement)
-    uses = index.uses_of(target) if isinstance(target, ast.Name) else ()
-    last = ((each, last_assigned(index, each)) for each in uses)
-    return [read, *(each for each, binding in last if binding is not None and binding.node is statement)]
-
-
-def _targets(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
-    """What a call is assigned to."""
-    statement = index.parent(call)
-    return statement.targets if isinstance(statement, ast.Assign) else []
+    return [read, *_uses(index, read)]
 
 
 def _is_state(index: ModuleIndex, use: ast.expr) -> bool:
@@ -241,13 +238,11 @@ def _is_state(index: ModuleIndex, use: ast.expr) -> bool:
     return bool(_key(index, use)) or called_name(index.parent(use)) == "load_state_dict"
 
 
-def _uses(index: ModuleIndex, call: ast.Call) -> list[ast.expr]:
-    """Where the name that a call is assigned to is used behind it, also in functions that get it."""
-    statement = index.parent(call)
-    targets = _targets(index, call) if getattr(statement, "value", None) is call else []
-    uses = (use for target in targets if isinstance(target, ast.Name) for use in index.uses_of(target))
-    behind = (use for use in uses if statement is not None and index.start(use) > index.end(statement))
-    last = ((use, last_assigned(index, use)) for use in behind)
+def _uses(index: ModuleIndex, value: ast.expr) -> list[ast.expr]:
+    """Where the name that a value is assigned to is read behind it, also in functions that get it."""
+    statement = index.statement_of(value)
+    behind = (use for use in index.reads_of(value) if index.start(use) > index.end(statement))
+    last = ((use, last_assigned(index, use)) for use in behind if isinstance(use, ast.Name))
     found: list[ast.expr] = [use for use, binding in last if binding is None or binding.node is statement]
     for use in found:  # grows: a function of the file may hand it on
         found += (each for each in read_as_parameter(index, use) if each not in found)

@@ -191,3 +191,37 @@ def test_block_sparse_attention(layout):
         torch.testing.assert_close(of_sequence(sums)[..., 0], scores.logsumexp(-1)[0])
         for data, part in zip((query, key, value), one):
             torch.testing.assert_close(of_sequence(data.grad), part.grad[0])
+
+
+def test_what_is_dropped_belongs_to_a_seed_and_an_offset():
+    query, key, value = (torch.randn(1, HEADS, 16, 8).npu().requires_grad_() for _ in range(3))
+    torch.npu.manual_seed(5)
+    out, largest, total, _, seed, offset, count = torch_npu.npu_fusion_attention(
+        query, key, value, HEADS, "BNSD", keep_prob=0.5
+    )
+    assert (seed, offset, count) == (5, 0, HEADS * 16 * 16)
+    mask = torch_npu._npu_dropout_gen_mask(query, [count], 0.5, seed, offset)
+    bits = torch.tensor([byte >> bit & 1 for byte in mask.tolist() for bit in range(8)][:count])
+    weights = (query @ key.transpose(-1, -2)).softmax(-1) * bits.view(1, HEADS, 16, 16).npu() * 2
+    torch.testing.assert_close(out, weights @ value)
+    again = torch_npu.npu_fusion_attention(query, key, value, HEADS, "BNSD", keep_prob=0.5)
+    assert again[5] > offset
+    assert not torch.equal(again[0], out)
+    given = torch_npu.npu_fusion_attention(query, key, value, HEADS, "BNSD", keep_prob=0.5, dropout_mask=mask)
+    assert torch.equal(given[0], out)
+    gradient = torch.randn_like(out)
+    expected = torch.autograd.grad(out, (query, key, value), gradient)
+    found = torch_npu.npu_fusion_attention_grad(
+        query, key, value, gradient, HEADS, "BNSD", softmax_max=largest, softmax_sum=total, attention_in=out,
+        keep_prob=0.5, seed=seed, offset=offset, numels=count,
+    )  # fmt: skip
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("layout", ["BSND", "BSH", "SBH"])
+def test_results_are_laid_out_anew(layout):
+    data = torch.randn(2, 4, HEADS, 8) if layout == "BSND" else torch.randn(2, 4, HEADS * 8)
+    found = torch_npu.npu_fusion_attention(data.npu(), data.npu(), data.npu(), HEADS, layout)
+    assert all(each.is_contiguous() for each in found[:3])  # torch_npu makes tensors for them
+    found[1].zero_()

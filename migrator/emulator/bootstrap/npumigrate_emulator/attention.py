@@ -7,6 +7,9 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from npumigrate_emulator import dropout
+from npumigrate_emulator.arrangement import unpack_bits
+
 _EVERYTHING = 2147483647
 # sparse_mode
 _BAND_OF_TOKENS, _WHOLE_MASK, _CAUSAL_LEFT_TOP, _CAUSAL_RIGHT_BOTTOM, _BAND = range(5)
@@ -34,38 +37,61 @@ def fusion_attention(
     actual_seq_qlen: list[int] | Tensor | None = None,
     actual_seq_kvlen: list[int] | Tensor | None = None,
     sparse_mode: int = 0,
-    *_: Any,
+    gen_mask_parallel: bool = True,
+    sync: bool = False,
+    softmax_layout: str = "",
+    sink: Optional[Tensor] = None,
+    dropout_mask: Optional[Tensor] = None,
+    seed: int = 0,
+    offset: int = 0,
+    *,
+    pse_type: int = _SCALED_WITH_SCORES,
+    numbers: Optional[tuple[int, int]] = None,
     **others: Any,
 ) -> Result:
-    """Return attention, its softmax's maxima and sums, and the numbers that belong to a dropout mask."""
-    pse_type = others.get("pse_type", _SCALED_WITH_SCORES)
+    """Return attention, its softmax's maxima and sums, and the numbers that belong to a dropout mask.
+
+    ``numbers``, the seed and the offset of an earlier call, drop what that call dropped.
+    """
     varlen = input_layout.upper() == "TND"
     _refuse("prefix", prefix is not None)
-    _refuse("sink", others.get("sink") is not None)
-    _refuse("dropout_mask", others.get("dropout_mask") is not None)
+    _refuse("sink", sink is not None)
     _refuse(f"sparse_mode={sparse_mode}", sparse_mode not in range(_BAND + 1))
     _refuse(f"pse_type={pse_type}", pse_type not in (_ADDED_TO_SCALED, _SCALED_WITH_SCORES))
     _refuse("pse and TND", varlen and pse is not None)
-
-    def attend_to(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        hidden = hidden_keys(queries, keys, atten_mask, sparse_mode, pre_tockens, next_tockens)
-        return attend(queries, keys, values, pse, pse_type, hidden, scale, keep_prob)
-
     if varlen:  # sequences one after the other; the lists say where each ends
         ends_q, ends_k = _ends(actual_seq_qlen, query), _ends(actual_seq_kvlen, key)
-        parts = []
-        for start_q, end_q, start_k, end_k in zip([0, *ends_q], ends_q, [0, *ends_k], ends_k):
-            cut = (query[start_q:end_q], key[start_k:end_k], value[start_k:end_k])
-            parts.append(attend_to(*(part.transpose(0, 1).unsqueeze(0) for part in cut)))
-        joined = [torch.cat([part[i][0].transpose(0, 1) for part in parts]) for i in range(3)]
-        return (joined[0], joined[1], joined[2], query.new_empty(0), 0, 0, 0)
-    heads = {"query": head_num, "key": _key_heads(query, key, head_num, input_layout)}
-    out, largest, total = attend_to(
-        split_heads(query, heads["query"], input_layout),
-        split_heads(key, heads["key"], input_layout),
-        split_heads(value, heads["key"], input_layout),
-    )
-    return join_heads(out, input_layout), largest, total, query.new_empty(0), 0, 0, 0
+        places = list(zip([0, *ends_q], ends_q, [0, *ends_k], ends_k))
+        parts = [
+            (query[start_q:end_q], key[start_k:end_k], value[start_k:end_k])
+            for start_q, end_q, start_k, end_k in places
+        ]
+        split = [[part.transpose(0, 1).unsqueeze(0) for part in each] for each in parts]
+    else:
+        heads = _key_heads(query, key, head_num, input_layout)
+        split = [[
+            split_heads(query, head_num, input_layout),
+            *(split_heads(each, heads, input_layout) for each in (key, value)),
+        ]]  # fmt: skip
+    sizes = [each[0].shape[:-1].numel() * each[1].shape[-2] for each in split]
+    count = sum(sizes)
+    weights: list[Optional[Tensor]] = [None] * len(split)
+    if keep_prob < 1:
+        if dropout_mask is not None:
+            bits = unpack_bits(dropout_mask.flatten(), count)
+        else:
+            seed, offset = numbers or dropout.next_numbers(query.device)
+            bits = dropout.kept(count, keep_prob, query.device, numbers)
+        weights = list((bits / keep_prob if keep_prob else bits.float()).split(sizes))
+    found = []
+    for (queries, keys, values), weight in zip(split, weights):
+        hidden = hidden_keys(queries, keys, atten_mask, sparse_mode, pre_tockens, next_tockens)
+        found.append(attend(queries, keys, values, pse, pse_type, hidden, scale, weight))
+    if varlen:
+        joined = [torch.cat([part[i][0].transpose(0, 1) for part in found]) for i in range(3)]
+        return (joined[0], joined[1], joined[2], query.new_empty(0), seed, offset, count)
+    out, largest, total = found[0]
+    return join_heads(out, input_layout), largest, total, query.new_empty(0), seed, offset, count
 
 
 def _ends(lengths: list[int] | Tensor | None, data: Tensor) -> list[int]:
@@ -103,7 +129,8 @@ def fusion_attention_v2(
 
 def fusion_attention_v3(*args: Any, **others: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """As the first, with tensors of lengths, and of the numbers that belong to a dropout mask."""
-    return *fusion_attention(*args, **others)[:4], *torch.zeros(2, dtype=torch.int64)
+    *found, seed, offset, _ = fusion_attention(*args, **others)
+    return found[0], found[1], found[2], found[3], torch.tensor(seed), torch.tensor(offset)
 
 
 def split_heads(data: Tensor, heads: int, layout: str) -> Tensor:
@@ -164,9 +191,12 @@ def attend(
     bias_type: int,
     hidden: Optional[Tensor],
     scale: float,
-    keep_prob: float,
+    dropped: Optional[Tensor] = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return attention of heads that are split, and its softmax's maxima and sums."""
+    """Return attention of heads that are split, and its softmax's maxima and sums.
+
+    ``dropped`` has a factor for each weight.
+    """
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
@@ -184,7 +214,7 @@ def attend(
     weights = weights / total
     if hidden is not None:  # a query that sees no key gets nothing
         weights = weights.masked_fill(hidden.all(-1, keepdim=True), 0)
-    if keep_prob < 1:
-        weights = torch.dropout(weights, 1 - keep_prob, True)
+    if dropped is not None:
+        weights = weights * dropped.view(weights.shape)
     out = (weights @ value.float()).to(query.dtype)
     return out, largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8)

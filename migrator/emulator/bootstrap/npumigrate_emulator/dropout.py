@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -14,13 +15,28 @@ from npumigrate_emulator.arrangement import pack_bits, unpack_bits
 _LENGTHS = 128  # a mask has a multiple of so many bits
 
 
-def _bits(count: int, p: float, device: Any, generator: Optional[torch.Generator] = None) -> Tensor:
+def kept(count: int, keep_prob: float, device: Any, numbers: Optional[tuple[int, int]] = None) -> Tensor:
+    """Draw what is kept, by a seed and an offset or as the generator of the device goes on."""
+    generator = None
+    if numbers is not None:
+        seed, offset = numbers
+        generator = torch.Generator(device)
+        state = torch.tensor([seed + offset % 4, offset - offset % 4])  # an NPU's offsets go by fours
+        generator.set_state(state.view(torch.uint8))
+    return torch.empty(count, device=device).bernoulli_(keep_prob, generator=generator).bool()
+
+
+def next_numbers(device: Any) -> tuple[int, int]:
+    """Return the seed and the offset with which the device's generator draws next."""
+    if torch.npu.is_current_stream_capturing():
+        return 0, 0
+    seed, offset = torch.npu.get_rng_state(device).view(torch.int64).tolist()
+    return seed, offset
+
+
+def _bits(count: int, p: float, device: Any, numbers: Optional[tuple[int, int]] = None) -> Tensor:
     """Bits, each 1 with the probability 1 - p: the last byte is filled with 1, those behind it are 0."""
-    if generator is None:
-        kept = torch.rand(count, device=device) >= p
-    else:
-        kept = (torch.rand(count, generator=generator) >= p).to(device)
-    bytes_of = pack_bits(kept)  # fills its last byte
+    bytes_of = pack_bits(kept(count, 1 - p, device, numbers))  # fills its last byte
     return functional.pad(bytes_of, (0, -bytes_of.numel() % (_LENGTHS // 8)))
 
 
@@ -35,16 +51,12 @@ def _generate(
     sync: Optional[bool] = None,
 ) -> Tensor:
     """The same mask for the same seed and offset."""
-    count = 1
-    for each in size:
-        count *= each
-    generator = torch.Generator().manual_seed((seed * 1000003 + offset) % (1 << 63))
-    return _bits(count, p, data.device, generator)
+    return _bits(math.prod(size), p, data.device, (seed, offset))
 
 
 def _apply(data: Tensor, mask: Tensor, p: float) -> Tensor:
-    kept = unpack_bits(mask, data.numel()).view(data.shape)
-    return data * kept / (1 - p) if p < 1 else data * 0
+    inside = unpack_bits(mask, data.numel()).view(data.shape)
+    return data * inside / (1 - p) if p < 1 else data * 0
 
 
 def _dropout(data: Tensor, p: float) -> tuple[Tensor, Tensor]:
@@ -61,8 +73,8 @@ def _add_softmax(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The mask, the softmax of x1 + alpha * data, and what dropout leaves of it."""
     softmax = (x1.float() + alpha * data.float()).softmax(dim).to(data.dtype)
-    kept = torch.rand_like(softmax, dtype=torch.float32) >= prob
-    return kept, softmax, softmax * kept / (1 - prob)
+    mask = torch.rand_like(softmax, dtype=torch.float32) >= prob
+    return mask, softmax, softmax * mask / (1 - prob)
 
 
 def _softmax_in_place(data: Tensor) -> Tensor:

@@ -67,6 +67,7 @@ def register() -> None:
         reference = references.get(name) or references.get(name.split(".")[0])
         if reference is None:
             continue
+        reference = _contiguous(reference)
         if name.endswith(".out") and name not in references:
             reference = _into_given(reference)
         # A reference is made of operators that have derivatives: it replaces torch_npu's derivative, and has
@@ -82,6 +83,25 @@ def register() -> None:
         name for name in names if name not in done and name not in KEPT and has(f"npu::{name}", "PrivateUse1")
     ]
     compute.register("lacking", "npu", lacking)
+
+
+def _contiguous(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the reference with results laid out as op-plugin makes them; what was given stays as it is."""
+
+    def kernel(*args: Any, **options: Any) -> Any:
+        found = reference(*args, **options)
+
+        def laid_out(result: Any) -> Any:
+            own = isinstance(result, Tensor) and not any(
+                result is each for each in (*args, *options.values())
+            )
+            return result.contiguous() if own else result
+
+        if isinstance(found, (tuple, list)):
+            return type(found)(map(laid_out, found))
+        return laid_out(found)
+
+    return kernel
 
 
 def _into_given(reference: Callable[..., Any]) -> Callable[..., Any]:

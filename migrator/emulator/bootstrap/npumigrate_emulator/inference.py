@@ -49,7 +49,7 @@ def _infer(
     if behind is not None:
         hidden = behind if hidden is None else hidden | behind
     # A shift is added to scaled scores.
-    out, largest, total = attention.attend(split[0], split[1], split[2], shift, 0, hidden, scale, 1.0)
+    out, largest, total = attention.attend(split[0], split[1], split[2], shift, 0, hidden, scale)
     sums = (largest + total.log())[..., :1]
     return attention.join_heads(out, layout), sums
 
@@ -170,16 +170,20 @@ def _gradient(
     actual_seq_kvlen: Any = None,
     sparse_mode: int = 0,
     sink: Optional[Tensor] = None,
+    seed: Any = 0,
+    offset: Any = 0,
     **_: Any,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    refuse("npu_fusion_attention_grad", {"sink": sink, "keep_prob": None if keep_prob == 1 else keep_prob})
+    """The derivatives, with what the seed and the offset had dropped."""
+    recorded = keep_prob < 1 and torch.npu.is_current_stream_capturing()
+    refuse("npu_fusion_attention_grad", {"sink": sink, "keep_prob in a graph": recorded})
     given = [each.detach().requires_grad_() for each in (query, key, value)]
     shift = None if pse is None else pse.detach().requires_grad_()
     with torch.enable_grad():
         out = attention.fusion_attention(
             given[0], given[1], given[2], head_num, input_layout, shift, padding_mask, atten_mask,
             scale_value, keep_prob, pre_tockens, next_tockens, 0, prefix, actual_seq_qlen, actual_seq_kvlen,
-            sparse_mode,
+            sparse_mode, numbers=(int(seed or 0), int(offset or 0)),
         )[0]  # fmt: skip
         found = torch.autograd.grad(out, [*given, *([] if shift is None else [shift])], gradient)
     empty = query.new_empty(0)
