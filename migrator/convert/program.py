@@ -55,11 +55,6 @@ def base_name(node: ast.AST) -> str:
     return ".".join(parts[: 1 + (parts[0] == "self")])
 
 
-def last_name(call: ast.AST | None) -> str:
-    """The last part of the dotted name that a call calls; empty for any other node."""
-    return dotted(call.func).split(".")[-1] if isinstance(call, ast.Call) else ""
-
-
 def method_name(node: ast.AST | None) -> str:
     """The name of the method that a call calls, of whatever; empty for any other node."""
     func = node.func if isinstance(node, ast.Call) else None

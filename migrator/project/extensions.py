@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from migrator.names.index import ModuleIndex
-from migrator.names.outline import Scope
+from migrator.names.made_from import made_from
 from migrator.names.tree import bare_name, called_name, string_value
 from migrator.native.model import NativeFile, is_cuda, is_native
 
@@ -62,7 +63,7 @@ def scan_extensions(file: str, index: ModuleIndex) -> tuple[Extension, ...]:
     """The extension modules that a file builds, in the order of their lines. Nothing is run."""
     for statement in index.statements:
         index.expand(statement)
-    found = [_from_call(file, call, _Values(index, index.scope_of(call))) for call in reversed(index.calls)]
+    found = [_from_call(file, call, _Values(index)) for call in reversed(index.calls)]
     found += [_from_builder(file, owner, index) for owner in index.classes]
     return tuple(sorted(filter(None, found), key=lambda extension: extension.line))
 
@@ -125,24 +126,22 @@ def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extensi
         return Extension(owner.name, "npu", file, owner.lineno)
     methods = {item.name: item for item in owner.body if isinstance(item, ast.FunctionDef)}
     listed = methods.get("sources") or methods.get("sources_files")
-    scope = index.inside(listed)
-    if listed is None or scope is None:
+    if listed is None:
         return None
     lists = (node for node in ast.walk(listed) if isinstance(node, (ast.List, ast.Return)))
     given = [node.value if isinstance(node, ast.Return) else node for node in lists]
-    texts, _ = _Values(index, scope).all_texts([node for node in given if node is not None])
+    texts, _ = _Values(index).all_texts([node for node in given if node is not None])
     sources = tuple(text for text in texts if is_native(text))  # and not compiler flags
     if not any(map(is_cuda, sources)):
         return None
     return Extension(owner.name, "builder", file, owner.lineno, sources, cuda=True)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _Values:
-    """The texts that expressions in a scope can stand for, from constants and plain assignments."""
+    """The texts that expressions of a file can stand for, from constants and plain assignments."""
 
-    def __init__(self, index: ModuleIndex, scope: Scope) -> None:
-        self.index = index
-        self.scope = scope
+    index: ModuleIndex
 
     def variables(self, call: ast.Call) -> tuple[str, ...]:
         """The plain names that get what a call gives: also ``load(…) if torch.version.cuda else None``."""
@@ -153,19 +152,14 @@ class _Values:
 
     def called(self, call: ast.Call) -> list[str]:
         """The last names of what a call may call: ``extension`` is what was assigned to it."""
-        assigned = self.assigned(call.func) if isinstance(call.func, ast.Name) else []
-        functions: list[ast.expr] = [call.func, *assigned]
-        choices = [one for one in functions if isinstance(one, ast.IfExp)]
-        functions += [each for one in choices for each in (one.body, one.orelse)]
-        return [bare_name(function) for function in functions]
+        return [bare_name(each) for each in (call.func, *made_from(self.index, call.func))]
 
     def assigned(self, node: ast.Name) -> list[ast.expr]:
         """What a name is assigned; nothing where a caller gives it."""
-        bindings = self.scope.look_up(node.id)
-        if any(binding.kind == "param" for binding in bindings):
-            return []
+        bindings = self.index.bindings(node)
         added = (b.node.value if isinstance(b.node, ast.AugAssign) else b.value for b in bindings)
-        return [value for value in added if value is not None]
+        known = all(binding.kind != "param" for binding in bindings)
+        return [value for value in added if value is not None and known]
 
     def text(self, node: ast.expr | None, depth: int = 0) -> str | None:
         """The one text of an expression; None where it is none or unknown."""

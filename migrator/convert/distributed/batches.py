@@ -20,13 +20,12 @@ from migrator.convert.program import (
     constant,
     dotted,
     is_stored,
-    last_name,
     method,
     method_name,
     names_set,
     parameters,
 )
-from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of
+from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of, called_name
 from migrator.project.frameworks import listed
 
 _DEPTH = 8
@@ -53,14 +52,14 @@ class Loader:
 
 def stripped(node: ast.expr) -> ast.expr:
     """What ``enumerate``, ``tqdm`` and the like are put around."""
-    while isinstance(node, ast.Call) and node.args and listed("pass_items_on", last_name(node)):
+    while isinstance(node, ast.Call) and node.args and listed("pass_items_on", called_name(node)):
         node = node.args[0]
     return node
 
 
 def counts(iterable: ast.expr) -> bool:
     """Whether an iterable is a ``range``."""
-    return last_name(stripped(iterable)) in ("range", "trange", "count")
+    return called_name(stripped(iterable)) in ("range", "trange", "count")
 
 
 def loader_calls(
@@ -305,7 +304,7 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     for one in inside:
         if isinstance(one, ast.If) and holds(program, one.test, (), places):
             leaves = any(isinstance(each, LEAVING) for each in ast.walk(one))
-            called = {method_name(each) or last_name(each) for each in calls_in(one)}
+            called = {method_name(each) or called_name(each) for each in calls_in(one)}
             if leaves or not called <= set(_SHOWS):  # it does more than to show something
                 return None  # the ranks would not agree
     taken = {
@@ -321,7 +320,7 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
 def items(program: Program, loop: ast.For) -> set[Name]:
     """The names of what a loop runs over, without what ``enumerate`` counts."""
     target: ast.expr = loop.target
-    if "enumerate" in map(last_name, ast.walk(loop.iter)) and isinstance(target, ast.Tuple):
+    if "enumerate" in map(called_name, ast.walk(loop.iter)) and isinstance(target, ast.Tuple):
         target = target.elts[-1]
     return {_name(program, one) for one in below(target) if is_stored(one)}
 

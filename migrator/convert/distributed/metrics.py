@@ -21,13 +21,12 @@ from migrator.convert.program import (
     calls_in,
     dotted,
     is_stored,
-    last_name,
     method_name,
     names_below,
     names_set,
 )
 from migrator.language import N_, _
-from migrator.names.tree import FUNCTIONS, argument_of, holder_of
+from migrator.names.tree import FUNCTIONS, argument_of, called_name, holder_of
 
 _SUMMED = N_("summed over all ranks")
 _WORLD = "dist.get_world_size()"
@@ -331,7 +330,7 @@ def _others(draft: Draft, training: Training) -> None:
     """Report lists of losses, sums in tables, and running means, which are used behind the loop."""
     program, loop = draft.program, training.batches
     behind = _behind(program, loop, ast.Call)
-    taken = names_below(ast.Tuple([one for one in behind if last_name(one) in ("mean", "sum")]))
+    taken = names_below(ast.Tuple([one for one in behind if called_name(one) in ("mean", "sum")]))
     for call in calls_in(loop):  # losses.append(loss.item())
         if method_name(call) == "append" and len(call.args) == 1:
             name = dotted(holder_of(call))

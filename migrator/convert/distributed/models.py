@@ -26,11 +26,10 @@ from migrator.convert.program import (
     dotted,
     is_main_guard,
     is_stored,
-    last_name,
     method_name,
 )
 from migrator.convert.write import first_argument
-from migrator.names.tree import FUNCTIONS, arguments_of, bare_name
+from migrator.names.tree import FUNCTIONS, arguments_of, bare_name, called_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.frameworks import listed
 from migrator.project.module_names import Read
@@ -79,7 +78,7 @@ def _homes(program: Program) -> Iterator[tuple[list[Home], bool]]:
         name = program.name(call)
         own = name.startswith("torch.optim.") and ".lr_scheduler." not in name and ".swa_utils." not in name
         own = own and name.split(".")[-1][0].isupper()
-        if not own and not (_OPTIMIZER.match(last_name(call)) and owners_of_parameters(call)):
+        if not own and not (_OPTIMIZER.match(called_name(call)) and owners_of_parameters(call)):
             continue
         bases = _bases(program, call)
         if not bases:
@@ -323,9 +322,9 @@ def _take_away(draft: Draft, call: ast.Call) -> None:
         return
     block = program.parent(assign)
     body = block.body if isinstance(block, ast.If) else []
-    shows = [one for one in body if isinstance(one, ast.Expr) and last_name(one.value) in ("print", "info")]
+    shows = [one for one in body if isinstance(one, ast.Expr) and called_name(one.value) in ("print", "info")]
     wraps = [
-        one for one in body if isinstance(one, ast.Assign) and last_name(one.value).endswith("DataParallel")
+        one for one in body if isinstance(one, ast.Assign) and called_name(one.value).endswith("DataParallel")
     ]
     if isinstance(block, ast.If) and assign in body and len(shows) + len(wraps) == len(body):
         if block.orelse or not program.own_line(block):
@@ -381,7 +380,7 @@ def _needs_wrapper(program: Program, wrapped: Wrapped, node: ast.expr, depth: in
 def _asks(program: Program, node: ast.AST) -> bool:
     """Whether a condition around a node asks first if the model is wrapped."""
     tests = (up.test for _, up in program.above(node) if isinstance(up, (ast.If, ast.IfExp)))
-    return any(last_name(one) in ("isinstance", "hasattr") for test in tests for one in ast.walk(test))
+    return any(called_name(one) in ("isinstance", "hasattr") for test in tests for one in ast.walk(test))
 
 
 def _prepares(program: Program, statement: ast.stmt, named: list[ast.expr]) -> bool:

@@ -8,10 +8,10 @@ from migrator.convert.distributed.batches import Loader, carried, is_of, loader_
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
 from migrator.convert.models import Wrapped
-from migrator.convert.program import Program, dotted, last_name, parameters
+from migrator.convert.program import Program, dotted, parameters
 from migrator.convert.write import added_parameter
 from migrator.language import _
-from migrator.names.tree import FUNCTIONS, arguments_of
+from migrator.names.tree import FUNCTIONS, arguments_of, called_name
 from migrator.project.frameworks import entries, listed
 
 _POSITIONS = ("dataset", "batch_size", "shuffle")
@@ -82,7 +82,7 @@ def _taken_from(program: Program, call: ast.Call) -> str:
     (star, *others), file = [one.value for one in call.keywords if one.arg is None], program.file(call)
     text = program.segment(star)
     words = {node.value for node in program.nodes(ast.Constant, file=file) if isinstance(node.value, str)}
-    making = (one for one in program.nodes(ast.Call, file=file) if last_name(one) in ("dict", "update"))
+    making = (one for one in program.nodes(ast.Call, file=file) if called_name(one) in ("dict", "update"))
     words |= {str(keyword.arg) for one in making for keyword in one.keywords}
     plain = text.replace(".", "").replace("_", "").isalnum()
     if others or not plain or not words.isdisjoint(("sampler", "batch_sampler")):

@@ -30,13 +30,12 @@ from migrator.convert.program import (
     below,
     calls_in,
     dotted,
-    last_name,
     method_name,
     names_below,
     names_set,
     parameters,
 )
-from migrator.names.tree import FUNCTIONS, Function, children, defaults, hands_on
+from migrator.names.tree import FUNCTIONS, Function, called_name, children, defaults, hands_on
 
 _DEPTH = 8
 _UNKNOWN = object()
@@ -251,7 +250,7 @@ def feeds(
 def _iterators(program: Program, loop: Loop) -> list[ast.expr]:
     """The iterators from which a loop draws in each round: ``next(batches)``, ``batches.next()``."""
     scope = program.scope_of(loop)
-    calls = (one for one in calls_in(loop) if last_name(one) == "next" and program.scope_of(one) is scope)
+    calls = (one for one in calls_in(loop) if called_name(one) == "next" and program.scope_of(one) is scope)
     return [
         one.func.value if isinstance(one.func, ast.Attribute) else one.args[0]
         for one in calls

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from functools import cache, partial
 from itertools import takewhile
 from typing import Optional
 
-from migrator.api_support.libraries import LibraryDefault, Limits, defaults
+from migrator.api_support.libraries import LibraryDefault, defaults
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
@@ -105,9 +105,7 @@ def _default(context: FileContext, call: ast.Call) -> tuple[LibraryDefault | Non
         every = tuple(each for each in methods if imports_package(context.index, each.api.partition(".")[0]))
     elif context.project.owns(name, context.name):
         return None, False
-    wanted: Mapping[str, Limits] = {}
-    if every and context.project.requirements:  # most ask for none
-        wanted = wanted_libraries(context.project.requirements)
+    wanted = wanted_libraries(context.project.requirements) if every else {}
     doubtful = None
     for default in every:
         limits = (wanted.get(each) for each in default.library.lower().split())
