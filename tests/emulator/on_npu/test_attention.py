@@ -225,3 +225,18 @@ def test_results_are_laid_out_anew(layout):
     found = torch_npu.npu_fusion_attention(data.npu(), data.npu(), data.npu(), HEADS, layout)
     assert all(each.is_contiguous() for each in found[:3])  # torch_npu makes tensors for them
     found[1].zero_()
+
+
+def test_autocast_reaches_into_no_kernel():
+    query, hidden = leaf(2, HEADS, 5, WIDTH), mask_of(5, 5, 9, 0)
+
+    def attend():
+        return torch_npu.npu_fusion_attention(
+            query, query, query, HEADS, "BNSD", scale=SCALE, atten_mask=hidden
+        )[0]
+
+    plain = attend()
+    with torch.autocast("npu", dtype=torch.bfloat16):
+        inside = attend()
+    assert torch.equal(plain, inside)
+    assert_same(inside, formula(query, query, query, hidden), query)

@@ -48,8 +48,15 @@ def replace_derivative(library: Any, name: str, reference: Callable[..., Any]) -
 
     key = "AutogradPrivateUse1"
     get_kernel: Any = getattr(torch.library, "get_kernel", None)
+    # Autocast reaches into no kernel.
+    autocast = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+
+    def plain(*args: Any, **options: Any) -> Any:
+        with torch._C._ExcludeDispatchKeyGuard(autocast):
+            return reference(*args, **options)
+
     if get_kernel is None:  # torch 2.6
-        implement(library, name.split("::")[1], reference, key)
+        implement(library, name.split("::")[1], plain, key)
         return
     original = get_kernel(name, key)
     mode_of = torch._C._get_dispatch_mode
@@ -58,7 +65,7 @@ def replace_derivative(library: Any, name: str, reference: Callable[..., Any]) -
     def kernel(keys: Any, *args: Any, **options: Any) -> Any:
         if mode_of(modes.FAKE) is not None or mode_of(modes.PROXY) is not None:
             return original.call_boxed(keys, *args, **options)
-        return reference(*args, **options)
+        return plain(*args, **options)
 
     overriding = _overriding(library.impl.__func__)
     library.impl(name.split("::")[1], kernel, key, with_keyset=True, **overriding)
