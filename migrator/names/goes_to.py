@@ -76,7 +76,7 @@ def taken_by(index: ModuleIndex, node: ast.AST) -> Sink:
         call = index.call_of(holder)
         return Sink("method" if call else "member", call or holder, node, holder.attr)
     if isinstance(holder, (ast.IfExp, ast.If, ast.While, ast.Assert)) and node is holder.test:
-        return Sink("test", holder, node)
+        return Sink("test", holder, node, holder.__class__.__name__)
     if isinstance(holder, ast.BinOp):
         return Sink("operand", holder, node, holder.op.__class__.__name__)
     if isinstance(holder, ast.Dict):

@@ -425,8 +425,25 @@ def given_to(use: Use, *functions: str) -> bool:
 
 
 def given_as(use: Use, *names: str) -> bool:
-    """The string is the value of an argument, setting or key with one of these names, also conditionally."""
-    return kept_as(use.index, use.index.chosen(use.node)).lstrip("_") in names
+    """The string is the value of an argument, setting or key with one of these names, also conditionally.
+
+    So is the default of such an option or field, and what a name gives to such arguments only, where the file
+    has no other string like it, with which it may be compared.
+    """
+    index, node = use.index, use.index.chosen(use.node)
+    sink, kept = taken_by(index, node), {kept_as(index, node)}
+    if (
+        kept.isdisjoint(names)
+        and [string_value(each) for each in index.strings].count(string_value(use.node)) == 1
+    ):
+        call = sink.holder
+        if sink.name == "default" and isinstance(call, ast.Call):  # add_argument("--optim", …), field(…)
+            options = [text for text in map(string_value, call.args) if text]
+            kept |= {kept_as(index, call), *(text.lstrip("-").replace("-", "_") for text in options)}
+        elif sink.kind == "assigned":
+            takers = {each.name if each.kind == "argument" else "" for each in goes_to(index, node)}
+            kept |= takers if takers.issubset(names) else set()
+    return any(name.lstrip("_") in names for name in kept)
 
 
 def asked_first(use: Use, library: str) -> bool:
