@@ -238,6 +238,8 @@ def examine_all(
                     found[item.name] = outcome
                     tell(outcome)
         except (CancelledError, FutureCancelledError, CommClosedError, OSError, TimeoutError) as error:
+            if len(found) == len(repositories):
+                break  # Dask cannot close in time: no reason to give up what is done
             away = away or time.monotonic()
             if not there or scheduler is None or time.monotonic() - away > _WAITS:
                 raise UserError(f"{scheduler or 'Dask'}: {error}") from error

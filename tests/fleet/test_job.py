@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,6 +67,7 @@ def test_a_job_is_done_by_the_npumigrate_that_asks_for_it(tmp_path: Path) -> Non
 FETCHING = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from migrator.fleet.repositories import Repository, obtain
 obtain(Repository("r", "git", sys.argv[1], ""), Path(sys.argv[2]), "", float(sys.argv[3]))
 """
@@ -121,3 +124,19 @@ def test_a_result_that_was_put_half_into_its_place_is_given_back(tmp_path: Path)
     outcome = examine(repository, task)
     assert (outcome["state"], outcome["known"]) == ("done", False)
     assert (os.listdir(results), (results / "r" / "a.py").read_text()) == (["r"], whole)
+
+
+def test_a_dask_that_cannot_close_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+
+    @contextmanager
+    def client(*_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(dashboard_link="")
+        raise TimeoutError
+
+    outcome = {"name": "r", "state": "done"}
+    repository = Repository("r", "folder", "r")
+    monkeypatch.setattr(job, "_client", client)
+    monkeypatch.setattr(job, "_outcomes", lambda *_: [(repository, outcome)])
+    task = Task("lint", "2.6", "out", 300, 1 << 32)
+    assert job.examine_all([repository], task, None, 2, 0, lambda _: None) == [outcome]
