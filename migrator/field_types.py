@@ -75,6 +75,22 @@ def built(record: type[Made], content: Any) -> Made:
     return made
 
 
+def fits(value: Any, shape: Any) -> bool:
+    """Whether what JSON holds has the types that it should: a type, or lists and mappings of them.
+
+    A list of one shape is of any length, a tuple has a shape for each item; ``str`` as a key is any key.
+    """
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return False
+        pairs = ((value.values() if key is str else [value.get(key)], each) for key, each in shape.items())
+        return all(fits(item, each) for items, each in pairs for item in items)
+    if isinstance(shape, (list, tuple)):
+        shapes = shape if isinstance(shape, tuple) else shape * len(value) if isinstance(value, list) else ()
+        return isinstance(value, list) and len(value) == len(shapes) and all(map(fits, value, shapes))
+    return isinstance(value, shape)
+
+
 class _OtherFormError(Exception):
     """Data that ``to_json`` has not given for a type."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
+from migrator.field_types import fits
 from migrator.language import N_, MessageError
 
 RUN = "run.json"
@@ -166,7 +167,7 @@ def _process(path: Path) -> Optional[Process]:
             if process is None:
                 process = Process(None if line["rank"] is None else int(line["rank"]))
                 continue
-            if not _fits(line, _LINE) or not all(_fits(row, _ROWS.get(row[0], list)) for row in line["rows"]):
+            if not fits(line, _LINE) or not all(fits(row, _ROWS.get(row[0], list)) for row in line["rows"]):
                 raise ValueError(line)
             strings += line["strings"]
             numbers = array("f", base64.b64decode(line["numbers"]))
@@ -185,16 +186,6 @@ def _process(path: Path) -> Optional[Process]:
         if process is not None:
             process.notes.append(f"{path.name} is damaged")
     return process
-
-
-def _fits(value: Any, shape: Any) -> bool:
-    """Whether what a trace holds has the types that it should."""
-    if isinstance(shape, dict):
-        return isinstance(value, dict) and all(_fits(value.get(key), each) for key, each in shape.items())
-    if isinstance(shape, (list, tuple)):
-        shapes = shape if isinstance(shape, tuple) else shape * len(value) if isinstance(value, list) else ()
-        return isinstance(value, list) and len(value) == len(shapes) and all(map(_fits, value, shapes))
-    return isinstance(value, shape)
 
 
 def _step(process: Process, line: dict[str, Any], strings: list[str], table: dict[int, Call]) -> None:

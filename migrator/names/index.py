@@ -535,10 +535,12 @@ class ModuleIndex:
         """Every place at which the file names an attribute of any object by this name."""
 
         def find() -> list[ast.Attribute]:
+            if f".{name}" not in self.text:
+                return []
             self._expand_on(self._lines_with({name}))
             return [each for ref in self.refs for each in attributes(ref) if each.attr == name]
 
-        return self.once(("members", name), find) if f".{name}" in self.text else ()
+        return self.once(("members", name), find)
 
     def named(self, *words: str) -> Sequence[String]:
         """The strings on the lines that hold one of some words."""

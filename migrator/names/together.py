@@ -208,6 +208,7 @@ class _Search:
         self.found = Together()
         self.waiting: list[tuple[bool, ast.AST, Path]] = []
         self.bound: set[tuple[int, Path]] = set()  # names that were looked at, by the list of their bindings
+        self.stored: set[tuple[str, ast.ClassDef | None, Path]] = set()  # and attributes
 
     def of(self, value: ast.expr | ast.keyword) -> Together:
         """The class of a string, or of another value."""
@@ -633,6 +634,12 @@ class _Search:
                 self.go(each, path)
             return
         owner = self._owner_of(node)
+        holder = bare_name(node.value).lower()
+        if node.attr not in _OF_MANY - {"device"} and any(part in holder for part in _PARSED):
+            self.port(False, f"Namespace.{node.attr}", path)
+        if (node.attr, owner, path) in self.stored:
+            return
+        self.stored.add((node.attr, owner, path))
         for each in self._attributes(node.attr, owner):
             sink = self.index.parent(each)
             if is_read(each):
@@ -648,9 +655,6 @@ class _Search:
             if node.attr in (fields := _fields(made)):
                 for call in self._calls(made):
                     self.meet(argument_of(call, node.attr, fields.index(node.attr)), path)
-        holder = bare_name(node.value).lower()
-        if node.attr not in _OF_MANY - {"device"} and any(part in holder for part in _PARSED):
-            self.port(False, f"Namespace.{node.attr}", path)
         for call in self._options(node.attr) if node.attr not in _OF_MANY - {"device"} else ():
             self.meet(argument_of(call, "default", _DEFAULT_AT.get(called_name(call))), path)
             self.meet(argument_of(call, "choices"), (IN, *path))
@@ -694,7 +698,11 @@ class _Search:
             methods = (each for each in definition.body if isinstance(each, FUNCTIONS))
             return [each for each in methods if each.name == "__init__"]
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        return [each for each in index.functions if each.name == name and _is_method(index, each)]
+
+        def find() -> list[Function]:
+            return [each for each in index.functions if each.name == name and _is_method(index, each)]
+
+        return index.once(("methods", name), find)
 
     def _calls(self, definition: Any) -> Iterator[ast.Call]:
         """The calls of a function, a method or a class of the file."""

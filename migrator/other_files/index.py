@@ -8,6 +8,7 @@ Spans are bytes of the UTF-8 text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from importlib import import_module
 from typing import Callable, Literal, NamedTuple, Optional
 
@@ -195,8 +196,9 @@ def has_reader(of_type: str) -> bool:
     return of_type in _READERS
 
 
+@lru_cache(maxsize=1)
 def read(name: str, of_type: str, text: str) -> TextIndex:
-    """What a text says. Raises NotParsedError where it cannot be read."""
+    """What a text says, of the same text once only. Raises NotParsedError where it cannot be read."""
     lines = Lines(text)
     module, _, function = _READERS[of_type].partition(".")
     reader: Callable[[Lines], Content] = getattr(import_module(f"migrator.other_files.{module}"), function)

@@ -117,12 +117,13 @@ def place_of_import(
         folders = list(dict.fromkeys([posixpath.dirname(entry), ""]))
     parts = [part for part in module.lstrip(".").split(".") if part]
     for folder in folders:
-        base = posixpath.normpath(posixpath.join(folder, *parts)) if folder or parts else "."
+        base = posixpath.normpath(posixpath.join(folder, *parts))
+        inner = f"{base}/" if base != "." else ""
         places = (
-            [(f"{base}/{attribute}.py", ""), (f"{base}/{attribute}/__init__.py", "")] if attribute else []
+            [(f"{inner}{attribute}.py", ""), (f"{inner}{attribute}/__init__.py", "")] if attribute else []
         )
-        places += [(f"{base}.py", attribute), (f"{base}/__init__.py", attribute)] if parts else []
+        places += [(f"{base}.py", attribute), (f"{inner}__init__.py", attribute)] if parts else []
         for name, inside in places:
-            if read(posixpath.normpath(name)) is not None:
-                return posixpath.normpath(name), inside
+            if read(name) is not None:
+                return name, inside
     return None

@@ -190,9 +190,12 @@ class Programs:
         sure = [(name, posixpath.dirname(name) if scripts else "") for name in scripts or packages]
         perhaps: list[tuple[str, str]] = []
         imports = cache(self._imports)
+        own = {part.removesuffix(".py") for name in self.files for part in name.split("/")}
 
         @cache  # for a relative import its folder counts, for others that of the program
         def place(folder: str, module: str, member: str) -> Optional[tuple[str, str]]:
+            if not module.startswith(".") and module.partition(".")[0] not in own:
+                return None
             there = posixpath.join(folder, "x")
             return place_of_import(there, there, module, member, self.text)
 

@@ -6,6 +6,7 @@ import pytest
 
 from migrator.names import together as engine
 from migrator.names.index import ModuleIndex
+from tests.timing import grows_evenly
 
 NESTED = """
 def wrap(kind="cuda"):
@@ -38,3 +39,17 @@ def test_a_class_is_the_same_from_each_of_its_strings(made: str) -> None:
     index = ModuleIndex(text, {"cuda", "cpu", "gpu"})
     for string in index.strings:
         assert {each.value for each in engine.together(index, string).strings} == {"cuda", "cpu", "gpu"}
+
+
+def test_an_attribute_of_a_class_is_looked_at_once() -> None:
+    """And not once for each place that names it."""
+    again = "def f{0}(a, b):\n    if a.kind == b.kind:\n        return {0}\n\n\n"
+
+    def text(count: int) -> str:
+        return "x = 'cuda'\nif x == a.kind:\n    pass\n" + "".join(map(again.format, range(count)))
+
+    def found(given: str) -> None:
+        index = ModuleIndex(given, {"cuda"})
+        assert engine.together(index, index.strings[0]).values
+
+    assert grows_evenly(found, text, 800)

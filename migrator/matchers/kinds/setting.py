@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, get_args
 
 from migrator.api_support.libraries import ProgramOption, program_options
 from migrator.files.document import is_of_ci
@@ -18,7 +18,7 @@ from migrator.language import N_, _
 from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.names.device_vocabulary import is_device_or_backend
-from migrator.other_files.index import FILLED, Content, Setting, TextIndex
+from migrator.other_files.index import FILLED, Content, Kind, Setting, TextIndex
 from migrator.project.offers import DEVICE_KEY, MEETS, VALUES
 from migrator.project.project import Project
 
@@ -72,10 +72,12 @@ def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
     settings = context.index.content.settings
     called = (each for each in settings if each.name.endswith("._target_"))
     targets = {each.name[: -len("._target_")]: each.value for each in called}
+    typed = [rule for rule in rules if context.index.type in (rule.options.types or (context.index.type,))]
+    of = {kind: [rule for rule in typed if kind in rule.options.of] for kind in get_args(Kind)}
     for setting in settings:
         of_table = known_option(context.index, setting) is not None
         own_class = _own_class(context, targets, setting.name) if targets else ""
-        for rule in rules:
+        for rule in of[setting.kind]:
             options, new = rule.options, new_value(rule.options.values, setting)
             if not _is_meant(context, options, setting, new):
                 continue
@@ -107,8 +109,6 @@ def find(context: TextContext, rules: list[SettingRule]) -> Iterator[Match]:
 def _is_meant(context: TextContext, options: SettingOptions, setting: Setting, new: Optional[str]) -> bool:
     """Whether a rule is about the file, about what gets a setting, and about its value."""
     index, project, value = context.index, context.project, setting.value or setting.begins
-    if setting.kind not in options.of or (options.types and index.type not in options.types):
-        return False
     is_reported = any(fnmatchcase(value, one) for one in options.reported)
     if new is None and (options.reported or options.values) and not is_reported:
         return False

@@ -12,8 +12,10 @@ from typing import Any, Optional
 
 import pandas
 
+from migrator.field_types import fits
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
+from migrator.findings.finding import SEVERITIES
 from migrator.language import N_, _
 from migrator.report.csv_tables import CHANGES, ENCODING, SKIPPED, Column, as_written, cell_in, load_tables
 from migrator.report.log_file import inputs
@@ -28,6 +30,16 @@ PLACE_COLUMNS = (
 )
 # Under which other names a table has them.
 _OTHER_NAMES = {"message": ("tips",), "api": ("instead", "reached")}
+# What a summary has to hold.
+_MADE = {"total": int, "unsafe": int}
+_SHAPE: dict[Any, Any] = {
+    "options": {"input": str},
+    "files": {str: int, "seen": int, "changed": int},
+    "npumigrate": str,
+    "torch": str,
+    "changes": {**_MADE, "by_rule": {str: {**_MADE, "name": str}}},
+    "findings": {"by_severity": {str: int}, "by_rule": {str: {"total": int}}},
+}
 
 Lines = Callable[[str], Optional[Sequence[str]]]
 
@@ -76,13 +88,29 @@ def read_run(given: Path) -> Run:
         raise SourceError(said, given=shown(given), reports=REPORTS, summary=SUMMARY)
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        str(summary).encode()  # half a character, which no page can hold
+        if not fits(summary, _SHAPE):
+            raise TypeError(SUMMARY)
         name = str(summary["options"]["input"])
         kind = "migrate" if folder.name == REPORTS else "analyze"
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
-    except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        places = _places(tables)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         why, first = N_("the reports in {folder} cannot be read: {error}"), str(error).partition("\n")[0]
         text = shown(first or type(error).__name__)
         raise SourceError(_(why, folder=shown(folder), error=text)) from None
+    skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
+    source = next((path for path in inputs(folder) if path.exists()), None)
+    lines, original = map(lines_below, (folder.parent, source) if kind == "migrate" else (source, None))
+    verdict = None
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
+        verdict = found if isinstance(found, dict) and "verdict" in found else None
+    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
+
+
+def _places(tables: dict[str, pandas.DataFrame]) -> pandas.DataFrame:
+    """The rows of all changes and findings. Raises ValueError or OverflowError for a line that is none."""
     # The rows of the tables of a library's functions, and of what a run showed, stand in the tables alone.
     listed = [pandas.DataFrame(columns=list(PLACE_COLUMNS))]
     for table, rows in tables.items():
@@ -93,16 +121,7 @@ def read_run(given: Path) -> Run:
                     known = next((other for other in _OTHER_NAMES.get(column, ()) if other in found), None)
                     found[column] = found[known] if known else ""
             listed.append(found[list(PLACE_COLUMNS)])
-    places = pandas.concat(listed, ignore_index=True)
-    places = places.astype({"line": int, "end_line": int})
-    skipped = tables.get(SKIPPED, pandas.DataFrame(columns=["file", "reason", "severity"]))
-    source = next((path for path in inputs(folder) if path.exists()), None)
-    lines, original = map(lines_below, (folder.parent, source) if kind == "migrate" else (source, None))
-    verdict = None
-    with suppress(OSError, ValueError):
-        found = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
-        verdict = found if isinstance(found, dict) and "verdict" in found else None
-    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
+    return pandas.concat(listed, ignore_index=True).astype({"line": int, "end_line": int})
 
 
 def _read(file: Path) -> pandas.DataFrame:
@@ -114,8 +133,10 @@ def _read(file: Path) -> pandas.DataFrame:
             rows[column.name] = "warning" if column.value == "severity" else ""
         else:
             rows[column.name] = [as_written(column.value, cell) for cell in rows[column.name]]
-    rows = rows[[column.name for column in columns]]
-    return rows.set_axis([column.value for column in columns], axis=1)
+    rows = rows[[column.name for column in columns]].set_axis([column.value for column in columns], axis=1)
+    if "severity" in rows and not rows["severity"].isin(SEVERITIES).all():
+        raise ValueError(f"{file.name}: Severity")
+    return rows
 
 
 def lines_below(root: Optional[Path]) -> Lines:
