@@ -686,6 +686,12 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
                 return True
         for test, holds, of in _decided_at(index, child, parent):
             is_denied = isinstance(test, ast.UnaryOp)  # if not npu_is_available(): return
+            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+            denied = (
+                each for each in parts if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)
+            )
+            if holds and isinstance(of, (ast.If, ast.IfExp)) and any(map(_speaks_of_npus, denied)):
+                return True  # if not npu_is_available(): …
             if isinstance(of, (ast.If, ast.IfExp)) and not (holds or is_denied) and _speaks_of_npus(test):
                 last = None if of is parent or isinstance(of, ast.IfExp) or of.orelse else of.body[-1]
                 if of is parent or (isinstance(last, LEAVING) and not isinstance(last, ast.Raise)):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from migrator.language import N_, _
+from migrator.names.conditions import has_npu_branch, knows_npus
 from migrator.names.device_context import (
     BESIDE,
     CERTAIN,
@@ -116,8 +117,21 @@ def context_in_class(
     key = ("class", found, vocabulary)
     judged, first = index.once(key, lambda: _judged(index, vocabulary, found, looks_so))
     if judged.verdict in (CERTAIN, LIKELY):
+        if _meets_npus(index, found) and not has_npu_branch(index, node):
+            reason = _("{reason}, as others that stay: their code has a branch for NPUs", reason=own.reason)
+            return DeviceContext(UNCLEAR, reason)
         return own if judged.verdict == own.verdict else judged
     return judged if node is first else own._replace(verdict=NO, by=SETTLED)
+
+
+def _meets_npus(index: ModuleIndex, found: Together) -> bool:
+    """Whether a string of a class, here or in another file, is in code with a branch for NPUs, and stays."""
+
+    def find() -> bool:
+        here = knows_npus(index.text) and any(has_npu_branch(index, each) for each in found.strings)
+        return here or any(each[0] == "npu" for each in _elsewhere(index, found))
+
+    return index.once(("meets npus", found), find)
 
 
 def _is_given_to_torch(index: ModuleIndex, node: Text) -> bool:
