@@ -22,7 +22,7 @@ from migrator.names.device_context import (
     is_searched_pattern,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary, without_cuda, works_with_foreign
-from migrator.names.goes_to import taken_by
+from migrator.names.goes_to import behind, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, made_from, parameter_of
 from migrator.names.together import IN, Together, together
@@ -117,7 +117,8 @@ def context_in_class(
     key = ("class", found, vocabulary)
     judged, first = index.once(key, lambda: _judged(index, vocabulary, found, looks_so))
     if judged.verdict in (CERTAIN, LIKELY):
-        if _meets_npus(index, found) and not has_npu_branch(index, node):
+        asks = behind(index, node).kind == "compared"  # what is chosen may be an NPU from now on
+        if asks and _meets_npus(index, found) and not has_npu_branch(index, node):
             reason = _("{reason}, as others that stay: their code has a branch for NPUs", reason=own.reason)
             return DeviceContext(UNCLEAR, reason)
         return own if judged.verdict == own.verdict else judged
