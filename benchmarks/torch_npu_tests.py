@@ -327,13 +327,14 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> str:
 
 
 def _resident(session: int) -> int:
-    """Return the bytes that the processes of a session hold."""
+    """Return the bytes that the processes of a session hold, without what they read from files and share."""
     total = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError, IndexError, ValueError):
             fields = Path("/proc", name, "stat").read_text(errors="replace").rpartition(")")[2].split()
             if int(fields[3]) == session:
-                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+                status = Path("/proc", name, "status").read_text(errors="replace")
+                total += sum(int(size) << 10 for size in re.findall(r"Rss(?:Anon|Shmem):\s+(\d+)", status))
     return total
 
 

@@ -333,6 +333,16 @@ def test_processes_share_the_memory_of_an_npu(emulate):
     assert (done.returncode, done.stdout) == (0, "1\n0\n-9 True\n"), done.stderr
 
 
+def test_devices_can_be_hidden_until_one_is_used(emulate):
+    program = (
+        "import os, torch; before = torch.npu.device_count();"
+        "os.environ['ASCEND_RT_VISIBLE_DEVICES'] = '1'; print(before, torch.npu.device_count());"
+        "torch.ones(1).npu(); os.environ['ASCEND_RT_VISIBLE_DEVICES'] = '0,1'; torch.ones(1, device='npu:0')"
+    )
+    done = emulate("python", "-c", program, options=("--devices", "2"))
+    assert (done.returncode, done.stdout) == (0, "2 1\n"), done.stderr
+
+
 def test_numbers_drawn_as_on_the_cpu(emulate):
     program = (
         "import torch; d = torch.nn.functional.dropout;"

@@ -69,6 +69,7 @@ aclError aclrtGetDeviceCount(uint32_t* count) {
 
 aclError aclrtSetDevice(int32_t wanted) {
   if (wanted < 0 || wanted >= emulator::device_count()) return ACL_ERROR_RT_INVALID_DEVICEID;
+  emulator::use_devices();
   device = wanted;
   return ACL_SUCCESS;
 }
@@ -164,9 +165,18 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt, int64_t* value) {
   return ACL_SUCCESS;
 }
 aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actual) {
+  *actual = timeout;
+  return ACL_SUCCESS;
+}
 aclError aclrtSetOpWaitTimeout(uint32_t) { return ACL_SUCCESS; }
 
-// The driver's own interface, which the profiler asks for its version: 0 says that there is none.
+// The driver's own interface, which torch_npu asks for the number of devices before it uses one.
+int drvGetDevNum(uint32_t* count) {
+  *count = static_cast<uint32_t>(emulator::installed_devices());
+  return 0;
+}
+// The profiler asks for its version: 0 says that there is none.
 int halGetAPIVersion(int* version) {
   *version = 0;
   return 0;

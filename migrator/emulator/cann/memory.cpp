@@ -166,6 +166,13 @@ aclError aclrtFreeHost(void* address) {
   return ACL_SUCCESS;
 }
 
+aclError aclrtHostRegisterV2(void* address, uint64_t size, uint32_t) {
+  return address == nullptr || size == 0 ? ACL_ERROR_RT_PARAM_INVALID : ACL_SUCCESS;
+}
+aclError aclrtHostUnregister(void* address) {
+  return address == nullptr ? ACL_ERROR_RT_PARAM_INVALID : ACL_SUCCESS;
+}
+
 aclError aclrtMemcpy(void* to, size_t room, const void* from, size_t count, aclrtMemcpyKind) {
   return copy(to, room, from, count);
 }

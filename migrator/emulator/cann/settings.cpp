@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,16 @@
 #include <vector>
 
 namespace emulator {
+namespace {
+
+double number(const char* variable, double otherwise);
+
+}  // namespace
+
+int installed_devices() {
+  return std::clamp(static_cast<int>(number("NPUMIGRATE_EMULATOR_DEVICES", 8)), 1, kMaxDevices);
+}
+
 namespace {
 
 double number(const char* variable, double otherwise) {
@@ -24,7 +35,7 @@ double number(const char* variable, double otherwise) {
 
 // CANN takes the leading valid, distinct entries of the list, as CUDA does.
 std::vector<int> visible_devices() {
-  const int installed = std::clamp(static_cast<int>(number("NPUMIGRATE_EMULATOR_DEVICES", 8)), 1, kMaxDevices);
+  const int installed = installed_devices();
   std::vector<int> devices;
   const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
   if (visible == nullptr) {
@@ -42,16 +53,21 @@ std::vector<int> visible_devices() {
   return devices;
 }
 
+// As the list was when a device was first used.
 const std::vector<int>& devices() {
   static const auto* found = new std::vector<int>(visible_devices());
   return *found;
 }
 
+std::atomic<bool> used{false};
+
 }  // namespace
 
-int device_count() { return static_cast<int>(devices().size()); }
+int device_count() { return static_cast<int>(used ? devices().size() : visible_devices().size()); }
 
 int physical_device(int device) { return devices().at(static_cast<size_t>(device)); }
+
+void use_devices() { used = !devices().empty(); }
 
 const char* soc_name() {
   static const char* name = std::getenv("NPUMIGRATE_EMULATOR_SOC");

@@ -8,7 +8,9 @@ namespace emulator {
 
 constexpr int kMaxDevices = 32;  // torch_npu fails with more
 
-int device_count();             // NPUMIGRATE_EMULATOR_DEVICES, less what ASCEND_RT_VISIBLE_DEVICES hides
+int installed_devices();        // NPUMIGRATE_EMULATOR_DEVICES
+int device_count();             // those, less what ASCEND_RT_VISIBLE_DEVICES hides
+void use_devices();             // from now on ASCEND_RT_VISIBLE_DEVICES may change without an effect
 int physical_device(int device);  // its number without ASCEND_RT_VISIBLE_DEVICES
 const char* soc_name();         // NPUMIGRATE_EMULATOR_SOC
 enum class Chips { kAtlasA1, kAtlasA2, kAtlas300, kOther };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <unordered_map>
 #include <unordered_set>
@@ -37,6 +38,7 @@ const std::unordered_map<std::string, std::vector<size_t>> kResultsAs = {
 const std::unordered_set<std::string> kRoundedOnce = {
     "aten::binary_cross_entropy", "aten::binary_cross_entropy_with_logits", "aten::prod", "aten::upsample_linear1d",
     "aten::upsample_bilinear2d", "aten::upsample_trilinear3d", "aten::grid_sampler_2d", "aten::grid_sampler_3d",
+    "aten::grid_sampler_2d_backward", "aten::grid_sampler_3d_backward",
     "aten::index_add", "aten::index_add_", "aten::native_layer_norm", "aten::native_layer_norm_backward",
 };
 
@@ -193,6 +195,17 @@ void check_arguments(const std::string& name, Arguments& arguments) {
   }
 }
 
+namespace {
+
+// The dtype that a call asks for, as `prod(…, dtype=torch.float32)` does.
+std::optional<at::ScalarType> asked_dtype(Arguments& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments.name(i) == "dtype" && arguments[i].isInt()) return arguments[i].toScalarType();
+  return {};
+}
+
+}  // namespace
+
 InFloat::InFloat(const std::string& name, Arguments& arguments) {
   const auto& [product, once, integers, asked] = known<floats>(name);
   if (asked != nullptr && between_halves_and_float(arguments, arguments[*asked])) return;
@@ -216,7 +229,7 @@ InFloat::InFloat(const std::string& name, Arguments& arguments) {
     return value.isTensor() && value.toTensor().defined() ? value.toTensor().scalar_type() : at::kFloat;
   };
   for (const size_t index : product == nullptr ? first : *product)
-    results_.push_back(dtype_of(index));
+    results_.push_back(asked_dtype(arguments).value_or(dtype_of(index)));
   to_float(arguments, integers);
 }
 
@@ -232,7 +245,8 @@ bool InFloat::between_halves_and_float(Arguments& arguments, c10::IValue& asked)
 bool InFloat::convert(Arguments& arguments) {
   for (size_t i = 0; i < arguments.size() && results_.empty(); ++i) {
     const c10::IValue& value = arguments[i];
-    if (value.isTensor() && is_half(value.toTensor())) results_.push_back(value.toTensor().scalar_type());
+    if (value.isTensor() && is_half(value.toTensor()))
+      results_.push_back(asked_dtype(arguments).value_or(value.toTensor().scalar_type()));
   }
   if (results_.empty()) return false;
   to_float(arguments, false);

@@ -163,3 +163,21 @@ def test_eight_dimensions_are_the_most(name):
         BEYOND_EIGHT[name](beyond)
     assert beyond.view(-1).cpu().shape == (512,)
     assert beyond.cpu().shape == torch.Size(NINE)
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.float32])
+def test_a_product_of_halves_has_the_dtype_that_is_asked_for(dtype):
+    data = torch.tensor([2, 3, 6, 9, 8], dtype=torch.half).npu()
+    for found in (torch.prod(data, dtype=dtype), data.prod(dtype=dtype), data.prod(0, dtype=dtype)):
+        assert found.dtype == dtype
+        assert found.item() == 2592
+
+
+def test_the_derivative_of_a_grid_is_rounded_once():
+    data, grid = torch.rand(4, 64, 8, 8) * 100, torch.rand(4, 1, 1, 2) * 2 - 1
+    given = [each.half().npu().requires_grad_() for each in (data, grid)]
+    exact = [each.half().float().requires_grad_() for each in (data, grid)]
+    for inputs in (given, exact):
+        torch.grid_sampler_2d(*inputs, 0, 0, True).sum().backward()
+    for one, other in zip(given, exact):
+        torch.testing.assert_close(one.grad.cpu(), other.grad.half())

@@ -43,3 +43,10 @@ def test_a_layer_with_such_a_weight_trains(allowed):
         step.step()
     assert torch_npu.get_npu_format(layer.weight) == Format.FRACTAL_NZ
     torch.testing.assert_close(layer.weight.cpu(), plain.weight)
+
+
+def test_a_hint_for_the_cache_goes_by_what_lies_in_memory(allowed):
+    cast = torch_npu.npu_format_cast(torch.ones(8, 8).npu(), Format.FRACTAL_NZ)  # 16 by 16 in memory
+    torch_npu.npu_prefetch(cast, None, 256, 512)
+    with pytest.raises(RuntimeError, match="tensor size: 256, offset: 512"):
+        torch_npu.npu_prefetch(torch.ones(8, 8).npu(), None, 256, 512)

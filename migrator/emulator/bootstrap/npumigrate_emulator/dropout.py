@@ -72,8 +72,10 @@ def _add_softmax(
     data: Tensor, x1: Tensor, alpha: float, prob: float, dim: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The mask, the softmax of x1 + alpha * data, and what dropout leaves of it."""
-    softmax = (x1.float() + alpha * data.float()).softmax(dim).to(data.dtype)
-    mask = torch.rand_like(softmax, dtype=torch.float32) >= prob
+    softmax = x1.float().add_(data, alpha=alpha).softmax(dim).to(data.dtype)
+    if prob == 0:
+        return torch.ones_like(softmax, dtype=torch.bool), softmax, softmax
+    mask = kept(softmax.numel(), 1 - prob, softmax.device).view(softmax.shape)
     return mask, softmax, softmax * mask / (1 - prob)
 
 

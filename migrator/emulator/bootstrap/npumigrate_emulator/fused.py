@@ -54,6 +54,9 @@ KEPT = frozenset(
 )
 
 
+_PLAIN_FORMATS = frozenset((-1, 0, 1, 2, 27, 30))  # the elements lie as they are counted
+
+
 def register() -> None:
     """Register the references, and an error for each operator without one."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -79,9 +82,11 @@ def register() -> None:
             compute.replace_derivative(library, f"npu::{name}", reference)
         done.add(name)
     _registered.append(library)
-    lacking = [
-        name for name in names if name not in done and name not in KEPT and has(f"npu::{name}", "PrivateUse1")
-    ]
+    in_python = {
+        key.split("/")[1] for key in torch.library._impls if key.startswith("npu/")
+    }  # works as it is
+    known = done | KEPT | in_python
+    lacking = [name for name in names if name not in known and has(f"npu::{name}", "PrivateUse1")]
     compute.register("lacking", "npu", lacking)
 
 
@@ -439,7 +444,10 @@ def _prefetch(data: Tensor, dependency: Optional[Tensor], max_size: int, offset:
         raise RuntimeError(f"max_size should be greater than zero, but got {max_size}")
     if offset < 0:
         raise RuntimeError(f"offset should not be smaller than zero, but got {offset}")
-    size = data.numel() * data.element_size()
+    import torch_npu
+
+    plain = torch_npu.get_npu_format(data) in _PLAIN_FORMATS
+    size = (data.numel() if plain else torch_npu.get_storage_size(data)) * data.element_size()
     if size <= offset:
         raise RuntimeError(f"offset out of range of tensor size, tensor size: {size}, offset: {offset}")
 

@@ -190,6 +190,47 @@ def _gradient(
     return found[0], found[1], found[2], found[3] if shift is not None else empty, empty
 
 
+def _sums(query: Tensor, heads: int, layout: str, width: int) -> Tensor:
+    """An empty tensor for what each head of each row of queries has."""
+    rows = query if layout == "TND" else attention.split_heads(query, heads, layout)
+    return query.new_empty((*rows.shape[:-1], width), dtype=torch.float32)
+
+
+def _output(
+    query: Tensor,
+    value: Tensor,
+    *,
+    input_layout: str = "BSH",
+    num_heads: int = 1,
+    num_query_heads: int = 0,
+    num_key_value_heads: int = 0,
+    softmax_lse_flag: bool = False,
+    return_softmax_lse: bool = False,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """Empty tensors for the results of attention for inference."""
+    heads = num_query_heads or num_heads
+    sums = _sums(query, heads, input_layout, 1)
+    by_head = attention.split_heads(value, num_key_value_heads or heads, input_layout)
+    out = query.new_empty(*sums.shape[:-1], by_head.shape[-1])
+    wanted = softmax_lse_flag or return_softmax_lse
+    return attention.join_heads(out, input_layout), sums if wanted else sums.new_zeros(1)
+
+
+def _output_for_training(
+    query: Tensor, key: Tensor, value: Tensor, head_num: int, input_layout: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    sums = _sums(query, head_num, input_layout, 8)
+    return torch.empty_like(query), sums, torch.empty_like(sums)
+
+
+def _output_for_gradients(
+    query: Tensor, key: Tensor, value: Tensor, pse: Optional[Tensor] = None, sink: Optional[Tensor] = None
+) -> tuple[Tensor, ...]:
+    inputs = (query, key, value, pse, sink)
+    return tuple(query.new_empty(0) if each is None else torch.empty_like(each) for each in inputs)
+
+
 def _workspace(query: Tensor, *_: Any, **__: Any) -> Tensor:
     """What a graph keeps for the fused attention: nothing here."""
     return query.new_empty(0, dtype=torch.uint8)
@@ -238,9 +279,13 @@ def _update_ring(
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "_npu_fused_infer_attention_score_get_max_workspace": _workspace,
-    "_npu_fused_infer_attention_score_infer_output": _fused,
+    "_npu_fused_infer_attention_score_infer_output": _output,
     "_npu_fused_infer_attention_score_v2_get_max_workspace": _workspace,
-    "_npu_fused_infer_attention_score_v2_infer_output": _fused_v2,
+    "_npu_fused_infer_attention_score_v2_infer_output": _output,
+    "_npu_fusion_attention_grad_v3_get_max_workspace": _workspace,
+    "_npu_fusion_attention_grad_v3_infer_output": _output_for_gradients,
+    "_npu_fusion_attention_v3_get_max_workspace": _workspace,
+    "_npu_fusion_attention_v3_infer_output": _output_for_training,
     "npu_fused_infer_attention_score": _fused,
     "npu_fused_infer_attention_score_v2": _fused_v2,
     "npu_fusion_attention_grad": _gradient,
