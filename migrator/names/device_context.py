@@ -170,7 +170,7 @@ class _Climb:
     """The file, the vocabulary, and how many names were followed to come here.
 
     ``siblings`` are the values beside the one that is asked about: in a list, in the branches of a choice.
-    ``column`` is its place in the row of a table.
+    ``column`` is its place in the row of a table, ``places`` those in each tuple around it.
     """
 
     def __init__(self, index: ModuleIndex, vocabulary: DeviceVocabulary, depth: int) -> None:
@@ -179,6 +179,7 @@ class _Climb:
         self.depth = depth
         self.siblings = Beside()
         self.column = 0
+        self.places: dict[ast.AST, int] = {}
 
     def of(self, node: ast.expr) -> DeviceContext:
         """The context of another value, that decides about this one."""
@@ -220,8 +221,9 @@ class _Climb:
             if key := self.index.once(("keys before", holder), lambda: _keys_before(holder.elts)).get(value):
                 return self._hinted(key, _("the value of {name}", name=key))
             self.siblings |= self._among(holder, holder.elts)
-            rows = holder.elts if isinstance(holder, ast.Tuple) else ()
-            self.column = next((n for n, each in enumerate(rows) if each is value), self.column)
+            if isinstance(holder, ast.Tuple):
+                self.column = next(n for n, each in enumerate(holder.elts) if each is value)
+                self.places[holder] = self.column
             return None
         if kind == "text":
             parts = self.index.parts(holder)  # it begins the text, and ends it or is followed by a colon
@@ -248,8 +250,8 @@ class _Climb:
         if kind == "iterated":
             target = holder.target
             if row := elements(target):  # which of them a value is, a row that is written there tells
-                is_row = isinstance(inside, ast.Tuple) and len(inside.elts) == len(row)
-                target = row[self.column] if is_row else None
+                is_row = inside in self.places and self.places[inside] < len(row)
+                target = row[self.places[inside]] if is_row else None
             if target is not None and isinstance(holder, (ast.For, ast.AsyncFor)):
                 return self._target(target)
             return self._hinted(last_name(target), _("the values of a loop"))
