@@ -264,19 +264,25 @@ def asks_for_type(index: ModuleIndex, ref: ast.expr) -> bool:
     return bare_name(call.func) in ("isinstance", "issubclass")
 
 
-def is_answered_before(index: ModuleIndex, node: ast.AST, is_question: Callable[[ast.AST], bool]) -> bool:
+def is_answered_before(
+    index: ModuleIndex,
+    node: ast.AST,
+    is_question: Callable[[ast.AST], bool],
+    by: tuple[type[ast.AST], ...] = (ast.If, ast.IfExp),
+) -> bool:
     """Whether a node is only reached where the program has asked a question, and the answer is yes."""
     return any(
         decided(index, part).value is not holds and decided(index, part).alone
         for test, holds, of in conditions(index, node)
         for part in walk(test)
-        if isinstance(of, (ast.If, ast.IfExp)) and is_question(part)
+        if isinstance(of, by) and is_question(part)
     )
 
 
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
-    return is_answered_before(index, node, lambda part: index.qualified_name(part) == "torch.version.cuda")
+    asks = lambda part: index.qualified_name(part) == "torch.version.cuda"  # noqa: E731
+    return is_answered_before(index, node, asks, (ast.If,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
