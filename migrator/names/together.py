@@ -128,8 +128,9 @@ class _Ways(NamedTuple):
     by_step: dict[str, list[tuple[ast.AST, Path, Path]]]
 
 
-def _parts(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, Path, Path]]:
-    """The parts of an expression: what is at the first path in one is at the second in the whole."""
+def _parts(index: ModuleIndex, node: Any) -> Iterator[tuple[ast.AST, Path, Path]]:
+    """The parts of an expression or a pattern: what is at the first path in one is at the second in it."""
+    kind = node.__class__.__name__  # Python 3.9 has no patterns
     if isinstance(node, ast.IfExp):
         yield from ((each, (), ()) for each in (node.body, node.orelse))
     elif isinstance(node, ast.BoolOp):
@@ -155,6 +156,14 @@ def _parts(index: ModuleIndex, node: ast.AST) -> Iterator[tuple[ast.AST, Path, P
         yield node.value, (_at(node.slice),), ()
     elif isinstance(node, ast.Call):
         yield from _in_call(index, node)
+    elif kind in ("MatchValue", "MatchAs", "MatchOr"):
+        inner = getattr(node, "patterns", None) or [getattr(node, "value", None) or node.pattern]
+        yield from ((each, (), ()) for each in inner if each is not None)
+    elif kind == "MatchSequence":
+        yield from ((each, (), (f"{AT} {place}",)) for place, each in enumerate(node.patterns))
+    elif kind == "MatchMapping":
+        for key, each in zip(node.keys, node.patterns):
+            yield from ((key, (), (IN,)), (each, (), (_at(key),)))
 
 
 def _in_call(index: ModuleIndex, call: ast.Call) -> Iterator[tuple[ast.AST, Path, Path]]:
@@ -260,7 +269,7 @@ class _Search:
         sink = taken_by(self.index, node)
         kind, holder = sink.kind, cast(Any, sink.holder)
         step, rest = (path[0], path[1:]) if path else ("", ())
-        if not path:
+        if not path and isinstance(node, ast.expr):
             self.found.uses[node] = None
         around = taken_by(self.index, holder).holder if isinstance(holder, ast.Lambda) else holder
         ways = self._ways(around).of_part.get(node, ())
@@ -309,8 +318,12 @@ class _Search:
         elif isinstance(holder, ast.Yield):
             for call in self._calls(self.index.function_of(holder)):
                 self.go(call, (IN, *path))
-        elif kind in ("case", "other") and not ways:
-            self._case(node, path)
+        elif holder.__class__.__name__ == "Match":
+            for case in holder.cases:
+                self.meet(case.pattern, path)
+        elif holder.__class__.__name__ == "match_case" and node is holder.pattern:
+            match: Any = self.index.parent(holder)
+            self.meet(match.subject, path)
 
     def _own(self, definition: Any, behind: str, path: Path) -> None:
         """What other files may name: what is at the top of the file, or in a class there."""
@@ -476,48 +489,6 @@ class _Search:
             elif not path or _any_of(path[0]):
                 self.meet(left, path[1:])
 
-    def _case(self, node: Any, path: Path) -> None:
-        """A pattern's value is compared with what is matched; of the cases of a match, with that value."""
-        around: Any = self.index.parent(node)
-        if around.__class__.__name__ == "Match" and node is around.subject:
-            for case in around.cases:
-                self._patterns(case.pattern, path)
-            return
-        if path:
-            return
-        inside: list[str] = []
-        while around is not None and around.__class__.__name__ != "match_case":
-            if around.__class__.__name__ == "MatchMapping":
-                key = next((k for k, p in zip(around.keys, around.patterns) if p is node), None)
-                inside.append(IN if key is None else _at(key))
-            elif around.__class__.__name__ == "MatchSequence":
-                inside.append(f"{AT} {around.patterns.index(node)}")
-            elif around.__class__.__name__ == "MatchClass":
-                return
-            node, around = around, self.index.parent(around)
-        match: Any = self.index.parent(around)
-        if match is not None:
-            self.meet(match.subject, tuple(reversed(inside)))
-
-    def _patterns(self, pattern: Any, path: Path) -> None:
-        """What a pattern compares with what is at the path."""
-        kind = pattern.__class__.__name__
-        if kind == "MatchValue" and not path:
-            self.meet(pattern.value)
-        elif kind == "MatchMapping" and path:
-            for key, each in zip(pattern.keys, pattern.patterns):
-                if path == (IN,):
-                    self.meet(key)
-                elif _fits(path[0], _at(key)):
-                    self._patterns(each, path[1:])
-        elif kind == "MatchSequence" and path:
-            for place, each in enumerate(pattern.patterns):
-                if _fits(path[0], f"{AT} {place}"):
-                    self._patterns(each, path[1:])
-        elif kind in ("MatchOr", "MatchAs"):
-            for each in getattr(pattern, "patterns", None) or [getattr(pattern, "pattern", None)]:
-                self._patterns(each, path)
-
     # -- where a value comes from -----------------------------------------------
 
     def _back(self, node: Any, path: Path) -> None:
@@ -529,7 +500,7 @@ class _Search:
             return
         if isinstance(node, ast.Constant):
             return
-        if not path:
+        if not path and isinstance(node, ast.expr):
             self.found.values[node] = None
         if isinstance(node, ast.Name):
             self._bound(node, path)
