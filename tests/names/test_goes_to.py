@@ -33,7 +33,7 @@ def word(text: str) -> tuple[ModuleIndex, ast.expr]:
         ("'word'.lower()", "method", "lower"),
         ("x == 'word'", "compared", ""),
         ("x = 'word' if y else z", "choice", ""),
-        ("x = y if 'word' else z", "test", ""),
+        ("x = y if 'word' else z", "test", "IfExp"),
         ("x = ['word']", "element", ""),
         ("x = f'{y}' + 'word'", "operand", "Add"),
         ("def f():\n    return 'word'", "returned", "f"),
