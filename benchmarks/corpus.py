@@ -44,6 +44,7 @@ SECONDS_A_LINE = 2 / 10_000  # of processor time
 SHORTEST = 1.0  # seconds that any file may take: the first one pays for what is loaded
 MEMORY, MEMORY_A_BYTE = 1 << 30, 40
 TIMES_MEDIAN = 3  # of the seconds a file
+_A_LINE = 40  # bytes, where a file has fewer lines than these would make
 _FEW = 20  # files, from which a repository's seconds a file say something
 
 
@@ -241,9 +242,8 @@ def _timed(work: Callable[..., Any], files: dict[str, list[float]]) -> Callable[
         finally:
             taken = time.process_time() - started
             if taken > SHORTEST / 2:
-                row = files.setdefault(
-                    str(path), [0, path.read_bytes().count(b"\n") if path.is_file() else 0]
-                )
+                data = path.read_bytes() if path.is_file() else b""
+                row = files.setdefault(str(path), [0, max(data.count(b"\n"), len(data) // _A_LINE)])
                 row[0] += taken
 
     return timed
