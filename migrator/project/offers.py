@@ -108,7 +108,8 @@ class Offers:
                 continue
             keys = row.detail[0], met.detail[0]
             few, many = sorted((joined.setdefault(key, []) for key in keys), key=len)
-            many += [row, *(few if few is not many else ())]
+            few = few if few is not many else []
+            many += [row, *few]
             joined.update(dict.fromkeys([*keys, *(each.detail[0] for each in few)], many))
         found: dict[str, tuple[str, ...]] = {}
         for rows in {id(rows): rows for rows in joined.values()}.values():
