@@ -665,14 +665,27 @@ def _speaks_of_npus(test: ast.AST) -> bool:
 
 
 def is_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``."""
+    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``.
+
+    Or each use of its function does.
+    """
+    function = index.function_of(node)
+    uses = index.uses_of(function) if function is not None else ()
+    return _asks_for_cpu(index, node) or (bool(uses) and all(_asks_for_cpu(index, use) for use in uses))
+
+
+def _asks_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
     for test, holds, _ in conditions(index, node):
-        both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
-        for each in test.values if both and isinstance(test, ast.BoolOp) else [test]:
+        for each in _all_of(test) if holds else [test]:
             if isinstance(each, ast.Compare) and len(each.ops) == 1 and is_cpu(each.comparators[0]):
                 if isinstance(each.ops[0], ast.Eq if holds else ast.NotEq):
                     return True
     return False
+
+
+def _all_of(test: ast.AST) -> Sequence[ast.AST]:
+    """What all has to hold for a condition to hold."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
 def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
@@ -692,10 +705,7 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
                 return True
         for test, holds, of in _decided_at(index, child, parent):
             is_denied = isinstance(test, ast.UnaryOp)  # if not npu_is_available(): return
-            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-            denied = (
-                each for each in parts if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)
-            )
+            denied = [each for each in _all_of(test) if isinstance(getattr(each, "op", None), ast.Not)]
             if holds and isinstance(of, (ast.If, ast.IfExp)) and any(map(_speaks_of_npus, denied)):
                 return True  # if not npu_is_available(): …
             if isinstance(of, (ast.If, ast.IfExp)) and not (holds or is_denied) and _speaks_of_npus(test):
@@ -706,10 +716,9 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
             return True
         if isinstance(parent, ast.Assign) and _beside(index, parent) is not None:
             return True
-        handlers = parent.handlers if isinstance(parent, ast.Try) and child in parent.body else ()
-        asked = (getattr(each, "test", None) for handler in handlers for each in walk(handler))
-        if any(_speaks_of_npus(each) for each in asked if each is not None):  # what it asks where that raises
-            return True
+        for handler in parent.handlers if isinstance(parent, ast.Try) and child in parent.body else ():
+            if any(_speaks_of_npus(each.test) for each in walk(handler) if isinstance(each, ast.If)):
+                return True
         either = isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or)
         if either and any(map(_speaks_of_npus, {*ast.iter_child_nodes(parent)} - {child})):
             return True

@@ -32,6 +32,7 @@ from migrator.names.made_from import made_from
 from migrator.names.qualified import OF_ANY
 from migrator.names.tree import (
     argument_of,
+    bare_name,
     called_name,
     elements,
     holder_of,
@@ -52,7 +53,9 @@ _DEEPEST_SUM = 3  # operands of operands that are looked at
 _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
 # Calls whose value is what they are given, as far as a device goes.
-_HAND_ON = ("str", "list", "tuple", "set", "frozenset", "cast", "sorted", "param", "Choice")
+_HAND_ON = frozenset(
+    "str list tuple set frozenset cast sorted reversed iter next filter param Choice".split()
+)
 _OPTION_KEYWORDS = ("default", "choices", "const", "default_factory", "value", "type", "envvar")
 _DEVICE_METHODS = ("to", "new_tensor", "new_zeros", "new_empty")
 # Calls that compare their first two arguments.
@@ -402,7 +405,7 @@ class _Climb:
             return self._option(call)
         if called == "partial" and place > 0:  # it calls its first argument with the others
             qualified, place = self._called_api(call.args[0]), place - 1
-            called = qualified.rpartition(".")[2]
+            called = qualified.rpartition(".")[2] or bare_name(call.args[0])
         owners = {qualified.partition(".")[0], *([qualified] if by_name else ())}
         if not owners.isdisjoint(vocabulary.foreign) and name.lower() not in vocabulary.keys:
             foreign = N_("an argument of {qualified}(), which is not a torch function")

@@ -118,7 +118,8 @@ def context_in_class(
     judged, first = index.once(key, lambda: _judged(index, vocabulary, found, looks_so))
     if judged.verdict in (CERTAIN, LIKELY):
         asks = behind(index, node).kind == "compared"  # what is chosen may be an NPU from now on
-        if asks and _meets_npus(index, found) and not has_npu_branch(index, node):
+        met = asks and index.once(("meets npus", found), lambda: _meets_npus(index, found))
+        if met and not has_npu_branch(index, node):
             reason = _("{reason}, as others that stay: their code has a branch for NPUs", reason=own.reason)
             return DeviceContext(UNCLEAR, reason)
         return own if judged.verdict == own.verdict else judged
@@ -127,12 +128,8 @@ def context_in_class(
 
 def _meets_npus(index: ModuleIndex, found: Together) -> bool:
     """Whether a string of a class, here or in another file, is in code with a branch for NPUs, and stays."""
-
-    def find() -> bool:
-        here = knows_npus(index.text) and any(has_npu_branch(index, each) for each in found.strings)
-        return here or any(each[0] == "npu" for each in _elsewhere(index, found))
-
-    return index.once(("meets npus", found), find)
+    here = knows_npus(index.text) and any(has_npu_branch(index, each) for each in found.strings)
+    return here or any(each[0] == "npu" for each in _elsewhere(index, found))
 
 
 def _is_given_to_torch(index: ModuleIndex, node: Text) -> bool:

@@ -43,7 +43,7 @@ _READERS = frozenset("load safe_load full_load loads".split())
 _DATA = (".json", ".yaml", ".yml")
 # Calls whose value is what they are given, as far as strings in it go.
 _HAND_ON = frozenset(
-    "str list tuple set frozenset sorted dict cast OrderedDict MappingProxyType deepcopy".split()
+    "str list tuple set frozenset sorted reversed dict cast OrderedDict MappingProxyType deepcopy".split()
 )
 _SAME = frozenset("lower casefold upper strip rstrip lstrip copy keys format".split())
 # Methods that compare their argument with a string; with the elements or the keys of a container.
@@ -291,6 +291,8 @@ class _Search:
                 self._into(holder.value, (IN,))
         elif kind == "indexed" and step == IN:
             self.meet(holder.slice, rest)
+        elif kind == "member" and sink.name == "value":  # of an Enum: a string has none
+            self.go(holder, path)
         elif kind in ("text", "operand") and not path:
             self._named(holder)
         elif kind == "method" and sink.name in (_OF_CONTAINERS if path else _OF_STRINGS) and step in ("", IN):

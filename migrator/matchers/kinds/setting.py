@@ -240,15 +240,12 @@ def is_value(programs: Optional[Programs], index: TextIndex, setting: Setting) -
 def _of_another(context: TextContext, setting: Setting) -> str:
     """The program of another project that a document gives a setting to; empty where it may be this one's."""
     index, project = context.index, context.project
-    program = index.content.program_of(setting)
-    if program is None or project.programs is None or index.type not in ("markdown", "rst"):
+    program, programs = index.content.program_of(setting), project.programs
+    if program is None or programs is None or index.type not in ("markdown", "rst") or not program.name:
         return ""
-    name = program.name.lower().replace("-", "_")
-    if project.programs.started(index.name, index.content, program) or not name or FILLED in name:
-        return ""
-    is_own = project.owns(program.name, index.name) or name.startswith(
-        tuple(map(str.lower, project.main_packages))
-    )
+    is_own = FILLED in program.name or bool(programs.started(index.name, index.content, program))
+    name, own = program.name.lower().replace("-", "_"), tuple(map(str.lower, project.main_packages))
+    is_own = is_own or project.owns(program.name, index.name) or name.startswith(own)
     return "" if is_own else program.name
 
 

@@ -70,11 +70,10 @@ def _rename(site: Site, values: Texts, calls: Sequence[str], namespaces: Texts) 
 def _other_key(site: Site, values: Texts) -> Iterator[Proposal]:
     """A table is asked for another key where it is looked up: the value itself goes to other places, too."""
     for node, value in site.values("str"):
-        up, text = site.code.parent(node), site.code.segment(node)
-        key = up.slice if isinstance(up, ast.Subscript) else next(iter(getattr(up, "args", ())), None)
-        if key is node and any(old in value["value"] for old in values):
-            edit = site.code.replaced(node, _with(f"str({text})", values.items()))
-            yield site.proposal(node, [edit], _was(node, value))
+        is_key = getattr(site.code.parent(node), "slice", None) is node
+        if is_key and any(old in value["value"] for old in values):
+            source = _with(f"str({site.code.segment(node)})", values.items())
+            yield site.proposal(node, [site.code.replaced(node, source)], _was(node, value))
 
 
 def _with(source: str, pairs: Iterable[tuple[str, str]]) -> str:
@@ -354,17 +353,8 @@ def _all_ranks(seen: Seen) -> Iterator[Proposal]:
 FIXES: dict[str, Callable[..., Iterator[Proposal]]] = {
     fix.__name__.strip("_").replace("_", "-"): fix
     for fix in (
-        *(
-            _rename,
-            _other_key,
-            _without_argument,
-            _with_argument,
-            _instead_of_none,
-            _other_name,
-            _on_cpu,
-            _same_device,
-        ),
-        *(_behind, _npu_condition, _copied_collective, _npu_of_rank, _all_ranks),
+        *(_rename, _without_argument, _with_argument, _instead_of_none, _other_name, _on_cpu, _same_device),
+        *(_other_key, _behind, _npu_condition, _copied_collective, _npu_of_rank, _all_ranks),
     )
 }
 
