@@ -135,13 +135,14 @@ class _Scanner:
             return position + 1, True
         end = _matching(self.tokens, position)
         named = None if words[0] == "enum" else _function_name(head)
-        if named is None:
-            return end + 1, False  # int table[] = {…}; the statement goes on
+        if named is None:  # int table[] = {…}; the statement goes on
+            return end + 1, "operator" in words
         index, owner = named
-        closing = _matching(head, index + 1)
+        opening = _matching(head, index + 1) + 1 if head[index + 1].text == "<" else index + 1
+        closing = _matching(head, opening)
         if head[-1].is_word and any(token.text == ":" for token in head[closing:]):
             return end + 1, False  # Foo(int x) : member{x} {…}
-        parameters = head[index + 2 : closing]
+        parameters = head[opening + 1 : closing]
         body = self.tokens[position + 1 : end]
         name = head[index].text
         if _MODULE.fullmatch(name) or any(token.text in _MODULE_TYPES for token in parameters):
@@ -297,10 +298,13 @@ def _function_name(head: list[Token]) -> tuple[int, str] | None:
         if text == "=" and (not place or head[place - 1].text != "operator"):
             return None
         if text == "(" and place:
-            name = head[place - 1]
-            if name.is_word and name.text not in _NOT_NAMES:
-                owner = head[place - 3].text if place > 2 and head[place - 2].text == "::" else ""
-                return place - 1, owner
+            at, depth = place - 1, 0
+            while at and (depth or head[at].text == ">"):  # a specialization: name<int>(…)
+                depth += {">": 1, ">>>": 3, "<": -1}.get(head[at].text, 0)
+                at -= 1
+            if not depth and head[at].is_word and head[at].text not in _NOT_NAMES:
+                owner = head[at - 2].text if at > 1 and head[at - 1].text == "::" else ""
+                return at, owner
             place = _matching(head, place)
         place += 1
     return None

@@ -17,6 +17,7 @@ from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name
 
 _BUILT_NAME = "TORCH_EXTENSION_NAME"
+_PASTED = frozenset({"_cuda", "_gpu", "_npu"})  # as words: a macro calls FUNCTION##_cuda(…)
 _Placed = tuple[NativeFile, NativeFunction]
 
 
@@ -228,11 +229,17 @@ class _Graph:
                 named = [(where, name) for name in sorted(function.mentions)]
                 registered = self._registered.get(function.name, ())
                 named += [(other, name) for other, names in registered for name in sorted(names)]
-                self._after[key] = [near for other, name in named for near in self._nearest(other.name, name)]
-            for after in self._after[key]:
-                if id(after[1]) not in seen:
-                    seen.add(id(after[1]))
-                    queue.append(after)
+                after = [near for other, name in named for near in self._nearest(other.name, name)]
+                pasted = {
+                    n + end for _, near in after for end in near.mentions & _PASTED for n in function.mentions
+                }
+                self._after[key] = after + [
+                    n for each in sorted(pasted) for n in self._nearest(where.name, each)
+                ]
+            for placed in self._after[key]:
+                if id(placed[1]) not in seen:
+                    seen.add(id(placed[1]))
+                    queue.append(placed)
 
     def _look_near(self, file: str, name: str) -> list[_Placed]:
         """The definitions of a name whose folder is nearest: each extension has its own ``forward``."""

@@ -432,14 +432,11 @@ def given_as(use: Use, *names: str) -> bool:
     """
     index, node = use.index, use.index.chosen(use.node)
     sink, kept = taken_by(index, node), {kept_as(index, node)}
-    if (
-        kept.isdisjoint(names)
-        and [string_value(each) for each in index.strings].count(string_value(use.node)) == 1
-    ):
-        call = sink.holder
-        if sink.name == "default" and isinstance(call, ast.Call):  # add_argument("--optim", …), field(…)
-            options = [text for text in map(string_value, call.args) if text]
-            kept |= {kept_as(index, call), *(text.lstrip("-").replace("-", "_") for text in options)}
+    texts = [string_value(each) for each in index.strings]
+    if kept.isdisjoint(names) and texts.count(string_value(use.node)) == 1:
+        if sink.name == "default" and isinstance(sink.holder, ast.Call):  # add_argument("--optim"), field()
+            options = [text for text in map(string_value, sink.holder.args) if text]
+            kept |= {kept_as(index, sink.holder), *(text.lstrip("-").replace("-", "_") for text in options)}
         elif sink.kind == "assigned":
             takers = {each.name if each.kind == "argument" else "" for each in goes_to(index, node)}
             kept |= takers if takers.issubset(names) else set()

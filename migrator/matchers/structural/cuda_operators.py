@@ -396,8 +396,7 @@ def find_kernels(context: FileContext, rule: Rule[KernelOptions]) -> Iterator[Ma
     for function in index.functions:
         if function.decorator_list:
             index.expand(function)
-    decorated = [(function, each) for function in index.functions for each in function.decorator_list]
-    compiled = [(function, each.func if isinstance(each, ast.Call) else each) for function, each in decorated]
+    compiled = [(one, getattr(each, "func", each)) for one in index.functions for each in one.decorator_list]
     given = [(own.get(bare_name(call.args[0])), call.func) for call in index.calls if call.args]
     compiled += [(function, called) for function, called in given if function is not None]
     for function, called in compiled:

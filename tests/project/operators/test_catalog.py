@@ -92,6 +92,19 @@ def test_autograd_functions_are_called_by_apply() -> None:
     assert set(operators(files).torch_ops) == {"shop.scale"}
 
 
+def test_a_macro_may_choose_the_function_for_the_device() -> None:
+    files = {
+        "dispatch.h": "#define DISPATCH(X, F, ...) if (X.is_cuda()) return F##_cuda(__VA_ARGS__); "
+        "else return F##_cpu(__VA_ARGS__);\n",
+        "scale.cpp": "Tensor scale(Tensor x) { DISPATCH(x, scale, x) }\n"
+        "Tensor move(Tensor x) { DISPATCH(x, move, x) }\n"
+        'PYBIND11_MODULE(m, m) { m.def("scale", &scale); m.def("move", &move); }\n',
+        "scale_cuda.cu": LAUNCHER,
+        "move.cpp": "Tensor move_cuda(Tensor x) { return x; }\n",
+    }
+    assert [operator.name for operator in operators(files).in_file["scale.cpp"]] == ["scale"]
+
+
 SETUP = """
 import glob, os
 from setuptools import setup

@@ -51,6 +51,19 @@ def test_heads_of_kernels(head: str) -> None:
     ] == ["run"]
 
 
+def test_functions_behind_specializations_and_operators() -> None:
+    text = (
+        "template <typename T> __device__ T act(T x);\n"
+        "template <> __device__ float act<float>(float x) { return tanhf(x); }\n"
+        "template <> __global__ void first<float, 2>(float* x) { act(x); }\n"
+        "struct Pair { int a; bool operator>(const Pair& other) const { return f(a) > other.a; } };\n"
+        "__device__ bool operator<(Pair a, Pair b) { return g(a) < g(b); }\n"
+        "__global__ void second(float* x) { act(x); }\n"
+    )
+    assert kernels(text) == [("first", 3), ("second", 6)]
+    assert {"act", "first", "second"} <= {each.name for each in scan_native("a.cu", text).functions}
+
+
 def test_a_declared_kernel_is_defined_elsewhere() -> None:
     assert kernels("__global__ void run(float* x);\n") == []
 
