@@ -665,16 +665,7 @@ def _speaks_of_npus(test: ast.AST) -> bool:
 
 
 def is_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``.
-
-    Or each use of its function does.
-    """
-    function = index.function_of(node)
-    uses = index.uses_of(function) if function is not None else ()
-    return _asks_for_cpu(index, node) or (bool(uses) and all(_asks_for_cpu(index, use) for use in uses))
-
-
-def _asks_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``."""
     for test, holds, _ in conditions(index, node):
         for each in _all_of(test) if holds else [test]:
             if isinstance(each, ast.Compare) and len(each.ops) == 1 and is_cpu(each.comparators[0]):
