@@ -81,6 +81,22 @@ def test_documents_are_migrated_where_that_is_asked_for(migrate, tmp_path: Path)
     assert "README" not in review
 
 
+def test_a_document_keeps_what_it_gives_to_programs_of_others(migrate, tmp_path: Path) -> None:
+    train = "import argparse\nimport torch\nP = argparse.ArgumentParser()\n"
+    train += "P.add_argument('--device', default='cuda')\ntorch.ones(1, device=P.parse_args().device)\n"
+    own = "python train.py --device {0}\npython -m pack.tool --device {0}\npack-export --device {0}\n"
+    others = "llama-server --device cuda\npython -m other.tool --device cuda\n"
+    files = {
+        "train.py": train,
+        "pack/__init__.py": "",
+        "README.md": f"```sh\n{own.format('cuda')}{others}```\n",
+    }
+    _, result = migrate(write(tmp_path / "project", files), "--docs")
+    assert (result / "README.md").read_text() == f"```sh\n{own.format('npu')}{others}```\n"
+    found = [(row["Start Line"], row["Severity"]) for row in rows(result, "manual_review")]
+    assert found == [("5", "info"), ("6", "info")]
+
+
 def test_a_script_beside_which_there_is_one_for_npus_stays(npumigrate, tmp_path: Path) -> None:
     text = "export CUDA_VISIBLE_DEVICES=0\nexport CUBLAS_WORKSPACE_CONFIG=:4096:8\npython train.py\n"
     files = {"train.py": "import torch\n", "run_gpu.sh": text, "run_npu.sh": text, "eval_gpu.sh": text}
