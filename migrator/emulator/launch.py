@@ -60,6 +60,7 @@ def environment(
             "ASCEND_OPP_PATH": str(built.cann / "opp"),
             # Copies would be made by another thread, behind the back of the kernels.
             "TASK_QUEUE_ENABLE": "0",
+            "NPUMIGRATE_EMULATOR_LATE": "1" if raises_late(base) else "0",
             # torch_npu refuses to run beside a GPU.
             "CUDA_VISIBLE_DEVICES": "",
         }
@@ -84,6 +85,11 @@ def environment(
     ):
         changed[variable] = in_front(folder, base.get(variable))
     return changed
+
+
+def raises_late(env: Mapping[str, str]) -> bool:
+    """Return whether torch_npu calls CANN from another thread: errors come at the next synchronization."""
+    return env.get("TASK_QUEUE_ENABLE") == "2" and env.get("ASCEND_LAUNCH_BLOCKING") != "1"
 
 
 def in_front(folder: Path | str, before: str | None) -> str:

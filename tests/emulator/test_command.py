@@ -343,6 +343,26 @@ def test_devices_can_be_hidden_until_one_is_used(emulate):
     assert (done.returncode, done.stdout) == (0, "2 1\n"), done.stderr
 
 
+def test_errors_come_at_the_next_synchronization_where_the_program_asks_for_it(emulate):
+    program = (
+        "import torch\n"
+        "data = torch.ones(2, 2, dtype=torch.int64).npu()\n"
+        "for wait in (torch.npu.synchronize, lambda: made.cpu(), lambda: made.sum().item()):\n"
+        "    made = data @ data\n"
+        "    try:\n"
+        "        wait()\n"
+        "    except RuntimeError as error:\n"
+        "        text = str(error)\n"
+        "        print('name is aclnnMm.' in text, 'not implemented for DT_INT64' in text)\n"
+        "    wait()\n"
+    )
+    done = emulate("env", "TASK_QUEUE_ENABLE=2", "python", "-c", program)
+    assert (done.returncode, done.stdout) == (0, "True True\n" * 3), done.stderr
+    blocking = ("TASK_QUEUE_ENABLE=2", "ASCEND_LAUNCH_BLOCKING=1")
+    done = emulate("env", *blocking, "python", "-c", program)
+    assert "call aclnnMm failed" in done.stderr
+
+
 def test_numbers_drawn_as_on_the_cpu(emulate):
     program = (
         "import torch; d = torch.nn.functional.dropout;"

@@ -26,6 +26,14 @@ aclError new_event(aclrtEvent* event) {
   return ACL_SUCCESS;
 }
 
+// Raises errors that wait for a synchronization.
+void (*synchronized)() = [] {};
+
+aclError wait() {
+  synchronized();
+  return ACL_SUCCESS;
+}
+
 double now() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -33,6 +41,8 @@ double now() {
 }  // namespace
 
 extern "C" {
+
+void emulator_on_synchronization(void (*act)()) { synchronized = act; }
 
 aclError aclrtCreateStream(aclrtStream* stream) { return new_stream(stream); }
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) { return new_stream(stream); }
@@ -49,10 +59,10 @@ aclError aclrtStreamQuery(aclrtStream, aclrtStreamStatus* status) {
   *status = ACL_STREAM_STATUS_COMPLETE;
   return ACL_SUCCESS;
 }
-aclError aclrtSynchronizeStream(aclrtStream) { return ACL_SUCCESS; }
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) { return ACL_SUCCESS; }
-aclError aclrtSynchronizeDevice() { return ACL_SUCCESS; }
-aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return ACL_SUCCESS; }
+aclError aclrtSynchronizeStream(aclrtStream) { return wait(); }
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) { return wait(); }
+aclError aclrtSynchronizeDevice() { return wait(); }
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return wait(); }
 aclError aclrtSetStreamOverflowSwitch(aclrtStream, uint32_t) { return ACL_SUCCESS; }
 aclError aclrtGetStreamOverflowSwitch(aclrtStream, uint32_t* flag) {
   *flag = 0;

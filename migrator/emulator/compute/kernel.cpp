@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "graphs.h"
 #include "insight.h"
+#include "late.h"
 #include "overflow.h"
 #include "profiled.h"
 #include "random.h"
@@ -170,7 +171,12 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   if (takes_each(name, arguments) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd))
     return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd, *stack);
   check_devices(name, arguments);
-  check_arguments(name, arguments);
+  surface_if_waiting(name, arguments);
+  try {
+    check_arguments(name, arguments);
+  } catch (const c10::Error& error) {
+    if (!keep_for_later(error)) throw;
+  }
   std::optional<Captured> captured_call;
   if (capturing()) captured_call.emplace(op, arguments, *stack);
   std::optional<NotedCall> noted;
@@ -188,7 +194,14 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   const Overflow overflow(arguments);
   InFloat in_float(name, arguments);
   const bool random = op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu();
-  const auto compute = [&] { random ? call_random(op, stack, request, device) : call(op, stack); };
+  const auto compute = [&] {
+    try {
+      random ? call_random(op, stack, request, device) : call(op, stack);
+    } catch (const c10::Error&) {
+      surface();  // the CPU cannot do it either
+      throw;
+    }
+  };
   const Profiled profiled(arguments);
   const auto before = in_float ? torch::jit::Stack() : halves(*stack, arguments);
   if (before.empty()) {

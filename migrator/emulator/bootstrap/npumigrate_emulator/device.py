@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import os
 from dataclasses import dataclass
 
 import torch
@@ -70,8 +72,18 @@ def take_over() -> None:
     compute.library().emulator_watch_overflow(saturates)
     profiled = (compute.cann().emulator_profile_time, compute.cann().emulator_profile_task)
     compute.library().emulator_profile(*(ctypes.cast(each, ctypes.c_void_p) for each in profiled))
+    if os.environ.get("NPUMIGRATE_EMULATOR_LATE") == "1":
+        _raise_late()
     if insight.wanted():
         insight.begin()
+
+
+def _raise_late() -> None:
+    """Raise CANN's errors at the next synchronization; what nobody has waited for by the end is lost."""
+    library = compute.library()
+    library.emulator_raise_late()
+    compute.cann().emulator_on_synchronization(ctypes.cast(library.emulator_surface, ctypes.c_void_p))
+    atexit.register(library.emulator_forget_late)
 
 
 def _places() -> Places:

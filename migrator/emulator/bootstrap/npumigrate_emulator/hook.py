@@ -135,6 +135,8 @@ def _nothing(spec: ModuleSpec) -> None:
 
 def _before_torch_npu(spec: ModuleSpec) -> None:
     # A launcher script may have set these for a real NPU.
+    if os.environ.get("TASK_QUEUE_ENABLE") == "2" and os.environ.get("ASCEND_LAUNCH_BLOCKING") != "1":
+        os.environ["NPUMIGRATE_EMULATOR_LATE"] = "1"
     os.environ["TASK_QUEUE_ENABLE"] = "0"
     folder = os.environ.get("NPUMIGRATE_EMULATOR", "")
     if folder:
