@@ -101,7 +101,7 @@ def _report(file: Path) -> str:
         folder = _result(Path(name))
         before = read_run(folder)
         (folder / file.name).write_bytes(file.read_bytes())
-        write_formats(folder, ("html", "md"), _rules(), None)
+        write_formats(folder, ("html" if file.suffix == ".json" else "md",), _rules(), None)
         console = Console(file=io.StringIO())
         for runs in ((before, read_run(folder)), (read_run(folder), before)):
             show_difference(console, runs, *difference(*runs))
@@ -129,7 +129,21 @@ def _reports() -> dict[str, bytes]:
         (folder / "out").mkdir()
         migrate(Plan(folder / "p", Settings("2.6.0"), jobs=1), folder / "out", False, lambda *_: None)
         place = folder / "out" / "p_msft" / REPORTS
-        verdict = {"verdict": "verified", "runs": [], "reached": [], "stages": {}}
+        shares = {"place": "NPU", "forward": 1.0, "backward": None}
+        reached = [{"file": "a.py", "line": 1, "source": "x.cuda()", "count": 2}]
+        verdict = {
+            "verdict": "passed",
+            "reasons": ["a"],
+            "command": ["python", "a.py"],
+            "torch": "2.6",
+            "machine": {"devices": 2, "soc": "A2"},
+            "npu_share": shares,
+            "operators": {"npu": {"add": 1}},
+            "collectives": {"all_reduce": {"calls": 1}},
+            "without_npu_kernel": ["b"],
+            "cuda_reached": reached,
+            "cuda_not_reached": 1,
+        }
         return {
             **{file.name: file.read_bytes() for file in place.iterdir()},
             VERDICT: json.dumps(verdict).encode(),
