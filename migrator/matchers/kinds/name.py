@@ -20,7 +20,8 @@ from migrator.matchers.starting_words import last_part
 from migrator.names.conditions import is_asked_for, is_guarded, stops_without
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
-from migrator.names.tree import Import, bare_name, called_name, imported
+from migrator.names.strings import replace_text
+from migrator.names.tree import Import, bare_name, called_name, imported, string_value
 from migrator.names.what_is import options_like
 
 
@@ -89,6 +90,10 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
     name, rule = _belonging(context, rules, [*base.split("."), *(node.attr for node in written)], hidden)
     if rule is None:
         return
+    if by_string := _by_string(context, rules, ref, (root, base, written)):
+        yield by_string
+        if by_string.edits:
+            return
     # The node of the matched name: the chain may go on, as in torch.cuda.Event.record.
     used = name.count(".") + 1 - hidden
     node: ast.expr = written[used - 1] if used > 0 else root
@@ -127,6 +132,37 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
         safety = "unsafe" if index.is_bound_by("param", root) else ""
         about: Said = {"api": name, "advice": advice, "message": message, "safety": safety, "edits": edits}
         yield found(context, rule, node, needs_npu=needs_npu, **about)
+
+
+def _by_string(context: FileContext, rules: list[NameRule], ref: ast.expr, chain: Chain) -> Match | None:
+    """``getattr(torch.cuda, "CUDAGraph")``: a member named in a string, whose NPU name is another one."""
+    index, (_root, base, written), call = context.index, chain, context.index.parent(ref)
+    if (
+        not isinstance(call, ast.Call)
+        or called_name(call) not in ("getattr", "hasattr")
+        or call.args[0] is not ref
+    ):
+        return None
+    text, member = call.args[1], string_value(call.args[1]) or ""
+    module = ".".join([base, *(node.attr for node in written)])
+    name = f"{module}.{member}"
+    rule = rule_of(rules, name)
+    if not isinstance(text, ast.Constant) or rule is None or not context.fits(rule, name):
+        return None
+    (target, advice), home = npu_form(context, rule, name), npu_form(context, rule, module)[0]
+    if not target:  # whoever asks, or gives a default, has another way
+        is_read = home and called_name(call) == "getattr" and len(call.args) == 2
+        return _report(context, rule, text, name, advice) if is_read else None
+    if f"{home}.{member}" == target:
+        return None
+    home, _dot, last = target.rpartition(".")
+    edits = list[Edit]()
+    if base == "torch":
+        edits = _renaming(context, rules, chain, module, home) if home != module else []
+        edits += replace_text(index, text, member, last, 1) if last != member else []
+    message = _("use {target} instead of {name}", target=target, name=name)
+    advice = "" if edits else _("Write {target}.", target=target)
+    return found(context, rule, text, api=name, message=message, advice=advice, edits=edits)
 
 
 def _kept_module(
@@ -272,7 +308,7 @@ def _renaming(
         return [Edit(end - len(before.encode()), end, intern(after)) for end, before, after in ends]
     end = index.end(written[-1])
     if old[:hidden] == new[:hidden] and isinstance(root, ast.Name):
-        return [Edit(index.end(root), end, intern("." + ".".join(new[hidden:])))]
+        return [Edit(index.end(root), end, intern("".join(f".{part}" for part in new[hidden:])))]
     return [Edit(index.start(root), end, intern(import_form(target)))]
 
 
