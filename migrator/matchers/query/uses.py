@@ -192,9 +192,10 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             for rule in rules:
                 if kinds[rule.code].isdisjoint((node.__class__, *_NAMES)):
                     continue  # most are of another kind: to compare them takes longer
-                letters: dict[str, ast.expr] = {}
-                if Comparison(index, letters).holds(rule.match, node):
-                    yield Use(context, rule, "expression", node, index.segment(node), letters)
+                for text in rule.match:  # the letters of ``A @ _`` and ``_ @ A`` are different operands
+                    letters: dict[str, ast.expr] = {}
+                    if Comparison(index, letters).holds((text,), node):
+                        yield Use(context, rule, "expression", node, index.segment(node), letters)
 
 
 _SORTS: dict[str, Callable[[FileContext, list[Rule]], Iterator[Use]]] = {
