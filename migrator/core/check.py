@@ -98,7 +98,7 @@ def check(
         with uncollected():
             if document.type:
                 return _check_other(document, rules, project, admit, write)
-            if converted is None and _names_async(text) and write:
+            if converted is None and write and _names_async(text):
                 converted = _with_old_calls(document, rules, admit)
             edits = converted.edits if converted else ()
             start = apply(text.encode("utf-8"), edits).decode("utf-8") if edits else text
@@ -341,7 +341,7 @@ def _key(finding: Finding) -> tuple[str, int, str]:
 
 def _names_async(text: str) -> bool:
     """Whether a text calls something with ``async=``, which is in no Python from 3.7 on."""
-    return re.search(r"[(,]\s*async\s*=(?!=)", text) is not None
+    return "async" in text and re.search(r"[(,]\s*async\s*=(?!=)", text) is not None
 
 
 def unparsed(name: str, text: str, error: SyntaxError) -> Result:

@@ -12,7 +12,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
-from migrator.field_types import to_json
 from migrator.files.document import type_of
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
@@ -56,7 +55,7 @@ def _load_known(cache: Cache, path: Path) -> list[Rule]:
     if known is not None:
         return list(known)
     rules = load(path)
-    cache.put(key, [to_json(replace(rule, examples=())) for rule in rules])
+    cache.put(key, [replace(rule, examples=()) for rule in rules])
     return rules
 
 
@@ -140,7 +139,7 @@ def check_files(
         for number, (place, target, (content, checked)) in enumerate(zip(missing, unknown, done), 1):
             results[place] = checked
             if not checked.trouble:
-                cache.put(_key(target, content, project), [to_json(item) for item in checked.found])
+                cache.put(_key(target, content, project), checked.found)
             progress("linting", number, len(missing))
     cache.flush()
     return [checked or Checked() for checked in results]

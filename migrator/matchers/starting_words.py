@@ -60,7 +60,8 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
     if rule.on == ("string",):
         marks = "\"'" if rule.where.startswith("whole() and ") else ("",)
         phrases = [f"{mark}{phrase}{mark}" for phrase in rule.match for mark in marks]
-        return lambda written, _: any(phrase in written.text for phrase in phrases)
+        own = {word: [each for each in phrases if word in each] for word in _derived(rule) - {*rule.words}}
+        return lambda written, word: any(each in written.text for each in own.get(word, phrases))
     if calls := rule.given.get("only_given"):
         return lambda written, word: word not in calls or written.is_given(word)
     # Words of other things than names are written elsewhere, too: an argument's.

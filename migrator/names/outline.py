@@ -87,7 +87,8 @@ class Outline:
 
     ``parents`` are those of the statements; ``opened`` are the scopes of the module, of
     functions and of classes, each right before those inside it. ``stars`` are the modules of which all names
-    are imported. ``heads`` are what indexes find out: the first and the last lines of the statements.
+    are imported, ``meant`` the names that some import or assignment binds: others have no full name.
+    ``heads`` are what indexes find out: the first and the last lines of the statements.
     """
 
     def __init__(self, text: str, lines: Optional[Lines] = None) -> None:
@@ -99,6 +100,7 @@ class Outline:
         self.classes: list[ast.ClassDef] = []
         self.functions: list[Function] = []
         self.stars: list[str] = []
+        self.meant: set[str] = set()
         self.parents: dict[object, ast.AST] = {}
         self.opened: dict[object, Scope] = {self.tree: self.module_scope}
         self.heads: list[list[int]] = []
@@ -123,6 +125,7 @@ class Outline:
             self.imports.append(node)
             if node.names[0].name == "*":
                 self.stars.append("." * node.level + (node.module or ""))
+            self.meant.update(each.asname or each.name.partition(".")[0] for each in node.names)
             _bind_import(scope, node)
         elif cls is ast.FunctionDef or cls is ast.AsyncFunctionDef:
             self.functions.append(node)
@@ -139,6 +142,7 @@ class Outline:
             scope.outer = scope.outer.union(node.names)
         else:
             for name, value in _bound_names(node, cls):
+                self.meant.add(name)
                 scope.bind(name, Binding("assign", node, "", value))
         return scope
 

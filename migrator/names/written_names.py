@@ -21,7 +21,7 @@ _IMPORT = re.compile(
     r"[\n;:][ \t]*(?:import[ \t]+([^#;\n]+)"
     r"|from[ \t]+([\w.]+)[ \t]+import[ \t\\\n]*(?:\(([^)]*)\)|((?:[^#;\n\\]|\\\n)+)))"
 )
-_ALIASED = re.compile(r"=[ \t]*([^\W\d]\w*(?:\.\w+)*)[ \t]*(?:#.*)?$", re.M)
+_ALIASED = re.compile(r"=[ \t]*([\w.]+)[ \t]*(?:#.*)?$", re.M)
 _TARGET = re.compile(r"[ \t]*(\w+)[ \t]*")
 _GETATTR = r"getattr\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']"  # strings are compiled where a text needs them
 _COMMENT = re.compile(r"#[^\n]*")
@@ -76,9 +76,9 @@ class Written:
         return {*found, *(_BEHIND_DOT.findall(_COMMENT.sub("", text)) if "#" in text else ())}
 
     @cached_property
-    def imports(self) -> list[tuple[str, str, str, str]]:
-        """The parts of each import statement, as ``_IMPORT`` has them."""
-        return list(_imports(self.text))
+    def imports(self) -> list[tuple[str, str, str]]:
+        """The parts of all import statements, as ``_parts`` has them."""
+        return list(_parts(_imports(self.text)))
 
     @cached_property
     def _imported(self) -> set[str]:
@@ -148,7 +148,7 @@ class Written:
 
     @cached_property
     def _modules(self) -> list[str]:
-        return [module or name for module, name, _ in _parts(self.imports) if not module or name == "*"]
+        return [module or name for module, name, _ in self.imports if not module or name == "*"]
 
     def may_use(self, packages: Iterable[str], fits: Callable[[str], bool], words: Iterable[str]) -> bool:
         """Whether names of some packages, of which a beginning fits, may be used, or a module be imported.
@@ -227,7 +227,7 @@ def _imports(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 def imported_names(text: str) -> Iterator[tuple[str, str]]:
     """Each name that an import binds, with the full name that it stands for, which may begin with dots."""
-    return _bound(_imports(text))
+    return _bound(_parts(_imports(text)))
 
 
 def imported_places(text: str) -> Optional[list[tuple[str, str]]]:
@@ -236,7 +236,8 @@ def imported_places(text: str) -> Optional[list[tuple[str, str]]]:
     None where a string over several lines may hold some of the imports: a tree tells them apart.
     """
     imports = list(_imports(text))
-    if any("import" in each for each in re.findall(_LONG_STRING, text)):
+    held = re.findall(_LONG_STRING, text) if "'''" in text else text.split('"""')[1::2]
+    if any("import" in each for each in held):
         if len(imports) != len(list(_imports(re.sub(_LONG_STRING, "", text)))):
             return None
     return [
@@ -254,8 +255,8 @@ def _parts(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, 
             yield module, name.strip(), alias.strip()
 
 
-def _bound(imports: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
-    for module, name, alias in _parts(imports):
+def _bound(parts: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    for module, name, alias in parts:
         if module and name not in ("", "*"):
             yield alias or name, f"{module}{'' if module.endswith('.') else '.'}{name}"
         elif not module and (root := name.partition(".")[0]):  # a text may say "import ."

@@ -42,15 +42,14 @@ _MAY_DEFINE = re.compile(
 _MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
 # Patterns of rare words are compiled where a text has these.
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
-# From a plain beginning a search is many times as fast as from a choice.
 _SCRIPTED = (
     r"jit\.script(?<![@\w]jit\.script)(?<!@torch\.jit\.script)(?:_if_tracing)?\(\s*(?:(?:obj|fn)=)?([\w.]+)?"
 )
 _SCRIPT_IMPORT = r"from\s+torch\.jit\s+import\b[^\n]{0,200}\bscript\b"
 _BARE_SCRIPTED = r"(?<![@\w.])script\(\s*([\w.]+)?"
 # Everything but dotted names and what opens a call's arguments, as blanks.
-_BUT_CALLS = "".join(
-    letter if letter.isalnum() or letter in "_.(" else " " for letter in map(chr, range(128))
+_BUT_CALLS = bytes(
+    each if each > 127 or chr(each).isalnum() or chr(each) in "_.(" else 32 for each in range(256)
 )
 _GIVEN = re.compile(r"script\((?<!\wscript\()\s*([\w.]+)")
 # The device that becomes the current one, where a name or an attribute says which.
@@ -89,18 +88,13 @@ _DEVICE_READ = {
     "backend": r"backend ?=(?!=)",
 }
 # Functions and methods, up to the first parenthesis of a default.
-_DEFINED = re.compile(r"\n(?:class[ \t]+(\w+)|([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)\(([^()]*))")
+_DEFINED = re.compile(r"def[ \t]+(\w+)\(([^()]*)")
 _INSIDE_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "backend"})
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value param mode target data weight x y".split())
-# The strings and values of a class that reaches other files, and what of them is torch's.
-_OF_DEVICES = (
-    r"cuda\b(?:(?<=[\"']cuda)|(?<=[ (]cuda)=)",
-    r"nccl\b(?<=[\"']nccl)",
-    r"dev\w*(?:\([^()]*\))?\.type\b",
-    r"get_backend\(",
-)
+# What shows the strings and values of a class that reaches other files, and its words.
+_SHOWING_DEVICES = ("cuda", "nccl", ".type", "get_backend")
 # Where one may meet those of other files: a key, a comparison, a call, a value with a name, a look-up.
 _MEETING = re.compile(
     r"(?:[{,]|^)\s*[\"'](?:cuda|nccl)(?::\d+)?[\"'] *:|[\"'](?:cuda|nccl)[\"'](?:\]| +(?:in\b|[!=]=))"
@@ -112,7 +106,6 @@ _MEETING = re.compile(
     r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(|\bdict\([^()\n]*\b(?:cuda|nccl)=",
     re.MULTILINE,
 )
-_WORDS_OF_DEVICES = frozenset({"cuda", "nccl", "type", "get_backend"})
 _DEVICE_TEXT = re.compile(r"(?:cuda(?::\d*)?|nccl)\Z")
 _OF_TORCH = re.compile(
     r"(?:^|[._(])dev(?:ice)?\w*(?:\([^()]*\))?(?:\.type)?\)?$|\bget_backend\("
@@ -171,17 +164,19 @@ def scan_file(name: str, text: str) -> FileFacts:
 
     Never raises: a file that cannot be parsed has nothing to tell.
     """
-    offered = scan_offers(name, text)
+    file = _File(name, text)
+    shown = [(kind, pattern) for kind, (words, pattern) in _WRITTEN.items() if _has(text, words)]
+    found = {Offer(kind, name) for kind, pattern in shown for name in re.findall(pattern, file.lined)}
+    offered = frozenset(found).union(*(scan(file) for words, scan in _SCANS if _has(text, words)))
     defines, builds = "cuda" in text and _MAY_DEFINE.search(text) is not None, _has(text, MAY_BUILD)
     if not defines and not builds:
         return FileFacts(offers=offered)
     try:
-        index = ModuleIndex(text, ()) if builds else None
-        nodes = index.classes if index is not None else outline(text).classes
-        extensions = scan_extensions(name, index) if index is not None else ()
+        classes = outline(text).classes
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    every = [_class_facts(name, text, node) for node in nodes if defines]
+    extensions = scan_extensions(name, file.index) if builds and file.index is not None else ()
+    every = [_class_facts(name, text, node) for node in classes if defines]
     return FileFacts(tuple(each for each in every if each.methods or each.stored), extensions, offered)
 
 
@@ -219,19 +214,11 @@ class _File:
     @cached_property
     def index(self) -> Optional[ModuleIndex]:
         """The file's index, for all that needs one; None where it cannot be parsed."""
-        return parsed(self.text, {"double", "float64", *_REDUCING, *_WORDS_OF_DEVICES})
+        return parsed(self.text, {"double", "float64", "type", *_REDUCING, *_SHOWING_DEVICES})
 
     def full(self, name: str) -> str:
         """The full name of a definition at the top of the file."""
         return f"{module_name(self.name)}.{name}"
-
-
-def scan_offers(name: str, text: str) -> frozenset[Offer]:
-    """What a Python file, with its name in the project, offers to the others."""
-    file = _File(name, text)
-    shown = [(kind, pattern) for kind, (words, pattern) in _WRITTEN.items() if _has(text, words)]
-    found = {Offer(kind, name) for kind, pattern in shown for name in re.findall(pattern, file.lined)}
-    return frozenset(found).union(*(scan(file) for words, scan in _SCANS if _has(text, words)))
 
 
 def _has(text: str, words: Iterable[str]) -> bool:
@@ -263,11 +250,13 @@ def _flags(file: _File) -> Iterator[Offer]:
 
 def _takers(file: _File) -> Iterator[Offer]:
     """The functions, methods and classes of which an argument is a device by its name, and its place."""
-    owner = ""
-    for of_class, indent, function, given in _DEFINED.findall(file.lined):
-        owner = of_class or owner
-        if of_class or not ("dev" in given or "backend" in given):
+    text = file.lined
+    for found in _DEFINED.finditer(text):
+        function, given, at = found[1], found[2], found.start()
+        before = text[text.rindex("\n", 0, at) + 1 : at]
+        if before.strip() not in ("", "async") or not ("dev" in given or "backend" in given):
             continue
+        indent = before[:1].isspace()
         given = _INSIDE_BRACKETS.sub("", given)
         names = [re.split("[:=]", each, maxsplit=1)[0].strip() for each in given.split(",")]
         if indent and names.pop(0) not in ("self", "cls"):
@@ -275,6 +264,7 @@ def _takers(file: _File) -> Iterator[Offer]:
         place = next((place for place, each in enumerate(names) if each in _DEVICE_PARAMETERS), None)
         if place is not None and not any(each.startswith("*") for each in names[:place]):
             is_method = indent and function != "__init__"
+            owner = "".join(re.findall(r"\A\nclass[ \t]+(\w+)", text[text.rfind("\nclass", 0, at) : at]))
             name = OF_ANY + function if is_method else file.full(owner if indent else function)
             yield Offer(offers.TAKER, name, place)
 
@@ -294,7 +284,7 @@ def _waits(file: _File) -> Iterator[Offer]:
     """A barrier of torch.distributed, and functions at the top that call a collective, choosing no device."""
     if not _names_distributed(file.text):
         return
-    if re.search(r"\bbarrier\(", file.text):  # none of gloo's monitored_barrier
+    if re.search(r"barrier\((?<=\bbarrier\()", file.text):  # none of gloo's monitored_barrier
         yield Offer(offers.WAITS)
     for function in _FUNCTION.finditer(file.lined) if _WAITS.search(file.text) else ():
         if "set_device" not in function[0] and _WAITS.search(function[0]):
@@ -316,10 +306,11 @@ def _device_keys(file: _File) -> Iterator[Offer]:
 
 def _meeting(file: _File) -> Iterator[Offer]:
     """The classes of strings that reach other files, and whether they meet devices or backends there."""
-    asks = any(re.search(pattern, file.text) for pattern in _OF_DEVICES)
     # It takes a hundred times as long in all lines.
-    lines = (line for line in file.text.splitlines() if any(map(line.__contains__, _WORDS_OF_DEVICES)))
-    index = file.index if asks and any(map(_MEETING.search, lines)) else None
+    text, shown = f"{file.lined}\n", map(re.escape, _SHOWING_DEVICES)
+    begins = {text.rfind("\n", 0, each.start()) + 1 for word in shown for each in re.finditer(word, text)}
+    lines = (text[begin : text.index("\n", begin)] for begin in begins)
+    index = file.index if any(map(_MEETING.search, lines)) else None
     if index is None:
         return
     tables = (each for each in index.calls if called_name(each) == "dict")
@@ -357,7 +348,7 @@ def _meeting(file: _File) -> Iterator[Offer]:
 
 def _doubles(file: _File) -> Iterator[Offer]:
     """The functions that give a tensor of float64, and the attributes of classes that hold one."""
-    index = file.index if _has(file.text, _DOUBLE) else None
+    index = file.index
     if index is None:
         return
     for function in index.functions:
@@ -414,8 +405,9 @@ def _called(file: _File) -> Iterator[Offer]:
 def _called_members(text: str) -> dict[str, set[str]]:
     """The members that a text calls of each name; an empty one where it calls the name itself."""
     found: dict[str, set[str]] = {}
-    written = set(text.translate(_BUT_CALLS).replace("(", "( ").split())
-    for name, _, member in [each[:-1].partition(".") for each in written if each[-1] == "("]:
+    data = text.encode("utf-8", "surrogatepass").translate(_BUT_CALLS).replace(b"(", b"( ")
+    for each in [each for each in set(data.split()) if each.endswith(b"(")]:
+        name, _, member = each[:-1].decode("utf-8", "surrogatepass").partition(".")
         if "." not in member:
             found.setdefault(name, set()).add(member)
     return found
@@ -441,8 +433,8 @@ _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (
     (("reduce",), _reducers),
     (("distributed",), _waits),
     (("torch",), _device_keys),
-    (("cuda", "nccl", ".type", "get_backend"), _meeting),
-    (("double", "float64"), _doubles),
+    (_SHOWING_DEVICES, _meeting),
+    (_DOUBLE, _doubles),
     (SAVING, lambda file: saved_objects(file.text)),
     (("script",), _scripts),
     (("jit.script", "def forward("), _called),

@@ -43,9 +43,8 @@ _OTHERS: Mapping[str, Framework] = {
 }
 # Words of which a text holds one where a file is of another framework than PyTorch.
 SHOWING = tuple(_OTHERS)
-# The package that an import names first, of horovod.keras the second part. A line's end is put before a text,
-# so that each line begins with one: to look for that takes a fifth of what "^" does.
-_IMPORT = r"\n[ \t]*(?:import|from)[ \t]+(?:horovod\.)?(\w+)"
+# The package that an import names first, of horovod.keras the second part: in lines with the word alone.
+_IMPORT = re.compile(r"[ \t]*(?:import|from)[ \t]+(?:horovod\.)?(\w+)")
 # PyTorch behind another name, and in quotes.
 _TORCH = (r"\n[ \t]*import[ \t]+[^#\n]*\btorch\b", r"import(?:_module|__|orskip)\(\s*[\"']torch\b")
 # TensorFlow's names of what only writes, or reads, TensorBoard's logs, and its imports of them.
@@ -61,7 +60,8 @@ _SETTING = (
 
 @lru_cache(maxsize=2)  # several ask of a file in turn
 def _imported(text: str) -> frozenset[str]:
-    return frozenset(re.findall(_IMPORT, f"\n{text}"))
+    lines = {text.rfind("\n", 0, each.start()) + 1 for each in re.finditer("import", text)}
+    return frozenset(each[1] for line in lines if (each := _IMPORT.match(text, line)))
 
 
 def frameworks_in(text: str) -> frozenset[Framework]:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -123,12 +123,18 @@ class Project:
         package = parts[0]
         if package in folders and folders.index(package) == (folders[0] in _SOURCE_FOLDERS):
             return True  # it lies in the package itself, of which nothing else may be known
+        if package not in self._parts_of_packages:  # as most are
+            return False
         # A folder without __init__.py is a package to who names a module in it.
         meant = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
         # Of an inner package only who names a module in it: a library may have the package's own name.
         meant += [f"{each}{ending}" for each in meant[1:] for ending in (".py", "/__init__.py")]
         places = product(folders_around(file), ("", *_SOURCE_FOLDERS), meant)
         return any("/".join(filter(None, place)) in self.packages for place in places)
+
+    @cached_property
+    def _parts_of_packages(self) -> frozenset[str]:
+        return frozenset(part.removesuffix(".py") for each in self.packages for part in each.split("/"))
 
     def folders_with(self, name: str) -> list[str]:
         """The folders, below its own, that have the package of a name: it may be added to ``sys.path``."""
@@ -157,7 +163,7 @@ class Project:
             return tuple(each for each in self.offers.met(full, own) if not each.startswith(f"{file}:"))
 
         return Neighbours(
-            module=lambda name: "".join(known(MODULE, name).detail),
+            module=cache(lambda name: "".join(known(MODULE, name).detail)),
             asked=lambda name: frozenset(known(FLAG, name).detail),
             met=met,
             taker=lambda name: place if (place := known(TAKER, name).place) >= 0 else None,

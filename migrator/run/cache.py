@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from migrator import __version__
 from migrator.api_support.tables import in_force
 from migrator.data_folders import data_folder
-from migrator.field_types import from_json
+from migrator.field_types import from_json, to_json
 from migrator.language import language
 
 try:  # hashlib loads OpenSSL, which takes longer than all that is digested in a hook
@@ -102,9 +102,9 @@ class Cache:
         return None
 
     def put(self, key: bytes, value: Any) -> None:
-        """Remember a value, which JSON can hold; ``flush`` writes it."""
+        """Remember a value or a record, as ``to_json`` has it; ``flush`` writes it."""
         if self._database is not None:
-            text = json.dumps(value, separators=(",", ":"))
+            text = json.dumps(to_json(value), separators=(",", ":"))
             self._added.append((key, _mark(key, text) + text))
 
     def flush(self) -> None:

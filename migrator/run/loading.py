@@ -37,21 +37,11 @@ if TYPE_CHECKING:
 # Without one of these a file tells nothing that another one has to know: of a class with a CUDA member, of an
 # extension that it builds (CUDAExtension, cpp_extension, an OpBuilder, a source file), or of all the program.
 _MAY_TELL = (
-    *b"cuda xtension OpBuilder .cu jit.script LightningModule all_reduce reduce_scatter torch.double".split(),
-    *b"torch.float64 .double() torch.save( torch.device( map_location init_process_group horovod".split(),
-    *b"save_on_master( save_checkpoint( attr(torch attr(F, attr(nn torch.__version__ torch.version".split(),
-    *(
-        b"local_rank",
-        b"nccl",
-        b"torch.jit import",
-        b"import torch as ",
-        b"= torch\n",
-        b"def forward(",
-        b", device",
-        b"(device",
-        b"fairscale.nn",
-    ),
-)
+    b"cuda|def forward(|, device|(device|torch.device(|map_location|import torch as |local_rank|attr(torch"
+    b"|attr(F,|attr(nn|torch.__version__|torch.version|= torch\n|torch.save(|save_on_master(|save_checkpoint("
+    b"|nccl|horovod|init_process_group|all_reduce|reduce_scatter|torch.double|torch.float64|.double()|.cu"
+    b"|jit.script|torch.jit import|xtension|OpBuilder|LightningModule|fairscale.nn"
+).split(b"|")
 
 
 class PythonFile(NamedTuple):
