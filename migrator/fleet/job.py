@@ -90,7 +90,8 @@ def examine(repository: Repository, task: Task) -> Outcome:
     if outcome["state"] == "done":
         file = _result_file(task, key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        marked = {**outcome, "mark": _mark(outcome)}
+        # It may be half damaged, or changed by hand.
+        marked = {**outcome, "mark": _key(task, json.dumps(outcome, sort_keys=True))}
         replace_file(file, json.dumps(marked, ensure_ascii=False).encode("utf-8", "backslashreplace"))
     return outcome
 
@@ -98,11 +99,6 @@ def examine(repository: Repository, task: Task) -> Outcome:
 def _key(task: Task, *content: str) -> str:
     parts = (task.command, task.version, task.rules, *content)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-
-
-def _mark(outcome: Outcome) -> str:
-    """What shows that an outcome is as it was written down: it may be half damaged, or changed by hand."""
-    return hashlib.sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _content(folder: Path) -> str:
@@ -129,7 +125,7 @@ def _known(repository: Repository, task: Task, key: str) -> Optional[Outcome]:
             if not kept or not _result(task, repository).is_dir():
                 return None
         known = json.loads(_result_file(task, key).read_bytes()) if key else None
-        if isinstance(known, dict) and known.pop("mark", "") == _mark(known):
+        if isinstance(known, dict) and known.pop("mark", "") == _key(task, json.dumps(known, sort_keys=True)):
             return {**known, **_named(repository), "known": True}
     return None
 

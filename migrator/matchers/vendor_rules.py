@@ -16,6 +16,7 @@ from migrator.files.source import read_settings
 
 _CODE = "MSFT"
 _KINDS = ("ArgsModifyRule", "FuncNameModifyRule", "ModuleNameModifyRule")
+_MOST_ARGUMENTS = 1000  # no function takes as many
 Entry = dict[str, Any]
 
 
@@ -23,7 +24,7 @@ def as_pack(document: Entry) -> str:
     """The text of a pack with the rules of a file that have an equivalent."""
     entries = [rule for _, rule in _each(document["rules"]) if isinstance(rule, dict)]
     numbered = ({"code": f"{_CODE}{number:03}", **entry} for number, entry in enumerate(entries, 1))
-    return "\n".join(f"- {json.dumps(entry)}" for entry in numbered) or "[]"
+    return "\n".join(f"- {json.dumps(entry, ensure_ascii=False)}" for entry in numbered) or "[]"
 
 
 def not_converted(path: Path) -> list[str]:
@@ -74,7 +75,7 @@ def _entry(match: str, message: str, **more: Any) -> Entry:
 def _argument(rule: Entry) -> Entry | str:
     function, new = str(rule.get("func_name", "")), str(rule.get("arg_new", ""))
     place, keyword = rule.get("arg_idx", -1), str(rule.get("arg_keyword") or "")
-    has_place = isinstance(place, int) and place >= 0
+    has_place = isinstance(place, int) and 0 <= place <= _MOST_ARGUMENTS
     if not function or not (keyword or has_place):
         return "func_name, and arg_idx or arg_keyword, are needed"
     if not new:

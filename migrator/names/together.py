@@ -671,11 +671,7 @@ class _Search:
             methods = (each for each in definition.body if isinstance(each, FUNCTIONS))
             return [each for each in methods if each.name == "__init__"]
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-        def find() -> list[Function]:
-            return [each for each in index.functions if each.name == name and _is_method(index, each)]
-
-        return index.once(("methods", name), find)
+        return [each for each in index.functions if each.name == name and _is_method(index, each)]
 
     def _calls(self, definition: Any) -> Iterator[ast.Call]:
         """The calls of a function, a method or a class of the file."""

@@ -34,7 +34,7 @@ from migrator.matchers.packs import Rule, load_all
 from migrator.migrate.run import Plan, migrate
 from migrator.profile.read import read_profile
 from migrator.profile.report import as_json, as_text
-from migrator.report.views.run import REPORTS, VERDICT, read_run
+from migrator.report.views.run import REPORTS, read_run
 from migrator.report.views.writing import difference, show_difference, write_formats
 from migrator.run.cache import Cache
 from tests.fuzzing.settings_files import Kind
@@ -129,25 +129,7 @@ def _reports() -> dict[str, bytes]:
         (folder / "out").mkdir()
         migrate(Plan(folder / "p", Settings("2.6.0"), jobs=1), folder / "out", False, lambda *_: None)
         place = folder / "out" / "p_msft" / REPORTS
-        shares = {"place": "NPU", "forward": 1.0, "backward": None}
-        reached = [{"file": "a.py", "line": 1, "source": "x.cuda()", "count": 2}]
-        verdict = {
-            "verdict": "passed",
-            "reasons": ["a"],
-            "command": ["python", "a.py"],
-            "torch": "2.6",
-            "machine": {"devices": 2, "soc": "A2"},
-            "npu_share": shares,
-            "operators": {"npu": {"add": 1}},
-            "collectives": {"all_reduce": {"calls": 1}},
-            "without_npu_kernel": ["b"],
-            "cuda_reached": reached,
-            "cuda_not_reached": 1,
-        }
-        return {
-            **{file.name: file.read_bytes() for file in place.iterdir()},
-            VERDICT: json.dumps(verdict).encode(),
-        }
+        return {file.name: file.read_bytes() for file in place.iterdir()}
 
 
 def _outcome(file: Path) -> str:
@@ -211,8 +193,7 @@ def kinds() -> Iterator[Kind]:
     for name in ("change_list.csv", "manual_review.csv"):
         text = _reports()[name].decode("utf-8-sig")
         yield Kind(name, (text,), _report, UserError, _table, _of_table)
-    for name in ("summary.json", VERDICT):
-        yield _of_json(name, _reports()[name].decode(), _report)
+    yield _of_json("summary.json", _reports()["summary.json"].decode(), _report)
     outcome = {"state": "done", "reason": "", "seconds": 1.5, "cpu_seconds": 1.0, "bytes": 10, "error": 1}
     outcome["findings"] = [["NPU600", "a.b", "error", "", ""]]
     yield _of_json("outcome.json", json.dumps(outcome), _outcome)

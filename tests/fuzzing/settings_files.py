@@ -185,7 +185,12 @@ def kinds() -> tuple[Kind, ...]:
         'select = ["NPU1", "NPU600"]\nignore = []\nexclude = ["build/**"]\nfix = true\n'
         '[per-file-ignores]\n"tests/*" = ["NPU122"]\n[severity]\nNPU600 = "info"\n'
     )
+    argument = {"func_name": "torch.ones", "arg_idx": 0, "arg_new": "x", "arg_keyword": "\U0001d41c"}
+    name = {"old_name": "a.b", "new_name": "a.c"}
+    vendor = {"rules": {"ArgsModifyRule": [argument], "FuncNameModifyRule": [name]}}
+    given = (json.dumps(vendor, ensure_ascii=False),)
     return (
+        Kind("vendor.json", given, _pack, packs.RuleError, json.loads, json.dumps),
         Kind("known.json", (json.dumps(held),), _baseline, ConfigError, json.loads, json.dumps),
         Kind("pack.yaml", tuple(rules), _pack, packs.RuleError, yaml.safe_load, _yaml),
         Kind("table.json", tables, _rank_table, rank_table.RankTableError, json.loads, json.dumps),

@@ -93,7 +93,7 @@ def markdown(run: Run, rules: Mapping[str, Rule]) -> str:
         *(counts.open["blocker"], counts.open["error"], counts.open["warning"]),
         texts.duration(*effort.minutes.values()),
     )
-    lines = [f"## {title}", "", f"**{_plain(verdict)}**", "", f"torch {run.summary['torch']}", ""]
+    lines = [f"## {title}", "", f"**{_plain(verdict)}**", "", f"torch {run.summary.get('torch', '')}", ""]
     lines += _table(texts("md_numbers"), [numbers])
     groups = groups_of(run, rules)
     rows = []
