@@ -173,9 +173,9 @@ def scan_file(name: str, text: str) -> FileFacts:
         return FileFacts(offers=offered)
     try:
         classes = outline(text).classes
+        extensions = scan_extensions(name, file.index) if builds and file.index is not None else ()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts()
-    extensions = scan_extensions(name, file.index) if builds and file.index is not None else ()
     every = [_class_facts(name, text, node) for node in classes if defines]
     return FileFacts(tuple(each for each in every if each.methods or each.stored), extensions, offered)
 

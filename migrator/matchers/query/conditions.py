@@ -14,7 +14,7 @@ from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_asked_for, is_for_cpu, is_guarded
 from migrator.names.goes_to import behind, goes_to, kept_as, taken_by
-from migrator.names.made_from import made_from
+from migrator.names.made_from import made_from, one_step_back
 from migrator.names.tree import (
     arguments_of,
     bare_name,
@@ -32,6 +32,7 @@ from migrator.names.tree import (
 from migrator.names.what_is import stays_on_the_cpu
 
 # Functions that look for a string in another one.
+_MOST_VALUES = 100  # that an argument may have, by as many assignments
 _TESTS = frozenset(
     "startswith endswith find index count search match fullmatch findall compile raises assertRaisesRegex"
     " assertIn assertRegex any all".split()
@@ -140,9 +141,14 @@ def longer(call: Call, name: Argument, length: int) -> bool:
 
 
 def has_key(call: Call, name: Argument, key: str) -> bool:
-    """The argument is a dictionary with this key."""
+    """The argument is, or may be, a dictionary that gives this key a value other than 0."""
     node = call.argument(name)
-    return isinstance(node, ast.Dict) and any(string_value(each) == key for each in node.keys)
+    values = [] if node is None else [node]
+    for each in values:
+        if not isinstance(each, ast.Dict) and len(values) < _MOST_VALUES:
+            values += one_step_back(call.index, each) or ()
+    items = (item for each in values if isinstance(each, ast.Dict) for item in zip(each.keys, each.values))
+    return any(string_value(each) == key and ast.unparse(value) != "0" for each, value in items)
 
 
 def declared(call: Call) -> bool:
