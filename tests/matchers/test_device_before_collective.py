@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrator.project.facts import scan_offers
+from migrator.project.facts import scan_file
 from migrator.project.offers import Offers
 from migrator.project.project import Project
 from tests.checking import migrate_text
@@ -58,7 +58,7 @@ def worker(local_rank, size, main):
     ],
 )
 def test_the_device_is_chosen_before_it(imports: str, call: str, moves: bool) -> None:
-    project = Project(offers=Offers(scan_offers("acme/utils/comm.py", COMM)))
+    project = Project(offers=Offers(scan_file("acme/utils/comm.py", COMM).offers))
     before = LAUNCH.format(imports=imports, call=call)
     after = migrate_text(engine("2.6"), "acme/launch.py", before, project).text or ""
     lines = [line.strip() for line in after.splitlines()]
@@ -144,7 +144,7 @@ def test_a_program_that_waits_and_chooses_no_device(
     backend: str, more: str, other: str, chosen: bool
 ) -> None:
     text = JOINED.format(backend=backend, more=more)
-    offers = Offers.of_all([scan_offers("comm.py", text), scan_offers("train.py", other)])
+    offers = Offers.of_all([scan_file("comm.py", text).offers, scan_file("train.py", other).offers])
     result = migrate_text(engine("2.13"), "comm.py", text, Project(offers=offers))
     migrated = text if result.text is None else result.text
     assert (BY_NUMBER in migrated) == chosen
