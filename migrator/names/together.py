@@ -511,7 +511,8 @@ class _Search:
         elif isinstance(node, ast.Call):
             self._given(node, path)
         by_step = self._ways(node).by_step
-        for first in by_step if step == AT else {"", step, "" if step == IN else AT}:
+        steps = dict.fromkeys(("", step, "" if step == IN else AT))  # in the same order in each run
+        for first in by_step if step == AT else steps:
             for part, inner, outer in by_step.get(first, ()):
                 if (further := _behind(path, outer)) is not None:
                     self.meet(part, (*inner, *further))
