@@ -21,7 +21,7 @@ from migrator.names.conditions import is_asked_for, is_guarded, stops_without
 from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.qualified import rooted
 from migrator.names.strings import replace_text
-from migrator.names.tree import Import, bare_name, called_name, imported, string_value
+from migrator.names.tree import Import, argument_of, bare_name, called_name, imported, string_value
 from migrator.names.what_is import options_like
 
 
@@ -137,13 +137,11 @@ def _in_reference(context: FileContext, rules: list[NameRule], ref: ast.expr) ->
 def _by_string(context: FileContext, rules: list[NameRule], ref: ast.expr, chain: Chain) -> Match | None:
     """``getattr(torch.cuda, "CUDAGraph")``: a member named in a string, whose NPU name is another one."""
     index, (_root, base, written), call = context.index, chain, context.index.parent(ref)
-    if (
-        not isinstance(call, ast.Call)
-        or called_name(call) not in ("getattr", "hasattr")
-        or call.args[0] is not ref
-    ):
+    is_asked = called_name(call) in ("getattr", "hasattr")
+    if not (is_asked and isinstance(call, ast.Call) and call.args[:1] == [ref]):
         return None
-    text, member = call.args[1], string_value(call.args[1]) or ""
+    text = argument_of(call, "name", 1)
+    member = string_value(text) or ""
     module = ".".join([base, *(node.attr for node in written)])
     name = f"{module}.{member}"
     rule = rule_of(rules, name)
