@@ -43,7 +43,7 @@ def emulate(given: Given) -> None:
     command, soc = given.command, checked_soc(given.soc)
     folder = None if given.report is None else given.report.absolute()
     project = None if folder is None else Path.cwd()
-    rest = {"insight": project, "strict": given.strict}
+    rest = {"insight": project, "strict": given.strict, "races": given.races}
     machine = Machine(given.devices, soc, size(given.memory), folder, given.cpu_random, **rest)
     old = {path.name for path in folder.iterdir()} if folder is not None and folder.is_dir() else set()
     installed, built = prepare(given.torch)

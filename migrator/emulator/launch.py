@@ -37,6 +37,7 @@ class Machine:
     watched: bool = False  # into the report's folder: what ended a process, and where it is when it is asked
     insight: Path | None = None  # the project whose places are recorded in the report
     strict: bool = False  # also refuse what torch_npu's documents do not list
+    races: bool = False  # say where streams do not wait for each other
 
 
 def environment(
@@ -56,6 +57,7 @@ def environment(
             "NPUMIGRATE_EMULATOR_RANDOM": "cpu" if machine.random_from_cpu else "device",
             "NPUMIGRATE_EMULATOR_API_DB": str(data_folder("api_db")),
             "NPUMIGRATE_EMULATOR_STRICT": "1" if machine.strict else "0",
+            "NPUMIGRATE_EMULATOR_RACES": "1" if machine.races else "0",
             "ASCEND_HOME_PATH": str(built.cann),
             "ASCEND_OPP_PATH": str(built.cann / "opp"),
             # Copies would be made by another thread, behind the back of the kernels.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -428,6 +429,50 @@ def test_strict_refuses_what_documents_do_not_list(emulate: Emulate) -> None:
     )
     runs = emulate("python", "-c", program.format("print((data + 1).sum().item())"), options=("--strict",))
     assert (runs.returncode, runs.stdout) == (0, "4\n"), runs.stderr
+
+
+RACES = """\
+import torch
+import torch_npu
+side = torch.npu.Stream()
+data = torch.randn(1000, device="npu")
+with torch.npu.stream(side):
+    twice = data * 2
+whole = twice + 1
+side.wait_stream(torch.npu.current_stream())
+kept = torch.ones(5, device="npu")
+side.wait_stream(torch.npu.current_stream())
+with torch.npu.stream(side):
+    more = kept + 1
+del kept
+for _ in range(2):
+    twice + 1
+print("end")
+"""
+
+
+def test_races_name_both_lines_of_streams_that_do_not_wait(emulate: Emulate, tmp_path: Path) -> None:
+    script = tmp_path / "races.py"
+    script.write_text(RACES)
+    done = emulate("python", "races.py", options=("--races",), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    said = [line for line in done.stderr.splitlines() if "--races" in line]
+    assert [re.findall(r"races\.py:(\d+)", line) for line in said] == [
+        *(["6", "4"], ["7", "6"], ["12", "9"], ["15", "6"])
+    ]
+    assert "races.py:6 (aten::mul.Tensor) reads on one stream what races.py:4 (aten::randn) wrote" in said[0]
+    assert "record_stream or a wait before it is freed is missing" in said[2]
+
+
+def test_streams_that_wait_are_no_race(emulate: Emulate, tmp_path: Path) -> None:
+    waits = "side.wait_stream(torch.npu.current_stream())\n"
+    program = RACES.replace("with", f"{waits}with").replace(
+        "whole", "torch.npu.current_stream().wait_stream(side)\nwhole"
+    )
+    (tmp_path / "waits.py").write_text(program.replace("del kept", "kept.record_stream(side)\ndel kept"))
+    done = emulate("python", "waits.py", options=("--races",), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    assert "--races" not in done.stderr
 
 
 def test_an_npu_without_infinities_notes_an_overflow(emulate: Emulate) -> None:

@@ -160,6 +160,10 @@ def _after_torch_npu() -> None:
 
     device.take_over()
     steps.count_skipped(sys.modules["torch_npu"].npu.amp.GradScaler)
+    if os.environ.get("NPUMIGRATE_EMULATOR_RACES") == "1":
+        from npumigrate_emulator import races
+
+        races.begin()
 
 
 def _before_torchvision(spec: ModuleSpec) -> None:

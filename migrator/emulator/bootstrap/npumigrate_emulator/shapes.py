@@ -67,13 +67,17 @@ def _tell(name: bytes, shapes: bytes) -> None:
 _TELL = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)(_tell)
 
 
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed package or of the emulator, or no file at all."""
+    return f"{os.sep}site-packages{os.sep}" in file or _OWN in file or file.startswith("<")
+
+
 def _place() -> str:
     """The innermost line outside of installed packages, as ``file:line``; in a backward pass its call."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        installed = f"{os.sep}site-packages{os.sep}" in file or _OWN in file or file.startswith("<")
-        if not installed:
+        if not is_installed(file):
             return f"{os.path.relpath(file)}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
