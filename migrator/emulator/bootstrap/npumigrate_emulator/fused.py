@@ -15,9 +15,11 @@ from npumigrate_emulator import (
     block_sparse,
     boxes,
     compute,
+    deformable,
     derivatives,
     detection,
     dropout,
+    gated,
     inference,
     losses,
     normalization,
@@ -28,12 +30,24 @@ from npumigrate_emulator import (
     recurrent,
     rotated,
     routing,
+    selected,
 )
 
 _registered: list[torch.library.Library] = []
 _TOPICS = (
-    *(arrangement, block_sparse, boxes, derivatives, detection, dropout, inference, losses, normalization),
-    *(norms, optimizers, products, quantization, recurrent, rotated, routing),
+    *(arrangement, block_sparse, boxes, deformable, derivatives, detection, dropout, gated, inference),
+    *(
+        losses,
+        normalization,
+        norms,
+        optimizers,
+        products,
+        quantization,
+        recurrent,
+        rotated,
+        routing,
+        selected,
+    ),
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
 _OWN_DERIVATIVES = frozenset(
