@@ -255,7 +255,7 @@ class Launcher:
             names = names_of(self.frameworks)
             said = _("no PyTorch training script found; found programs of {names}", names=names)
             start = _("npumigrate launch mindspore -o RESULT -m FILE writes a script that starts one")
-            return f"{said}; {start}" if "mindspore" in self.frameworks else said
+            return said + _("; ") + start if "mindspore" in self.frameworks else said
         if not self.entry:
             return _("no training script was found: give it with -m FILE")
         others = _(" (other candidates: {others}; -m FILE)", others=len(self.others)) if self.others else ""

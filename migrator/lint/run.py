@@ -83,7 +83,7 @@ def run(
             if name in loader.native_failed:
                 trouble(f"{shown(path)}: {failed(loader.native_failed[name]).trouble}")
     if set(loader.frameworks) - {TORCH}:
-        outcome.notes.append(_("Frameworks: {names}", names=described(loader.frameworks)) + ".")
+        outcome.notes.append(_("Frameworks: {names}.", names=described(loader.frameworks)))
     if changed is not None:
         outcome.found = [item for item in outcome.found if changed.touches(item)]
     if line.write_baseline:

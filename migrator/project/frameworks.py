@@ -115,7 +115,7 @@ def of_project(frameworks: Collection[str]) -> frozenset[str]:
 
 def described(counts: Mapping[str, int]) -> str:
     """How many files of which framework there are, for a summary: ``MindSpore (12 files)``."""
-    return ", ".join(
+    return _(", ").join(
         ngettext("{name} ({n} file)", "{name} ({n} files)", count, name=NAMES[name])
         for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     )
