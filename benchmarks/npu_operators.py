@@ -1,7 +1,7 @@
 """Operator check: torch's own samples (OpInfo), forward and backward, on the emulated NPU against the CPU.
 
 npumigrate emulate --cpu-random -- python benchmarks/npu_operators.py [--samples 5] [--write FILE]
-(needs expecttest, which torch's samples import; FILE is docs/emulator_operators.md)
+(needs expecttest, which torch's samples import; FILE is docs/emulator_operators.md, its Chinese is beside it)
 
 Every operator that torch has samples for is checked. Exit code 1: an operator differs and REASONS does not
 say why, or REASONS names one that does not differ.
@@ -13,11 +13,12 @@ import argparse
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Optional
 
 import torch
@@ -60,6 +61,58 @@ inputs, are compared; results whose memory is not initialized only by size and d
 
 | | agree with the CPU | of |
 | --- | --- | --- |"""
+
+AGREEMENT = """\
+Those that do not, and why:
+
+| operator | where | why |
+| --- | --- | --- |"""
+
+BY_INTENTION = """\
+What torch_npu itself does otherwise on purpose, here as on an NPU. These operators count as
+agreement where the rest of their samples, or their values in float32, agree:
+"""
+
+CHINESE = {
+    PAGE: """\
+# 算子检查
+
+[English](emulator_operators.md)
+
+    npumigrate emulate --cpu-random -- \\
+        python benchmarks/npu_operators.py --samples {samples} --write docs/emulator_operators.md
+
+这条命令用 torch {torch} 和 torch_npu {torch_npu} 写出了本页。
+torch 为其提供样本（OpInfo）的每个算子都在模拟 NPU 和 CPU 上运行：每个最多 {samples} 个样本，
+dtype 为 float32 或它支持的第一个 dtype，随机数相同。比较所有结果，以及所有结果对所有输入的导数；
+内存没有初始化的结果只比较大小和 dtype。
+
+| | 与 CPU 一致 | 总数 |
+| --- | --- | --- |""",
+    AGREEMENT: """\
+不一致的算子及其原因：
+
+| 算子 | 位置 | 原因 |
+| --- | --- | --- |""",
+    BY_INTENTION: """\
+以下是 torch_npu 自己有意采取的不同做法，在这里与在 NPU 上相同。
+如果这些算子的其余样本一致，或者它们以 float32 表示的值一致，就视为一致：
+""",
+    "forward": "前向",
+    "backward": "反向",
+    " and ": "和",
+    ", ": "、",
+    "- {way}: {names}": "- {way}：{names}",
+    "is for CUDA alone": "只用于 CUDA",
+    "is for GPUs alone; the CPU has no such kernel": "只用于 GPU；CPU 没有这个核函数",
+    "torch_npu refuses sparse products": "torch_npu 拒绝稀疏张量的乘积",
+    "off the CPU torch takes the driver gels, which is not for matrices without full rank": (
+        "不在 CPU 上时，torch 使用 LAPACK 的驱动 gels，它不适用于不满秩的矩阵"
+    ),
+    "casts to float32 where float64 is asked for": "要求 float64 时转换为 float32",
+    "refuses memory formats other than contiguous": "拒绝 contiguous 以外的内存格式",
+    "refuses products of complex numbers, here in the derivative": "拒绝复数的乘积，这里是在导数中",
+}
 
 
 @dataclass
@@ -203,36 +256,34 @@ def reason(name: str) -> str:
     return next((why for pattern, why in REASONS.items() if fnmatchcase(name, pattern)), "")
 
 
-def page(outcomes: Sequence[Outcome], samples: int) -> str:
-    """Return the summary as a page of the documentation."""
+def page(outcomes: Sequence[Outcome], samples: int, words: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the summary as a page of the documentation; ``words`` has its texts in another language."""
+
+    def said(text: str) -> str:
+        return words[text] if words else text
+
     backward = [outcome for outcome in outcomes if outcome.backward is not None]
     rows = [
-        (outcome.name, " and ".join(directions), reason(outcome.name))
+        (outcome.name, said(" and ").join(map(said, directions)), reason(outcome.name))
         for outcome in outcomes
         if (directions := [way for way in ("forward", "backward") if differs(outcome, way)])
     ]
     by_intention = sorted(
         (what, outcome.name) for outcome in outcomes for what in outcome.of_torch_npu if outcome.forward == ""
     )
-    ways = sorted({what for what, _ in by_intention})
     lines = [
-        PAGE.format(torch=torch.__version__, torch_npu=torch_npu.__version__, samples=samples),
-        f"| forward | {sum(outcome.forward == '' for outcome in outcomes)} | {len(outcomes)} |",
-        f"| backward | {sum(outcome.backward == '' for outcome in backward)} | {len(backward)} |",
+        said(PAGE).format(torch=torch.__version__, torch_npu=torch_npu.__version__, samples=samples),
+        f"| {said('forward')} | {sum(outcome.forward == '' for outcome in outcomes)} | {len(outcomes)} |",
+        f"| {said('backward')} | {sum(outcome.backward == '' for outcome in backward)} | {len(backward)} |",
         "",
-        "Those that do not, and why:",
+        said(AGREEMENT),
+        *(f"| `{name}` | {directions} | {said(why) if why else ''} |" for name, directions, why in rows),
         "",
-        "| operator | where | why |",
-        "| --- | --- | --- |",
-        *(f"| `{name}` | {directions} | {why} |" for name, directions, why in rows),
-        "",
-        "What torch_npu itself does otherwise on purpose, here as on an NPU. These operators count as",
-        "agreement where the rest of their samples, or their values in float32, agree:",
-        "",
+        said(BY_INTENTION),
     ]
-    for way in ways:
-        names = ", ".join(f"`{name}`" for what, name in by_intention if what == way)
-        lines.append(f"- {way}: {names}")
+    for way in sorted({what for what, _ in by_intention}):
+        names = said(", ").join(f"`{name}`" for what, name in by_intention if what == way)
+        lines.append(said("- {way}: {names}").format(way=said(way), names=names))
     return "\n".join([*lines, ""])
 
 
@@ -245,7 +296,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser()
     parser.add_argument("--samples", type=int, default=5, help="of each operator")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the summary as a page of Markdown")
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="write the summary as a page of Markdown, and its Chinese beside it",
+    )
     options = parser.parse_args()
     outcomes = check_all(options.samples)
     text = page(outcomes, options.samples)
@@ -264,6 +320,8 @@ def main() -> None:
         sys.exit(1)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
+        chinese = page(outcomes, options.samples, CHINESE)
+        options.write.with_suffix(".zh.md").write_text(chinese, encoding="utf-8")
 
 
 if __name__ == "__main__":
