@@ -40,6 +40,10 @@ const std::unordered_set<std::string> kRoundedOnce = {
     "aten::upsample_bilinear2d", "aten::upsample_trilinear3d", "aten::grid_sampler_2d", "aten::grid_sampler_3d",
     "aten::grid_sampler_2d_backward", "aten::grid_sampler_3d_backward",
     "aten::index_add", "aten::index_add_", "aten::native_layer_norm", "aten::native_layer_norm_backward",
+    "aten::slow_conv_transpose2d", "aten::slow_conv_transpose3d", "aten::upsample_bicubic2d",
+    "aten::_adaptive_avg_pool3d", "aten::_adaptive_avg_pool2d_backward", "aten::_adaptive_avg_pool3d_backward",
+    "aten::avg_pool2d_backward", "aten::avg_pool3d_backward", "aten::embedding_dense_backward",
+    "aten::unfold_backward",
 };
 
 // The CPU does not go from halves to float, and back, within these; the argument that asks for it.

@@ -181,3 +181,30 @@ def test_the_derivative_of_a_grid_is_rounded_once():
         torch.grid_sampler_2d(*inputs, 0, 0, True).sum().backward()
     for one, other in zip(given, exact):
         torch.testing.assert_close(one.grad.cpu(), other.grad.half())
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "rest"),
+    [
+        ("slow_conv_transpose2d", [(1, 12, 20, 20), (12, 12, 3, 3)], ([3, 3],)),
+        ("upsample_bicubic2d", [(1, 2, 9, 9)], ([25, 31], False)),
+        ("_adaptive_avg_pool3d", [(1, 2, 9, 9, 9)], ([2, 2, 2],)),
+        ("_adaptive_avg_pool2d", [(1, 2, 5, 5)], ([17, 17],)),
+        ("avg_pool2d", [(1, 2, 30, 30)], ([9, 9], [1, 1])),
+        ("unfold", [(60,)], (0, 30, 1)),
+    ],
+)
+def test_sums_of_halves_and_their_derivatives_are_rounded_once(name, sizes, rest):
+    torch.manual_seed(0)
+    given = [(torch.randn(size) * 10).half() for size in sizes]
+    on_npu = [each.npu().requires_grad_() for each in given]
+    exact = [each.float().requires_grad_() for each in given]
+    operator = getattr(torch.ops.aten, name)
+    results = []
+    for inputs in (on_npu, exact):
+        found = operator(*inputs, *rest)
+        found = found[0] if isinstance(found, tuple) else found
+        by = torch.linspace(0, 1, found.numel()).view(found.shape).half().to(found)
+        results.append((found, *torch.autograd.grad(found, inputs, by)))
+    for one, other in zip(*results):
+        torch.testing.assert_close(one.cpu(), other.half(), rtol=1e-3, atol=1e-3)
