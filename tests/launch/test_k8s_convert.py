@@ -193,6 +193,26 @@ def test_a_document_that_cannot_be_changed_in_place_is_written_anew():
     assert "# none" not in found.text
 
 
+def test_keys_without_a_value_get_one_in_their_place() -> None:
+    text = one_pod(GPU + "command: [torchrun, t.py]\n", job="nprocPerNode:")
+    text = text.replace("image: i", "image: # none yet").replace("template:", "template:\n        metadata:")
+    job, notes = converted(text, image="ascend:1")
+    assert job["spec"]["nprocPerNode"] == "8"
+    assert "added: nprocPerNode 8" in notes
+    template = job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
+    assert template["metadata"] == {"labels": {"ring-controller.atlas": "ascend-910b"}}
+    assert container_of(job)["image"] == "ascend:1"
+    assert "anew" not in notes
+    assert "loses its comments" not in notes
+    assert "image: ascend:1 # none yet\n" in convert(text, "m.yaml", cluster(), "ascend:1").text
+
+
+def test_a_document_whose_only_entry_goes_is_empty() -> None:
+    draft = Draft({"q": ["a"]})
+    draft.delete(("q",))
+    assert yaml.safe_load(changed_text("q: [a]\n# behind\n", [draft])[0]) == {}
+
+
 @pytest.mark.parametrize(
     ("resources", "result"),
     [

@@ -87,7 +87,7 @@ def change_labels(draft: Draft, path: Path, cluster: Cluster) -> None:
     holder = draft.mapping(path) if path else draft.data
     if isinstance(holder.get("metadata"), dict):
         draft.entries((*path, "metadata", "labels"), dict(cluster.labels))
-    elif cluster.labels and "metadata" not in holder:
+    elif cluster.labels and holder.get("metadata") is None:
         draft.put(path, "metadata", {"labels": dict(cluster.labels)}, first=True)
 
 

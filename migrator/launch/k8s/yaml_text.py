@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from copy import deepcopy
-from typing import Any, Callable, Union
+from typing import Any, Union
 
 import yaml
 
-from migrator.findings.edits import apply
-from migrator.findings.finding import Edit
 from migrator.language import _
 from migrator.launch.k8s.cluster import PlaceError
 
 Path = tuple[Union[str, int], ...]
 _GONE = object()
-# First and last character, new text, rank of those that start at the same place.
-_Edit = tuple[int, int, str, int]
+_Edit = tuple[int, int, str]  # first and last character, new text
+_ITEM = re.compile(r" *- +")  # what stands before the first item of a list that has lines of its own
 
 
 class _CannotEditError(Exception):
@@ -34,22 +31,23 @@ def at(data: Any, path: Path) -> Any:
 
 
 class Draft:
-    """The data of a document, and its changes.
+    """The data of a document, and its changes, at places of ``data``, which stays as it is.
 
-    Paths are those of ``data``, which stays as it is, and of ``new``: there what goes is ``_GONE`` in its
-    place, and a key that gets another name keeps its own until the ``result``. What is met twice through
-    aliases of an anchor is one in both. ``rewrite`` has what makes a text of another one that is written in
-    several lines. ``notes`` are texts, each with the place that it is about; ``spoken_of`` needs no other
-    word.
+    A part that is met twice through aliases of an anchor changes at both places. ``rewrite`` has what makes a
+    text of another one that is written in several lines. ``notes`` are texts, each with the place that it is
+    about.
     """
 
     def __init__(self, data: Any) -> None:
-        self.data, self.new = data, deepcopy(data)
+        self.data = data
+        # By the mapping or the list and the key or number in it: other keys, and other values.
         self._keys: dict[tuple[int, Any], str] = {}
+        self._values: dict[tuple[int, Any], Any] = {}
+        # By the mapping or the list, and whether they come first: new entries, or new items.
+        self._added: dict[tuple[int, bool], Any] = {}
         self._settled: set[Path] = set()
         self.rewrite: dict[tuple[str, str], Callable[[str], str]] = {}
         self.notes: list[tuple[Path, str]] = []
-        self.spoken_of: set[Path] = set()
 
     def mapping(self, path: Path) -> dict[str, Any]:
         """The mapping at ``path``. Raises PlaceError where there is none."""
@@ -67,46 +65,56 @@ class Draft:
         return value or []
 
     def _get(self, path: Path) -> Any:
-        try:
+        with suppress(LookupError):
             return at(self.data, path)
-        except LookupError:
-            return None
 
     def key(self, held: Any, step: Any) -> Any:
-        """The key that an entry of a part of ``new`` gets; of an item its number."""
+        """The key that an entry of a part of the data gets; of an item its number."""
         return self._keys.get((id(held), step), step)
 
-    def result(self, value: Any = _GONE) -> Any:
-        """What all of ``new``, or a part of it, becomes."""
-        value = self.new if value is _GONE else value
-        if isinstance(value, dict):
-            kept = ((self.key(value, step), held) for step, held in value.items() if held is not _GONE)
-            return {key: self.result(held) for key, held in kept}
-        return (
-            [self.result(item) for item in value if item is not _GONE] if isinstance(value, list) else value
-        )
+    def kept(self, held: Any) -> Iterator[tuple[Any, Any]]:
+        """The keys or numbers of what stays in a mapping or list, each with its value by now."""
+        for step, value in held.items() if isinstance(held, dict) else enumerate(held):
+            now = self._values.get((id(held), step), value)
+            if now is not _GONE:
+                yield step, now
+
+    def added(self, held: Any, first: bool = False) -> Any:
+        """The entries or items that a mapping or list gets behind the others, or before them."""
+        return self._added.get((id(held), first), type(held)())
+
+    def result(self, held: Any = _GONE) -> Any:
+        """What the data, or a part of it, becomes."""
+        held = self.data if held is _GONE else held
+        if isinstance(held, dict):
+            kept = {self.key(held, step): value for step, value in self.kept(held)}
+            entries = {**self.added(held, True), **kept, **self.added(held)}
+            return {key: self.result(value) for key, value in entries.items()}
+        if isinstance(held, list):
+            return [self.result(item) for item in (*dict(self.kept(held)).values(), *self.added(held))]
+        return held
 
     def put(self, path: Path, key: str, value: Any, first: bool = False) -> None:
-        """Add an entry to the mapping at ``path``, behind the others or before them."""
-        holder = at(self.new, path)
-        others = holder.copy() if first else {}
-        if first:
-            holder.clear()
-        holder.update({key: value, **others})
+        """Give the mapping at ``path`` an entry, a new one behind the others or before them."""
+        holder = at(self.data, path)
+        if key in holder:
+            self._values[id(holder), key] = value
+        else:
+            self._added.setdefault((id(holder), first), {})[key] = value
 
     def append(self, path: Path, value: Any) -> None:
         """Add a last item to the list at ``path``, once."""
-        items = at(self.new, path)
-        if value not in items[len(at(self.data, path)) :]:
+        items = self._added.setdefault((id(at(self.data, path)), False), [])
+        if value not in items:
             items.append(value)
 
     def rename(self, path: Path, key: str) -> None:
         """Give the entry at ``path`` another key."""
-        self._keys[id(at(self.new, path[:-1])), path[-1]] = key
+        self._keys[id(at(self.data, path[:-1])), path[-1]] = key
 
     def set(self, path: Path, value: Any) -> None:
         """Write another value at ``path``."""
-        at(self.new, path[:-1])[path[-1]] = value
+        self._values[id(at(self.data, path[:-1])), path[-1]] = value
         self._settled.add(path)
 
     def delete(self, path: Path) -> None:
@@ -139,9 +147,9 @@ class Draft:
                 self.append(path, each)
 
     def note(self, path: Path, text: str, /, **values: object) -> None:
-        """Note the change of a place and all that is below it."""
+        """Note the change of a place and all that is below it: it needs no other word."""
         self.remark(path, text, **values)
-        self.spoken_of.add(path)
+        self._settled.add(path)
 
     def remark(self, path: Path, text: str, /, **values: object) -> None:
         """Say something else of a place."""
@@ -149,8 +157,7 @@ class Draft:
 
     def settled(self, path: Path) -> bool:
         """Whether a place is changed, removed or spoken of already."""
-        places = self._settled | self.spoken_of
-        return any(path[:length] in places for length in range(1, len(path) + 1))
+        return any(path[:length] in self._settled for length in range(1, len(path) + 1))
 
 
 def changed_text(text: str, drafts: Sequence[Draft]) -> tuple[str, list[int]]:
@@ -160,113 +167,96 @@ def changed_text(text: str, drafts: Sequence[Draft]) -> tuple[str, list[int]]:
     their comments: those where the text in place would not mean the same as the
     changed data. Raises yaml.YAMLError where ``text`` is no YAML.
     """
-    nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
-    wanted = [draft.result() for draft in drafts]
-    edits: list[list[_Edit] | None] = []
-    for node, draft in zip(nodes, drafts):
-        try:
-            # An anchor may be met through its aliases, too.
-            edits.append(list(dict.fromkeys(_edits(text, node, draft, draft.data, draft.new))))
-        except (_CannotEditError, LookupError):
-            edits.append(None)
-    if None not in edits and _read(_applied(text, edits)) == wanted:
-        return _applied(text, edits), []
+    begins: list[Any] = [each for each in yaml.parse(text) if isinstance(each, yaml.DocumentStartEvent)]
+    starts = [event.start_mark.index for event in begins[1:]]
+    parts = [text[start:end] for start, end in zip([0, *starts], [*starts, len(text)])]
     anew = []
-    ends = _document_ends(text)
-    for number, node in enumerate(nodes):
-        alone = _read(_applied(text, [edits[number]]))
-        if edits[number] is None or alone is None or alone[number] != wanted[number]:
-            whole = (node.start_mark.index, _end_of_line(text, ends[number]), dump(wanted[number]), 0)
-            edits[number] = [whole]
+    for number, (part, draft) in enumerate(zip(parts, drafts)):
+        node: Any = yaml.compose(part, Loader=yaml.SafeLoader)
+        wanted = draft.result()
+        try:
+            # A part may be met through aliases, too.
+            edits = [*dict.fromkeys(_edits(part, node, draft, draft.data))]
+            new = _applied(part, edits)
+            is_right = not edits or _means(new, wanted)
+        except (_CannotEditError, LookupError):
+            is_right = False
+        if not is_right:
             anew.append(number)
-    new = _applied(text, edits)
-    if _read(new) == wanted:
-        return new, anew
-    return "---\n".join(map(dump, wanted)), list(range(len(nodes)))
+            new = _applied(part, [(node.start_mark.index, _end_of_document(part), dump(wanted))])
+            new = new if _means(new, wanted) else f"---\n{dump(wanted)}"
+        parts[number] = new
+    return "".join(parts), anew
 
 
-def _document_ends(text: str) -> list[int]:
-    """Where the last value of each document ends; as a node, an alias has the place of its anchor."""
-    ends: list[int] = []
+def _means(text: str, data: Any) -> bool:
+    """Whether a document's text stands for some data."""
+    with suppress(yaml.YAMLError):
+        return list(yaml.safe_load_all(text)) == [data]
+    return False
+
+
+def _applied(text: str, edits: Iterable[_Edit]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    pieces, place = [], 0
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2]):  # at one place the innermost first
+        pieces += [text[place:start], re.sub("\r?\n", newline, new)]
+        place = end
+    return "".join([*pieces, text[place:]])
+
+
+def _end_of_document(text: str) -> int:
+    """Where the line of the last value ends; as a node, an alias has the place of its anchor."""
+    last = 0
     event: Any
     for event in yaml.parse(text):
         start, end = event.start_mark.index, event.end_mark.index
-        if isinstance(event, yaml.DocumentStartEvent):
-            ends.append(end)
-        elif isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
-            ends[-1] = len(text[:end].rstrip())
+        if isinstance(event, yaml.ScalarEvent) and event.style in ("|", ">"):
+            last = len(text[:end].rstrip())
         elif isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
-            ends[-1] = end
+            last = end
         elif isinstance(event, yaml.CollectionEndEvent) and start < end:  # a block's lies behind comments
-            ends[-1] = end
-    return ends
+            last = end
+    return _end_of_line(text, last)
 
 
-def _read(text: str) -> list[Any] | None:
-    try:
-        return list(yaml.safe_load_all(text))
-    except yaml.YAMLError:
-        return None
-
-
-def _applied(text: str, edits: Sequence[Sequence[_Edit] | None]) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    found = [edit for own in edits for edit in own or ()]
-
-    def in_bytes(place: int) -> int:
-        return len(text[:place].encode("utf-8"))
-
-    made = [
-        Edit(in_bytes(start), in_bytes(end), re.sub("\r?\n", newline, new))
-        for start, end, new, _ in sorted(found, key=lambda edit: (edit[0], edit[1], edit[3]))
-    ]
-    return apply(text.encode("utf-8"), made).decode("utf-8")
-
-
-def _edits(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
-    """The edits that make ``new`` of a node, which holds ``old``."""
-    if draft.result(new) == old:
+def _edits(text: str, node: Any, draft: Draft, held: Any) -> Iterator[_Edit]:
+    """The edits that make the ``result`` of a node, which holds a part of the data."""
+    if not isinstance(held, (dict, list)):
         return
-    if isinstance(new, (dict, list)) and type(new) is type(old):
-        yield from _edits_inside(text, node, draft, old, new)
-    elif not isinstance(node, yaml.ScalarNode) or isinstance(new, (dict, list)):
-        raise _CannotEditError
-    else:
-        start, end = node.start_mark.index, node.end_mark.index
-        rewrite = draft.rewrite.get((old, new))
-        if rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
-            yield start, end, rewrite(text[start:end]), 0
-        elif node.style in ("|", ">"):
-            yield start, _end(text, node), _scalar(new, None), 0
-        else:
-            yield start, end, _scalar(new, node.style), 0
-
-
-def _edits_inside(text: str, node: Any, draft: Draft, old: Any, new: Any) -> Iterator[_Edit]:
-    """The edits of a list or a mapping, whose entries change."""
-    is_list, whole = isinstance(old, list), draft.result(new)
-    steps = range(len(old)) if is_list else old
-    gone = [step for step in steps if new[step] is _GONE]
-    added = range(len(old) - len(gone), len(whole)) if is_list else [key for key in new if key not in old]
-    if node.flow_style and (gone or added):
-        yield node.start_mark.index, node.end_mark.index, _flow(text, node, whole), 0
+    kept, added, before = dict(draft.kept(held)), draft.added(held), draft.added(held, True)
+    if node.flow_style and (added or before or len(kept) < len(held)):
+        yield node.start_mark.index, node.end_mark.index, _flow(text, node, draft.result(held))
         return
-    for step in steps:
-        to, value = draft.key(new, step), new[step]
-        if step in gone:
+    for step, old in held.items() if isinstance(held, dict) else enumerate(held):
+        if step not in kept:
             yield _deletion(text, node, step)
             continue
-        if to == step and draft.result(value) == old[step]:
+        name, new = draft.key(held, step), kept[step]
+        if name == step and draft.result(new) == old:
             continue
-        key, below = (None, node.value[step]) if is_list else _entry(node, str(step))
-        if key is not None and to != step:
-            yield key.start_mark.index, key.end_mark.index, _scalar(to, key.style), 0
-        if old[step] is None and isinstance(value, (dict, list)):
-            yield _filled(text, key, below, value)
+        key, value = _entry(node, step)
+        if name != step:
+            yield key.start_mark.index, key.end_mark.index, _scalar(name, key.style)
+        if new is old:
+            yield from _edits(text, value, draft, old)
+        elif old is None and isinstance(new, (dict, list)):
+            yield _filled(text, key, value, new)
         else:
-            yield from _edits(text, below, draft, old[step], value)
-    for step in added:
-        yield _insertion(text, node, whole, step)
+            yield _replaced(text, value, draft, old, new)
+    for content in filter(None, (before, added)):
+        yield _insertion(text, node, content, content is before)
+
+
+def _replaced(text: str, node: Any, draft: Draft, old: Any, new: Any) -> _Edit:
+    """Another scalar in the place of one."""
+    if not isinstance(node, yaml.ScalarNode) or isinstance(new, (dict, list)):
+        raise _CannotEditError
+    start, end = node.start_mark.index, node.end_mark.index
+    rewrite = draft.rewrite.get((old, new))
+    if rewrite and (node.style in ("|", ">") or "\n" in text[start:end]):
+        return start, end, rewrite(text[start:end])
+    return start, _end(text, node), " " * (start == end) + _scalar(new, node.style)
 
 
 def _flow(text: str, node: Any, value: Any) -> str:
@@ -279,7 +269,7 @@ def _flow(text: str, node: Any, value: Any) -> str:
     second = re.search(r"\n( *)\S", text[start:end])
     if not second:
         return json.dumps(value, ensure_ascii=False)
-    line = text[text.rfind("\n", 0, start) + 1 : start]
+    line = text[_line_start(text, start) : start]
     before = len(line) - len(line.lstrip(" "))
     own = json.dumps(value, ensure_ascii=False, indent=max(len(second.group(1)) - before, 1))
     return own.replace("\n", "\n" + " " * before)
@@ -287,58 +277,59 @@ def _flow(text: str, node: Any, value: Any) -> str:
 
 def _deletion(text: str, node: Any, step: Any) -> _Edit:
     """The lines of an entry or item go."""
-    is_list = isinstance(node, yaml.SequenceNode)
-    key, value = (node.value[step],) * 2 if is_list else _entry(node, str(step))
-    start = text.rfind("\n", 0, key.start_mark.index) + 1
-    if not re.fullmatch(r" *- +" if is_list else " *", text[start : key.start_mark.index]):
+    key, value = _entry(node, step)
+    start = _line_start(text, key.start_mark.index)
+    before = text[start : key.start_mark.index]
+    if not _ITEM.fullmatch(before) if key is value else before.strip(" "):
         raise _CannotEditError
-    return start, _end_of_line(text, _end(text, value)), "", 0
+    return start, _end_of_line(text, _end(text, value)), ""
 
 
 def _filled(text: str, key: Any, node: Any, value: Any) -> _Edit:
     """A collection where only its key stood."""
-    if key is None or node.start_mark.index != node.end_mark.index:
+    if key is node or node.start_mark.index != node.end_mark.index:
         raise _CannotEditError
-    place = _end_of_line(text, key.end_mark.index)
     column = key.start_mark.column + (2 if isinstance(value, dict) else 0)
-    return place, place, _indented(text, place, dump(value), column), -column * 1000
+    return _lines(text, _end_of_line(text, key.end_mark.index), value, column)
 
 
-def _insertion(text: str, node: Any, held: Any, step: Any) -> _Edit:
-    """The lines of what is new in a collection."""
+def _insertion(text: str, node: Any, content: Any, first: bool) -> _Edit:
+    """The lines of new entries or items."""
     if not node.value:
         raise _CannotEditError
-    is_list = isinstance(held, list)
-    first = (node.value[0] if is_list else node.value[0][0]).start_mark
-    column = first.column
-    if is_list:
-        start = text.rfind("\n", 0, first.index) + 1
-        if not re.fullmatch(r" *- +", text[start : first.index]):
+    mark = (node.value[0] if isinstance(content, list) else node.value[0][0]).start_mark
+    start, column = _line_start(text, mark.index), mark.column
+    before = text[start : mark.index]
+    if isinstance(content, list):
+        if not _ITEM.fullmatch(before):
             raise _CannotEditError
-        column = text.index("-", start) - start
-    place = _end_of_line(text, _end(text, node))
-    if not is_list and step == next(iter(held)) and not text[first.index - column : first.index].strip(" "):
-        place = first.index - column
-    lines = _indented(text, place, dump([held[step]] if is_list else {step: held[step]}), column)
-    # At one place the innermost comes first, then those of a list.
-    return place, place, lines, -column * 1000 + (0 if is_list else 500)
+        column = before.index("-")
+    is_above = first and not before.strip(" ")
+    return _lines(text, start if is_above else _end_of_line(text, _end(text, node)), content, column)
 
 
-def _indented(text: str, place: int, content: str, column: int) -> str:
-    """The lines to put at the beginning of a line, or after the last one, which may have no line end."""
-    lines = "".join(" " * column + line if line.strip() else line for line in content.splitlines(True))
-    return "\n" + lines.rstrip("\n") if place and text[place - 1] != "\n" else lines
+def _lines(text: str, place: int, content: Any, column: int) -> _Edit:
+    """New lines at the beginning of a line, or after the last one, which may have no line end."""
+    written = dump(content).splitlines(True)
+    lines = "".join(" " * column + line if line.strip() else line for line in written)
+    return place, place, "\n" + lines.rstrip("\n") if place and text[place - 1] != "\n" else lines
 
 
-def _entry(node: Any, key: str) -> Any:
-    """The nodes of a key and its value, also where they come from a merged mapping (``<<``)."""
-    for entry in node.value:
-        if entry[0].value == key:
+def _entry(node: Any, step: Any) -> Any:
+    """The nodes of a key and its value, also where they come from a merged mapping (``<<``).
+
+    Of an item twice its own. Raises _CannotEditError, LookupError or TypeError where there is none.
+    """
+    if isinstance(node, yaml.SequenceNode):
+        return node.value[step], node.value[step]
+    entries = node.value if isinstance(node, yaml.MappingNode) else ()
+    for entry in entries:
+        if entry[0].value == str(step):
             return entry
-    for merged in [value for name, value in node.value if name.value == "<<"]:
+    for merged in [value for name, value in entries if name.value == "<<"]:
         for one in merged.value if isinstance(merged, yaml.SequenceNode) else [merged]:
             with suppress(_CannotEditError):
-                return _entry(one, key)
+                return _entry(one, step)
     raise _CannotEditError
 
 
@@ -351,6 +342,10 @@ def _end(text: str, node: Any) -> int:
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
         end = len(text[:end].rstrip())
     return end
+
+
+def _line_start(text: str, place: int) -> int:
+    return text.rfind("\n", 0, place) + 1
 
 
 def _end_of_line(text: str, place: int) -> int:
@@ -385,16 +380,8 @@ def dump(data: Any) -> str:
 
 def line_of(root: Any, path: Path) -> int:
     """The line of what lies at ``path`` below a composed node, or of what holds it."""
-    node = root
-    line: int = root.start_mark.line
-    for step in path:
-        try:
-            if isinstance(node, yaml.SequenceNode):
-                node = node.value[step]
-                line = node.start_mark.line
-            else:
-                key, node = _entry(node, str(step))
-                line = key.start_mark.line
-        except (_CannotEditError, LookupError, TypeError, ValueError):
-            break
-    return line + 1
+    key = node = root
+    with suppress(_CannotEditError, LookupError, TypeError):
+        for step in path:
+            key, node = _entry(node, step)
+    return int(key.start_mark.line) + 1
