@@ -64,7 +64,7 @@ _SOURCES = (
     *("torch_npu operator lists", "documents (published list)"),
 )
 # What is between the parts of a list: Chinese has signs of its own for it.
-_SIGNS = (", ", "; ", "{message}: {advice}", "{title}:", "{summary}. {severity}, {fix}{versions}.")
+_SIGNS = (", ", "; ", "{said}.", "{message}: {advice}", "{title}:", "{summary}. {severity}, {fix}{versions}.")
 # Fields of a rule that people read.
 _OF_RULES = ("summary", "message", "advice", "why")
 # Of the tables of api_db, the columns that people read.
@@ -73,6 +73,7 @@ _OF_TABLES = {
     "library_defaults.csv": ("advice",),
     "program_options.csv": ("advice",),
     "limits.csv": ("meaning",),
+    "operators.csv": ("operator", "equivalents", "differs", "limits"),
     "by_hand/npu_names.csv": ("advice",),
     "npu_variables.csv": ("meaning", "note"),
 }

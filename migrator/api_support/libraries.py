@@ -101,8 +101,7 @@ def _table() -> list[KnownOperator]:
 @cache
 def known_operator(function: str, place: str) -> Optional[KnownOperator]:
     """What a function is that an extension binds for Python; ``place`` has the names of module and file."""
-    asked = (each for each in _table() if each["modules"] and re.search(each["modules"], place.lower()))
-    by_module = next(asked, None)
+    by_module = next((each for each in _table() if re.search(each["modules"] or "(?!)", place.lower())), None)
     by_name = next((each for each in _table() if re.fullmatch(each["functions"], function)), None)
     return by_module if by_name is None or (by_module and re.fullmatch(_OF_A_MODULE, function)) else by_name
 
@@ -111,11 +110,12 @@ def equivalents_of(known: Optional[KnownOperator]) -> str:
     """What an operator is, and what stands for it on NPUs, in words; nothing for one that is not known."""
     if known is None:
         return ""
-    said = [_("Operator: {operator}. NPU equivalents: {equivalents}", **known)]
-    said += [_("arguments: {differs}", **known)] if known["differs"] else []
-    said += [_("limits: {limits}", **known)] if known["limits"] else []
+    words = {column: _(text) for column, text in known.items() if text}
+    said = [_("Operator: {operator}. NPU equivalents: {equivalents}", **words)]
+    said += [_("arguments: {differs}", **words)] if "differs" in words else []
+    said += [_("limits: {limits}", **words)] if "limits" in words else []
     said += [_("without backward")] if known["backward"] == "no" else []
-    return "; ".join(said) + "."
+    return _("{said}.", said=_("; ").join(said))
 
 
 @cache

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from migrator import language
 from migrator.api_support.libraries import equivalents_of, known_operator, operators_of_libraries
 from migrator.api_support.tables import rows
 from migrator.data_folders import data_folder
@@ -62,7 +63,15 @@ def test_every_row_is_whole() -> None:
     assert operators_of_libraries()["torch_scatter.*"]["operator"] == "scatter by index"
 
 
-def test_the_page_has_every_operator() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
-    for operator, *_cells, source in rows("operators"):
+def test_the_pages_have_every_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Chinese one has the catalogue's words, and each English name below its Chinese one."""
+    docs = Path(__file__).parents[2] / "docs"
+    page, chinese = ((docs / f"operators{end}").read_text(encoding="utf-8") for end in (".md", ".zh.md"))
+    monkeypatch.setattr(language, "_catalogue", None)
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    for operator, *_cells, equivalents, differs, limits, _backward, _hardware, source in rows("operators"):
         assert f"| [{operator}]({source}) |" in page
+        name = language._(operator)
+        english = f"<br>{operator}" if name.lower() != operator.lower() else ""
+        cells = (language._(cell) if cell else "" for cell in (equivalents, differs, limits))
+        assert " | ".join([f"| [{name}]({source}){english}", *cells, ""]) in chinese
