@@ -295,8 +295,9 @@ def test_every_condition_and_action_serves_a_rule():
         assert {name for name in functions(module) if f"{name}(" not in written} == set()
 
 
-def test_the_documents_name_every_condition_and_action():
-    text = (Path(__file__).parents[2] / "docs" / "rule_format.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["rule_format.md", "rule_format.zh.md"])
+def test_the_documents_name_every_condition_and_action(page):
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
     for module in (conditions, actions):
         assert {name for name in functions(module) if f"`{name}(" not in text} == set()
 
