@@ -45,14 +45,15 @@ def test_a_page_shows_what_its_commands_print(page, tmp_path, cache, monkeypatch
 
 @pytest.mark.thorough
 @pytest.mark.skipif(shown_runs.LIBRARIES not in os.environ, reason=f"{shown_runs.LIBRARIES} is not set")
-def test_yolov5(tmp_path) -> None:
+@pytest.mark.parametrize("page", shown_runs.LONG)
+def test_yolov5(page, tmp_path) -> None:
     """Takes minutes and the network.
 
     SHOWN_RUNS_LIBRARIES names a folder with yolov5's libraries: pip install --target, as the page says.
     """
     if find_spec("torch_npu") is None:  # importing it wants CANN
         pytest.skip("torch_npu is not installed")
-    compare("docs/tutorials/yolov5.md", tmp_path)
+    compare(page, tmp_path)
 
 
 def test_files_commands_and_the_folder(tmp_path) -> None:
