@@ -148,6 +148,15 @@ def test_a_horovodrun_line_becomes_the_launchers(migrate, tmp_path: Path) -> Non
     assert (result / "sub.sh").read_text() == files["sub.sh"].replace("cuda", "npu")
 
 
+def test_a_horovodrun_line_stays_where_horovod_stays(migrate, tmp_path: Path) -> None:
+    train = TRAIN.replace("import os", "import os\nimport horovod.torch as hvd")
+    line = "horovodrun -np 2 -H localhost:2 python train.py\n"
+    files = {"train.py": train + "x.requires_grad_().sum().backward()\n", "run.sh": line}
+    _, result = migrate(write(tmp_path / "project", files), "--ignore", "NPU930")
+    assert "import horovod.torch as hvd" in (result / "train.py").read_text()
+    assert (result / "run.sh").read_text() == line
+
+
 def test_safe_fixes_alone_leave_both_sides(migrated, tmp_path: Path) -> None:
     source = project(tmp_path, "python tools/train.py --where cuda --on cuda\n")
     script, rows = migrated(source, "--safe-only")

@@ -17,6 +17,7 @@ from migrator.matchers.context import Match, Said, TextContext, found_in_text
 from migrator.matchers.packs import Options, Rule
 from migrator.other_files.index import Command, Program, Span, TextIndex
 from migrator.project.frameworks import TORCH
+from migrator.project.offers import LIBRARY
 
 # What only asks whether there is such a command.
 _CONTAINERS = frozenset({"docker run", "podman run"})
@@ -51,12 +52,10 @@ def find(context: TextContext, rules: list[Rule[CommandOptions]]) -> Iterator[Ma
         for program in command.programs:
             if program.place < 0 or program.kind != "command":
                 continue
-            words = [word.text or "" for word in command.words[program.place + 1 :]]
-            fitting = (rule for rule in rules if program.name in rule.match)
-            asked = ((each, each.options.beginning) for each in fitting)
-            about = (each for each, text in asked if not text or any(word.startswith(text) for word in words))
-            rule = next(about, None)
-            if rule is not None:
+            words = [*(word.text or "" for word in command.words[program.place + 1 :]), ""]
+            asked = ((each, each.options.beginning or "") for each in rules if program.name in each.match)
+            about = (each for each, text in asked if any(word.startswith(text) for word in words))
+            if rule := next(about, None):
                 span, new = _instead(context, rule, command, program)
                 edits = [Edit(*span, new)] if new and rule.fix != "none" else []
                 advice = "" if edits else rule.advice
@@ -89,8 +88,7 @@ def find_bodies(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
     for rule in rules:
         word = re.compile(rb"\b(?:%s)\b" % b"|".join(each.encode("utf-8") for each in rule.match))
         for start, end in index.content.bodies:
-            found = word.search(index.data, start, end)
-            if found is not None:
+            if found := word.search(index.data, start, end):
                 api, edits = found.group().decode("utf-8"), _migrated(context, (start, end))
                 said = Said(message=_(_OF_PYTHON), advice=_(_READ), edits=edits) if edits else Said()
                 said["api"] = api
@@ -116,9 +114,13 @@ def _migrated(context: TextContext, span: Span) -> list[Edit]:
 
 
 class LineOptions(Options):
-    """``starter``: the launcher's ``script``, MindSpore's ``msrun``, or ``nothing`` that is known."""
+    """``starter``: the launcher's ``script``, MindSpore's ``msrun``, or ``nothing`` that is known.
+
+    ``needs``: by library, the module of the result without which the project's lines stay.
+    """
 
     starter: Literal["script", "msrun", "nothing"] = "script"
+    needs: dict[str, str] = field(default_factory=dict)
 
 
 def find_mpi_lines(context: TextContext, rules: list[Rule[LineOptions]]) -> Iterator[Match]:
@@ -141,7 +143,7 @@ def find_mpi_lines(context: TextContext, rules: list[Rule[LineOptions]]) -> Iter
         starter, new, advice = rule.options.starter, "", rule.advice
         if starter != "nothing" and (in_shell or _is_in_one_piece(index, command)):
             new, advice = instead_of(line, MSRUN if starter == "msrun" else None)
-            if starter == "script" and not _starts_beside_launcher(context, command):
+            if starter == "script" and not _starts_beside_launcher(context, command, rule):
                 new = ""
         if not in_shell and not _QUOTES.isdisjoint(new):
             new, advice = "", _("Write {new}.", new=new)  # the file's own quotes may be around it
@@ -157,12 +159,12 @@ def _is_in_one_piece(index: TextIndex, command: Command) -> bool:
     return apart and "\n" not in index.text_of(command.span)
 
 
-def _starts_beside_launcher(context: TextContext, command: Command) -> bool:
+def _starts_beside_launcher(context: TextContext, command: Command, rule: Rule[LineOptions]) -> bool:
     """Whether a command starts a script in the top folder, where the migrated project has its launcher."""
-    project, program, content = context.project, command.programs[-1], context.index.content
-    if project.programs is None or not any(start.score for start in project.starts):
+    project, program, parts = context.project, command.programs[-1], context.index.content
+    needs = {rule.options.needs.get(each, "") for each in project.offers.names(LIBRARY)} - {""}
+    if project.programs is None or needs - {*project.added} or not any(one.score for one in project.starts):
         return False
-    first = ((each.programs[0].name, each) for each in content.commands if each.programs)
-    goes = any(name == "cd" and each.words[-1].text for name, each in first)
-    started = project.programs.started(context.index.name, content, program)
+    goes = any(one.programs[0].name == "cd" and one.words[-1].text for one in parts.commands if one.programs)
+    started = project.programs.started(context.index.name, parts, program)
     return not goes and bool(started) and started == program.name and "/" not in started
