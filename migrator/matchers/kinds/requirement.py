@@ -29,6 +29,7 @@ _SETUP_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_r
 # Lists for one machine: they name one version.
 _INSTALLED = ("requirements", "shell", "dockerfile", "makefile", "markdown", "rst", "yaml")
 _OWN_NAME = ("project.name", "tool.poetry.name")
+_EXTRA = re.compile(r"optional-dependencies|extras_require|dependency-groups|poetry\.group")
 _PIN = re.compile(r"===?\s*v?[\w.+!]+\Z")
 _PIN_OF_POETRY = re.compile(r"(?:==?\s*)?\d+(?:\.\d+)*(?:\+\w+)?\Z")
 
@@ -180,6 +181,9 @@ def _versions(
         if name in _TORCH:
             message = _("{name} {specifier} excludes torch {torch}, the target of this migration", **about)
         advice = _("Migrate for a torch version that it allows (-v), or allow {version}.", **about)
+        others = (one for one in every if one.name == name and one.group != item.group)
+        if _EXTRA.search(item.group) and any(_fits(one, version) for one in others):
+            severity = "info"  # an extra for other machines, such as Macs: nobody has to install it
     else:
         rule, severity = by_action.get("version"), "warning"
         # What pip knows as pytorch is no torch; Poetry's entry has its name elsewhere.
