@@ -13,7 +13,7 @@ from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.cli.options import Given
 from migrator.command_options import Several, split
 
-FORMATS = ("html", "md", "xlsx", "csv", "json")
+FORMATS = ("html", "summary", "md", "xlsx", "csv", "json")
 
 
 def report(given: Given) -> None:
@@ -29,7 +29,8 @@ def report(given: Given) -> None:
     if paths[:1] == [Path("diff")]:
         if len(paths) != 3:
             stop("diff needs two results: npumigrate report diff A B")
-        raise typer.Exit(_diff(paths[1], paths[2], given.quiet))
+        page = "html" in chosen_formats(given.formats)
+        raise typer.Exit(_diff(paths[1], paths[2], given.quiet, page, given.output))
     if len(paths) != 1:
         stop("give exactly one result: npumigrate report DIR")
     files = write_reports(paths[0], chosen_formats(given.formats) or ("html",), given.rules, given.output)
@@ -61,7 +62,7 @@ def write_reports(
     return write_formats(result, formats, known, output)
 
 
-def _diff(before: Path, after: Path, quiet: bool) -> int:
+def _diff(before: Path, after: Path, quiet: bool, page: bool, output: Optional[Path]) -> int:
     from rich.console import Console
 
     from migrator.report.views.run import read_run
@@ -69,6 +70,12 @@ def _diff(before: Path, after: Path, quiet: bool) -> int:
 
     runs = read_run(before), read_run(after)
     found = difference(*runs)
+    if page:
+        from migrator.files.replacing import replace_file
+        from migrator.report.views.page import difference_page
+
+        file = (output or runs[1].folder) / "diff.html"
+        replace_file(file, difference_page(runs, *found).encode("utf-8", "backslashreplace"))
     if not quiet:
         try:
             show_difference(Console(highlight=False), runs, *found)

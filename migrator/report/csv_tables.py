@@ -10,10 +10,12 @@ import csv
 import io
 import logging
 import os
+import shlex
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -33,6 +35,7 @@ UNSUPPORTED = "unsupported_api.csv"
 UNKNOWN = "unknown_api.csv"
 REVIEW = "manual_review.csv"
 SKIPPED = "skipped_files.csv"
+REVIEWED = "reviewed.json"  # a person puts it there: what the page notes as reviewed, by the marks of rows
 
 _BY_STATUS = dict.fromkeys(("absent", "unsupported", "fallback", "partial"), UNSUPPORTED) | {
     "unknown": UNKNOWN
@@ -238,7 +241,10 @@ def run_reports(
         with log_to(folder), CsvTables(folder, runs) as tables:
             python = ".".join(map(str, sys.version_info[:3]))
             logger.info("npumigrate %s, Python %s, torch %s", __version__, python, torch)
+            logger.info("command npumigrate %s", shown(shlex.join(sys.argv[1:])))
             logger.info("input %s; %s", shown(os.path.abspath(source)), how)
+            with suppress(OSError):  # of the result that this one replaces
+                shutil.copyfile(place / REVIEWED, folder / REVIEWED, follow_symlinks=False)
             yield tables
     except OSError as error:
         raise cannot_write(error, place) from error

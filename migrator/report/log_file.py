@@ -22,6 +22,7 @@ _ONE_MEGABYTE = 1024 * 1024
 _OLD_FILES = 9  # ten with the current one
 # As run_reports in csv_tables.py writes it.
 _INPUT = re.compile(r" INFO input (.+); (?:Settings\(|modes )")
+_COMMAND = re.compile(r"^([\d-]+ [\d:]{5})\S* INFO command (.+)$", re.M)
 
 
 @contextmanager
@@ -44,11 +45,20 @@ def log_to(folder: Path) -> Iterator[None]:
 
 def inputs(folder: Path) -> list[Path]:
     """What the logged runs read, the last one first; empty where the folder has no log."""
+    return [Path(path) for path in reversed(_INPUT.findall(_read(folder)))]
+
+
+def last_run(folder: Path) -> tuple[str, str]:
+    """Date with time, and command line, of the last logged run; empty where the folder has no log."""
+    found: list[tuple[str, str]] = _COMMAND.findall(_read(folder))
+    return found[-1] if found else ("", "")
+
+
+def _read(folder: Path) -> str:
     try:
-        text = (folder / LOG_NAME).read_text(encoding="utf-8")
+        return (folder / LOG_NAME).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return []
-    return [Path(path) for path in reversed(_INPUT.findall(text))]
+        return ""
 
 
 def log_trace(result: Result) -> None:

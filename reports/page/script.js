@@ -9,6 +9,55 @@
   const groups = all(".group");
   const total = files.reduce((sum, file) => sum + file.hunks.reduce((n, hunk) => n + hunk.places.length, 0), 0);
 
+  let last = {};
+  function tell(values) {
+    last = values;
+    const reviewed = marks.filter((box) => box.checked).length;
+    const form = reviewed ? `${values.form}, ${texts.reviewed}` : values.form;
+    $("count").textContent = form.replace(/\{(\w+)\}/g, (_, key) => ({ ...values, reviewed })[key].toLocaleString("en"));
+  }
+
+  // Reviewed is what reviewed.json lists; what was ticked since is kept by the browser.
+  const known = new Set(JSON.parse($("reviewed").textContent)), kept = `npumigrate-reviewed ${document.title}`;
+  const marks = all(".mark");
+  let ticked = {};
+  try { ticked = JSON.parse(localStorage.getItem(kept)) || {}; } catch { /* file: */ }
+  const isReviewed = (mark) => ticked[mark] ?? known.has(mark);
+  function mark(box) {
+    const item = box.closest("li");
+    box.checked = isReviewed(box.value);
+    item.dataset.kinds = `${item.dataset.kinds.replace(/ (open|reviewed)$/, "")} ${box.checked ? "reviewed" : "open"}`;
+  }
+  function tick(box, value) {
+    ticked[box.value] = value;
+    mark(box);
+    try { localStorage.setItem(kept, JSON.stringify(ticked)); } catch { /* file: */ }
+    tell(last);
+  }
+  function save() {
+    const reviewed = [...new Set([...known, ...Object.keys(ticked)])].filter(isReviewed).sort();
+    const content = JSON.stringify({ schema: 1, reviewed }, null, 1) + "\n";
+    const link = Object.assign(document.createElement("a"), { download: "reviewed.json" });
+    link.href = URL.createObjectURL(new Blob([content], { type: "application/json" }));
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // A file's locations get their tools when it is opened: a page may have very many.
+  const place = (item) => `${item.closest(".file").dataset.name}:${parseInt(item.dataset.line)}`;
+  const inEditor = (item) => document.body.dataset.source && location.protocol === "file:"
+    && `vscode://file${new URL(document.body.dataset.source, location).pathname}${place(item).split("/").map(encodeURIComponent).join("/").replace("%3A", ":")}`;
+  function equip(file) {
+    for (const item of all(".notes > li", file)) {
+      if (item.querySelector(".more")) continue;
+      const more = item.appendChild(Object.assign(document.createElement("span"), { className: "more" }));
+      more.appendChild(Object.assign(document.createElement("button"), { type: "button", textContent: texts.copy }))
+        .addEventListener("click", () => navigator.clipboard?.writeText(place(item)));
+      const address = inEditor(item);
+      if (address) more.appendChild(Object.assign(document.createElement("a"), { href: address, textContent: texts.open }));
+    }
+  }
+
   // Filters: a place is shown where it is all that is asked for, a hunk and a file where one of their places is.
   const has = (element, key, value) => !value || (element.dataset[key] || "").split(" ").includes(value);
   const text = (item) => (item.text ??= item.element.textContent.toLowerCase());
@@ -36,9 +85,8 @@
     for (const group of groups) {
       group.hidden = !(fits(group, want) && words.every((word) => group.textContent.toLowerCase().includes(word)));
     }
-    const values = { files: shownFiles, all_files: files.length, places, all_places: total };
     const form = active ? (shownFiles || groups.some((group) => !group.hidden) ? texts.some : texts.none) : texts.all;
-    $("count").textContent = form.replace(/\{(\w+)\}/g, (_, key) => values[key].toLocaleString("en"));
+    tell({ form, files: shownFiles, all_files: files.length, places, all_places: total });
     $("clear").hidden = !active;
   }
   function clear() { for (const field of fields) field.value = ""; filter(); }
@@ -84,7 +132,9 @@
     const file = link?.closest(".file");
     if (link) navigator.clipboard?.writeText(file ? `${file.dataset.name}:${parseInt(link.id.slice(link.id.lastIndexOf(":") + 1))}` : link.textContent);
   }
-  const keys = { "/": () => $("q").focus(), j: () => move(1), k: () => move(-1), e: () => open(true), c: () => open(false),
+  const here = () => (document.activeElement.closest(".notes > li") || document.querySelector(".notes > .here"));
+  const keys = { x: () => here() && tick(here().querySelector(".mark"), !here().querySelector(".mark").checked),
+    o: () => { const address = here() && inEditor(here()); if (address) location.href = address; }, "/": () => $("q").focus(), j: () => move(1), k: () => move(-1), e: () => open(true), c: () => open(false),
     y: copy, t: theme, "?": () => $("keys").showModal() };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !$("keys").open) { clear(); remember(); document.activeElement.blur(); return; }
@@ -99,6 +149,9 @@
   });
   document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
   $("clear").addEventListener("click", () => { clear(); remember(); });
+  document.addEventListener("change", (event) => { if (event.target.matches(".mark")) tick(event.target, event.target.checked); });
+  document.addEventListener("toggle", (event) => { if (event.target.matches(".file[open]")) equip(event.target); }, true);
+  $("save").addEventListener("click", save);
   $("expand").addEventListener("click", () => open(true));
   $("collapse").addEventListener("click", () => open(false));
   $("theme").addEventListener("click", theme);
@@ -112,9 +165,10 @@
   addEventListener("beforeprint", () => { closed = all("details:not([open])"); closed.forEach((each) => { each.open = true; }); });
   addEventListener("afterprint", () => { closed.forEach((each) => { each.open = false; }); });
   try {
-    const kept = localStorage.getItem("npumigrate-theme");
-    if (kept) document.documentElement.dataset.theme = kept;
+    const own = localStorage.getItem("npumigrate-theme");
+    if (own) document.documentElement.dataset.theme = own;
   } catch { /* file: */ }
+  marks.forEach(mark);
   filter();
   follow();
 })();

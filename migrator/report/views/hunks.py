@@ -31,6 +31,7 @@ class Place(NamedTuple):
     before: str
     after: str
     operation: str
+    mark: str = ""
 
 
 class Line(NamedTuple):

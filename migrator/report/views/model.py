@@ -212,7 +212,7 @@ def groups_of(run: Run, rules: Mapping[str, Rule]) -> list[dict[str, Any]]:
 def _files(run: Run) -> list[dict[str, Any]]:
     """The files: their hunks, by cell in a notebook, their numbers, and the gravest of what is left."""
     parts: dict[str, dict[str, list[Place]]] = {}
-    for row in run.places.to_dict("records"):
+    for row in run.places.assign(mark=run.marks()).to_dict("records"):
         place = Place(row["table"] == CHANGES, *(row[name] for name in Place._fields[1:]))
         parts.setdefault(cell_in(row["file"])[0], {}).setdefault(row["file"], []).append(place)
     views = []

@@ -27,8 +27,9 @@ from migrator.data_folders import data_folder, reports_yaml
 from migrator.launch.target import NAME as LAUNCHER
 from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import cell_in
+from migrator.report.log_file import last_run
 from migrator.report.views.hunks import Line
-from migrator.report.views.model import Texts, view_of
+from migrator.report.views.model import Texts, counts_of, readiness, view_of
 from migrator.report.views.run import Run
 
 INDEX = "index.html"
@@ -52,11 +53,16 @@ _WORDS = re.compile(r"\w+|\s+|.", re.S)
 Spans = list[tuple[int, int]]
 
 
-def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterator[tuple[str, str]]:
-    """The name and the text of each page of a run's report; one, however large, where that is asked for."""
+def pages(
+    run: Run, rules: Mapping[str, Rule], one_page: bool = False, tables: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """The name and the text of each page of a run's report; one, however large, where that is asked for.
+
+    ``tables`` are files beside the page, which offers them.
+    """
     texts = Texts()
     view = view_of(run, texts, rules)
-    environment = page_environment(t=texts, sides=_sides)
+    environment = page_environment(t=texts, sides=_sides, reviewed=run.reviewed)
     macro = environment.get_template("file.html.j2").module.file_section  # type: ignore[attr-defined]
     parts: list[list[tuple[dict[str, Any], str]]] = [[]]
     size = 0
@@ -79,6 +85,8 @@ def pages(run: Run, rules: Mapping[str, Rule], one_page: bool = False) -> Iterat
         "digest": digest,
         "script": Markup(script),  # nosec B704 # our own file
         "figures": reports_yaml("page/estimates.yaml"),
+        "tables": tables,
+        "last": last_run(run.folder) if run.tables else ("", ""),
         "launcher": LAUNCHER if launched else "",
         "pages": [(name, [file for file, _ in part]) for name, part in zip(names, parts)],
     }
@@ -91,13 +99,30 @@ def write_pages(run: Run, rules: Mapping[str, Rule], folder: Path) -> Path:
     from migrator.files.replacing import replace_file
 
     written = set()
-    for name, text in pages(run, rules):
+    beside = sorted(file.name for pattern in ("*.csv", "*.xlsx") for file in folder.glob(pattern))
+    for name, text in pages(run, rules, tables=beside):
         replace_file(folder / name, text.encode("utf-8", "backslashreplace"))
         written.add(name)
     for old in folder.glob("files-*.html"):
         if old.name not in written and re.fullmatch(r"files-\d+\.html", old.name):
             old.unlink()
     return folder / INDEX
+
+
+def summary_page(run: Run, rules: Mapping[str, Rule]) -> str:
+    """A run on one sheet of A4, for who decides."""
+    texts = Texts()
+    template = page_environment(t=texts, sides=_sides).get_template("summary.html.j2")
+    return template.render(run=run, view=view_of(run, texts, rules), last=last_run(run.folder))
+
+
+def difference_page(runs: tuple[Run, Run], new: Any, gone: Any, same: int) -> str:
+    """What ``difference`` has found between two runs."""
+    rows = {"new": new.to_dict("records"), "gone": gone.to_dict("records"), "same": same}
+    ready = [readiness(counts_of(run))[0] for run in runs]
+    dates = [last_run(run.folder)[0] for run in runs]
+    template = page_environment(t=Texts(), sides=_sides).get_template("diff.html.j2")
+    return template.render(runs=runs, ready=ready, dates=dates, **rows)
 
 
 def _link(places: Mapping[str, tuple[str, str]], here: str, file: str, line: int = 0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +18,16 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
 from migrator.findings.finding import SEVERITIES
 from migrator.language import N_, _
-from migrator.report.csv_tables import CHANGES, ENCODING, SKIPPED, Column, as_written, cell_in, load_tables
+from migrator.report.csv_tables import (
+    CHANGES,
+    ENCODING,
+    REVIEWED,
+    SKIPPED,
+    Column,
+    as_written,
+    cell_in,
+    load_tables,
+)
 from migrator.report.log_file import inputs
 
 REPORTS = "migration_report"
@@ -28,6 +38,8 @@ PLACE_COLUMNS = (
     *("table", "file", "line", "end_line", "code", "severity", "api", "message", "advice"),
     *("status", "safety", "before", "after", "operation", "certainty"),
 )
+# A finding is the same where these are: its line may have moved.
+SAME = ["file", "code", "api", "message"]
 # Under which other names a table has them.
 _OTHER_NAMES = {"message": ("tips",), "api": ("instead", "reached")}
 # What a summary has to hold.
@@ -60,6 +72,7 @@ class Run:
     verdict: Optional[dict[str, Any]] = None
     folder: Path = Path()
     tables: dict[str, pandas.DataFrame] = field(default_factory=dict)
+    reviewed: frozenset[str] = frozenset()
 
     @property
     def changes(self) -> pandas.DataFrame:
@@ -70,6 +83,13 @@ class Run:
     def findings(self) -> pandas.DataFrame:
         """The rows of what is left to a person."""
         return self.places[self.places["table"] != CHANGES]
+
+    def marks(self) -> list[str]:
+        """A name for each row of ``places`` that it has in later runs as well; equal rows are counted."""
+        keys = [*SAME, "table"]
+        numbered = self.places[keys].assign(number=self.places.groupby(keys).cumcount())
+        rows = ("\n".join(map(str, row)) for row in numbered.itertuples(index=False))
+        return [hashlib.sha256(row.encode("utf-8", "replace")).hexdigest()[:12] for row in rows]
 
 
 def read_run(given: Path) -> Run:
@@ -91,6 +111,7 @@ def read_run(given: Path) -> Run:
         kind = "migrate" if folder.name == REPORTS else "analyze"
         tables = {table: _read(folder / table) for table in load_tables() if (folder / table).is_file()}
         places = _places(tables)
+        reviewed = _reviewed(folder / REVIEWED)
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         why, first = N_("the reports in {folder} cannot be read: {error}"), str(error).partition("\n")[0]
         text = shown(first or type(error).__name__)
@@ -102,7 +123,15 @@ def read_run(given: Path) -> Run:
     with suppress(OSError, ValueError):
         found = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
         verdict = found if isinstance(found, dict) and "verdict" in found else None
-    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables)
+    return Run(kind, name, places, skipped, summary, lines, original, verdict, folder, tables, reviewed)
+
+
+def _reviewed(file: Path) -> frozenset[str]:
+    """The marks of what a person has reviewed. Raises OSError, ValueError or TypeError for other content."""
+    content = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"reviewed": []}
+    if not isinstance(content, dict) or not isinstance(content.get("reviewed"), list):
+        raise TypeError(file.name)
+    return frozenset(map(str, content["reviewed"]))
 
 
 def _places(tables: dict[str, pandas.DataFrame]) -> pandas.DataFrame:

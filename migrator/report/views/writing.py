@@ -19,7 +19,7 @@ from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import ENCODING, cell, load_tables
 from migrator.report.terminal import COLOURS, WIDEST
 from migrator.report.views.model import Texts, counts_of, effort_of, groups_of, readiness, verdict_of
-from migrator.report.views.run import Run, read_run
+from migrator.report.views.run import SAME, Run, read_run
 from migrator.this_copy import install_command
 from migrator.wrapping import padded, wrap
 
@@ -35,11 +35,15 @@ def write_formats(
     place = folder or run.folder
     written = []
     for name in formats:
-        file = place / ("index.html" if name == "html" else f"report.{name}")
+        file = place / {"html": "index.html", "summary": "summary.html"}.get(name, f"report.{name}")
         if name == "html":
             from migrator.report.views.page import write_pages
 
             write_pages(run, rules, place)
+        elif name == "summary":
+            from migrator.report.views.page import summary_page
+
+            replace_file(file, summary_page(run, rules).encode("utf-8", "backslashreplace"))
         elif name == "xlsx":
             _write_workbook(run, file)
         elif name == "csv":  # all changes and findings in one table, under the headings of the others
@@ -194,10 +198,6 @@ def _write_workbook(run: Run, file: Path) -> None:
         raise cannot_write(error, file) from error
 
 
-# A finding is the same where these are: its line may have moved.
-_KEY = ["file", "code", "api", "message"]
-
-
 def difference(before: Run, after: Run) -> tuple[pandas.DataFrame, pandas.DataFrame, int]:
     """The findings that are new in the second run, those that are gone, and how many stayed.
 
@@ -206,8 +206,8 @@ def difference(before: Run, after: Run) -> tuple[pandas.DataFrame, pandas.DataFr
     sides = []
     for run in (before, after):
         rows = run.findings.sort_values(["file", "line"], kind="stable")
-        sides.append(rows.assign(number=rows.groupby(_KEY).cumcount()))
-    merged = pandas.merge(*sides, on=[*_KEY, "number"], how="outer", suffixes=("_before", ""), indicator=True)
+        sides.append(rows.assign(number=rows.groupby(SAME).cumcount()))
+    merged = pandas.merge(*sides, on=[*SAME, "number"], how="outer", suffixes=("_before", ""), indicator=True)
     gone = merged[merged["_merge"] == "left_only"]
     gone = gone.assign(**{name: gone[f"{name}_before"] for name in ("line", "severity", "advice")})
     columns = ["file", "line", "severity", "code", "message", "advice"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from migrator.report.views.page import pages
+from migrator.report.views.page import pages, summary_page
 from migrator.report.views.run import read_run
 from tests.report.views.conftest import HOSTILE_NAME
 
@@ -173,6 +175,40 @@ def test_a_key_copies_where_a_location_is(page) -> None:
     page.focus("#review .places a >> nth=0")
     page.keyboard.press("y")
     assert re.fullmatch(r".+\.py:\d+", page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_what_was_reviewed_is_counted_filtered_and_saved(page, result) -> None:
+    page.click("[data-name='models/net.py'] summary")
+    page.check("[data-name='models/net.py'] .mark >> nth=0")
+    counted(page, "1 reviewed")
+    page.select_option("#kind", "reviewed")
+    counted(page, "1 of 3 files, 1 of")
+    assert shown(page, ".file") == ["models/net.py"]
+    with page.expect_download() as saving:
+        page.click("#save")
+    assert saving.value.suggested_filename == "reviewed.json"
+    content = json.loads(Path(saving.value.path()).read_text())
+    assert list(content) == ["schema", "reviewed"]
+    run = replace(read_run(result), reviewed=frozenset(content["reviewed"]))
+    assert [text.count(" checked>") for _name, text in pages(run, {})] == [1]
+
+
+def test_a_location_leads_to_the_editor_and_can_be_copied(page, result) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[data-name='models/net.py'] summary")
+    last = page.locator("[data-name='models/net.py'] .notes > li").last
+    # The result has a line more, the import of torch_npu.
+    assert last.locator(".more a").get_attribute("href") == f"vscode://file{result}/models/net.py:6"
+    last.locator(".more button").click()
+    assert page.evaluate("navigator.clipboard.readText()") == "models/net.py:6"
+
+
+def test_the_summary_fits_a_sheet_of_paper(browser, result) -> None:
+    tab = browser.new_page()
+    tab.set_content(summary_page(read_run(result), {}))
+    assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf(prefer_css_page_size=True))) == 1
+    assert tab.text_content(".verdict").startswith("Not ready")
+    tab.close()
 
 
 def test_dark_and_light(page) -> None:

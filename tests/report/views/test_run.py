@@ -64,7 +64,7 @@ def test_the_report_is_the_one_that_the_migration_built(copied) -> None:
     [
         (["nowhere"], "no such folder: nowhere"),
         (["."], "has no migration_report/summary.json"),
-        ([".", "--format", "pdf"], "no such format: pdf (choose from html, md, xlsx, csv, json)"),
+        ([".", "--format", "pdf"], "no such format: pdf (choose from html, summary, md, xlsx, csv, json)"),
         (["diff", "."], "diff needs two results"),
         (["a", "b"], "give exactly one result"),
     ],
@@ -117,6 +117,9 @@ def test_a_difference_names_what_is_gone_and_what_is_new(tmp_path, capsys) -> No
     shown = capsys.readouterr().out
     assert "1 new finding\n+ error    NPU101  moved.py:3\n           is new\n" in shown
     assert "1 finding resolved\n- " in shown
+    assert run(["report", "diff", str(before), str(after), "--format", "html"]) == 1
+    page = (after / "migration_report/diff.html").read_text(encoding="utf-8")
+    assert "<h2>1 new finding</h2>" in page
     assert run(["report", "diff", str(before), str(before)]) == 0
     assert "0 new findings" in capsys.readouterr().out
 
