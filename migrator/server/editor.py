@@ -33,6 +33,17 @@ class Editor:
         """These are the findings of a text now."""
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
+    def pulls(self) -> bool:
+        """Whether it asks for findings itself: then none are sent on their own."""
+        texts = self._server.client_capabilities.text_document
+        return texts is not None and texts.diagnostic is not None
+
+    def refresh(self) -> None:
+        """Have it ask for the findings of all texts again."""
+        workspace = self._server.client_capabilities.workspace
+        if workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            self._server.workspace_diagnostic_refresh(None)
+
     def tell(self, line: str) -> None:
         """Show a person what is wrong, once: ``told`` has what was."""
         if line not in self.told:
@@ -81,11 +92,11 @@ class Editor:
 
 
 def diagnostic(item: Finding, text: Text) -> types.Diagnostic:
-    """A finding with its place in the editor."""
+    """A finding with its place in the editor; no more than information where a safe fix corrects it."""
     return types.Diagnostic(
         range=text.span(item.start, item.end),
         message=f"{item.message}\n{item.advice}" if item.advice else item.message,
-        severity=_SEVERITIES[item.severity],
+        severity=types.DiagnosticSeverity.Information if item.safely_fixable else _SEVERITIES[item.severity],
         code=item.code,
         code_description=types.CodeDescription(item.url) if item.url else None,
         source="npumigrate",

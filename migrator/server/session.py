@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -42,7 +43,12 @@ _SOURCES = (".py", ".ipynb")
 _WATCHED = ("**/*.{py,ipynb}", "**/{.npumigrate,npumigrate,pyproject}.toml")
 _DONE = 0
 _GONE = 1
-_ACTIONS = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True)
+_OPTIONS: dict[str, Any] = {
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(
+        [types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True
+    ),
+    types.TEXT_DOCUMENT_DIAGNOSTIC: types.DiagnosticOptions(True, False, "npumigrate"),
+}
 # Notebooks of any kind: what is linted are their Python cells.
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
@@ -205,10 +211,14 @@ class Session:
 
     def check_all(self, _: object = None) -> None:
         """Lint all open documents again."""
+        if self._editor.pulls():
+            self._editor.refresh()
         for document in self._documents.values():
             self._check_soon(document, 0)
 
     def _check_soon(self, document: Document, pause: float) -> None:
+        if self._editor.pulls():
+            return
         if document.waiting:
             document.waiting.cancel()
         document.waiting = asyncio.ensure_future(self._check(document, pause))
@@ -217,10 +227,8 @@ class Session:
         await asyncio.sleep(pause)
         current, analysis = await self._current(document)
         if current and self._documents.get(document.uri) is document:
-            found = analysis.found if analysis else ()
             for part in document.parts:
-                here = [item for item in found if item.cell == document.number(part)]
-                self._editor.publish(part.uri, [diagnostic(item, part.text) for item in here], part.version)
+                self._editor.publish(part.uri, _shown(document, part, analysis), part.version)
 
     async def _current(self, document: Document) -> tuple[bool, Optional[Analysis]]:
         """Whether the analysis is of what a document still says by then, and the analysis."""
@@ -241,6 +249,8 @@ class Session:
         analysis = await self._work(lambda: self._analysed(document, content))
         if self._news:
             self._news = False
+            if self._editor.pulls():
+                self._editor.refresh()
             for other in self._documents.values():
                 if other is not document:
                     self._check_soon(other, 0)
@@ -284,6 +294,17 @@ class Session:
         document, part, analysis = asked
         offset, cell = part.text.offset(params.position), document.number(part)
         return await self._work(lambda: hover.shown(analysis, cell, part.text, offset))
+
+    async def pulled(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+        """The findings of a text, for an editor that asks for them. Raises JsonRpcException: ask again."""
+        document, part = self._with(params.text_document.uri)
+        if document is None or part is None:
+            return types.RelatedFullDocumentDiagnosticReport([])
+        current, analysis = await self._current(document)
+        if not current and self._documents.get(document.uri) is document:
+            data = types.DiagnosticServerCancellationData(retrigger_request=True)
+            raise JsonRpcException("the text has changed", types.LSPErrorCodes.ServerCancelled, data)
+        return types.RelatedFullDocumentDiagnosticReport(_shown(document, part, analysis))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What can be done about the findings that a selection touches, and about all of them."""
@@ -343,12 +364,16 @@ class Session:
 
     async def _asked(self, uri: str) -> Optional[tuple[Document, Part, Analysis]]:
         """The document with a URI, or the one with that cell; None where nothing can be said of it now."""
-        pairs = ((each, part) for each in self._documents.values() for part in each.parts)
-        document, part = next(((each, part) for each, part in pairs if part.uri == uri), (None, None))
+        document, part = self._with(uri)
         if document is None or part is None:
             return None
         current, analysis = await self._current(document)
         return (document, part, analysis) if analysis and current else None
+
+    def _with(self, uri: str) -> tuple[Document, Part] | tuple[None, None]:
+        """The document with a URI, or the one with that cell, and what of it has the URI."""
+        pairs = ((each, part) for each in self._documents.values() for part in each.parts)
+        return next(((each, part) for each, part in pairs if part.uri == uri), (None, None))
 
     # -- the workspace ---------------------------------------------------------
 
@@ -384,6 +409,12 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
 
+def _shown(document: Document, part: Part, analysis: Optional[Analysis]) -> list[types.Diagnostic]:
+    """The findings of a file, or of a notebook's cell."""
+    found = analysis.found if analysis else ()
+    return [diagnostic(item, part.text) for item in found if item.cell == document.number(part)]
+
+
 def _suppressed(document: Document, text: str, item: Finding) -> str:
     """The text of a file or a cell with a comment that suppresses a finding."""
     content = document.content()
@@ -417,13 +448,14 @@ def build() -> tuple[LanguageServer, Session]:
         types.WORKSPACE_DID_CHANGE_WATCHED_FILES: session.files_changed,
         types.WORKSPACE_DID_CHANGE_CONFIGURATION: session.change_settings,
         types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: session.change_folders,
+        types.TEXT_DOCUMENT_DIAGNOSTIC: session.pulled,
         types.TEXT_DOCUMENT_HOVER: session.hover,
         types.TEXT_DOCUMENT_CODE_ACTION: session.actions,
         types.CODE_ACTION_RESOLVE: session.resolve,
         types.SHUTDOWN: session.end,
     }
     for message, method in answers.items():
-        options = _ACTIONS if message == types.TEXT_DOCUMENT_CODE_ACTION else None
+        options = _OPTIONS.get(message)
         server.feature(message, options)(partial(method))  # pygls marks it, which a method does not allow
     # What an extension asks for; its own commands have other names.
     server.command("npumigrate.server.migrated")(partial(session.migrated))

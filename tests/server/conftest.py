@@ -25,6 +25,7 @@ class Editor:
         self.folder = folder
         self.said: list[str] = []
         self.registered: list[types.Registration] = []
+        self.refreshed = 0
         self._texts: dict[str, str] = {}
         self._versions: dict[str, int] = {}
         self._published: dict[str, types.PublishDiagnosticsParams] = {}
@@ -48,6 +49,10 @@ class Editor:
         def register(params: types.RegistrationParams) -> None:
             self.registered += params.registrations
 
+        @client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+        def refresh(_params: None) -> None:
+            self.refreshed += 1
+
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self._loop.run_until_complete(asyncio.wait_for(work, _PATIENCE))
 
@@ -57,6 +62,7 @@ class Editor:
         encodings: list[types.PositionEncodingKind] | None = None,
         resolve: bool = True,
         folders: bool = True,
+        pulls: bool = False,
     ) -> types.InitializeResult:
         command = (sys.executable, "-m", "migrator", "server", "--stdio")
         self.run(self._client.start_io(*command, env=warm(os.environ, "editor")))
@@ -64,11 +70,13 @@ class Editor:
         capabilities = types.ClientCapabilities(
             general=types.GeneralClientCapabilities(position_encodings=encodings),
             text_document=types.TextDocumentClientCapabilities(
-                code_action=types.CodeActionClientCapabilities(resolve_support=support)
+                code_action=types.CodeActionClientCapabilities(resolve_support=support),
+                diagnostic=types.DiagnosticClientCapabilities() if pulls else None,
             ),
             workspace=types.WorkspaceClientCapabilities(
                 workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=resolve),
                 did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(True),
+                diagnostics=types.DiagnosticWorkspaceClientCapabilities(True) if pulls else None,
             ),
         )
         home = [types.WorkspaceFolder(self.folder.as_uri(), "home")] if folders else None
@@ -92,6 +100,11 @@ class Editor:
         self._texts[uri], self._versions[uri] = text, 1
         item = types.TextDocumentItem(uri, types.LanguageKind.Python, 1, text)
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def pull(self, name: str) -> list[types.Diagnostic]:
+        """The findings of an open file, asked for."""
+        params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(self.uri(name)))
+        return list(self.run(self._client.text_document_diagnostic_async(params)).items)
 
     def change(self, name: str, text: str, span: types.Range | None = None) -> list[types.Diagnostic]:
         """Replace a range, or all, of the text; gives the findings then."""

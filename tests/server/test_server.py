@@ -55,7 +55,7 @@ def test_findings_are_those_of_lint(editor: Editor, tmp_path: Path) -> None:
     ]
     synchronize = found[-1]
     assert synchronize.range == span(3, 0, 22)
-    assert synchronize.severity is types.DiagnosticSeverity.Error
+    assert synchronize.severity is types.DiagnosticSeverity.Information  # a safe fix corrects it
     assert synchronize.source == "npumigrate"
     assert editor.leave() == 0
 
@@ -66,6 +66,27 @@ def test_findings_follow_what_one_types(editor: Editor) -> None:
     assert "NPU101" in codes(found)
     assert codes(editor.change("train.py", "npu", span(1, 6, 10))) == []
     assert "NPU111" in codes(editor.change("train.py", "x = torch.zeros(1).cuda()\n"))  # the whole text
+
+
+def test_what_nobody_can_fix_is_as_grave_as_in_lint(editor: Editor) -> None:
+    found = editor.open("train.py", "import torch\ntorch.cuda.temperature()\n")
+    assert [item.severity for item in found] == [types.DiagnosticSeverity.Error]
+
+
+def test_an_editor_that_asks_for_findings_gets_no_others(editor: Editor) -> None:
+    editor.start(VERSION, pulls=True)
+    editor.open_only("train.py", "from tools import Net\nnet = Net().cuda()\n")
+    assert codes(editor.pull("train.py")) == ["NPU901", "NPU111"]
+    assert codes(editor.pull("other.py")) == []  # was never opened
+    before = editor.refreshed
+    editor.open_only("tools.py", "class Net:\n    def cuda(self):\n        return 12\n")
+    editor.pull("tools.py")
+    editor.wait(lambda: editor.refreshed > before)  # its neighbours may have other findings now
+    assert codes(editor.pull("train.py")) == ["NPU111"]  # it may be that of Net: nothing changes
+    editor.type("train.py", "import torch\ntorch.cuda.synchronize()\n")
+    assert codes(editor.pull("train.py")) == ["NPU901", "NPU101"]
+    assert not editor.was_published("train.py")
+    assert editor.leave() == 0
 
 
 def test_only_the_last_of_many_keys_is_told(editor: Editor) -> None:

@@ -1,4 +1,4 @@
-/** A client of `npumigrate server`: findings, fixes and hovers are the server's; three commands are here. */
+/** A client of `npumigrate server`: findings, fixes and hovers are the server's; three commands and a lens are here. */
 
 import * as vscode from "vscode";
 import { LanguageClient, TransportKind } from "vscode-languageclient/node";
@@ -29,6 +29,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("npumigrate.restart", restart),
     vscode.commands.registerCommand("npumigrate.preview", () => preview(made)),
     vscode.commands.registerCommand("npumigrate.explainRule", () => explainRule(made)),
+    vscode.languages.registerCodeLensProvider({ language: "python" }, new Lenses()),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
       if (event.affectsConfiguration("npumigrate.path")) {
         await restart();
@@ -63,11 +64,8 @@ async function start(): Promise<void> {
   try {
     await client.start();
   } catch (error) {
-    const hint = "Install npumigrate with its extra server, or set npumigrate.path to the command.";
-    const chosen = await vscode.window.showErrorMessage(
-      `npumigrate: ${command()} server cannot be started. ${hint}`,
-      "Open Settings",
-    );
+    const said = "npumigrate: {0} server cannot be started. Install npumigrate with its extra server, or set npumigrate.path.";
+    const chosen = await vscode.window.showErrorMessage(vscode.l10n.t(said, command()), vscode.l10n.t("Open Settings"));
     if (chosen) {
       await vscode.commands.executeCommand("workbench.action.openSettings", "npumigrate.path");
     }
@@ -101,16 +99,16 @@ async function preview(made: Made): Promise<void> {
   }
   const text = await ask("npumigrate.server.migrated", document.uri.toString());
   if (typeof text !== "string") {
-    void vscode.window.showInformationMessage("npumigrate: this file is not looked at, or does not parse.");
+    void vscode.window.showInformationMessage(vscode.l10n.t("npumigrate: this file is not checked, or does not parse."));
     return;
   }
   if (text === document.getText()) {
-    void vscode.window.showInformationMessage("npumigrate: nothing to change in this file.");
+    void vscode.window.showInformationMessage(vscode.l10n.t("npumigrate: nothing to change in this file."));
     return;
   }
   const migrated = made.keep(document.uri.path, text);
   const name = document.uri.path.split("/").pop();
-  await vscode.commands.executeCommand("vscode.diff", document.uri, migrated, `${name}: as it is ↔ migrated`);
+  await vscode.commands.executeCommand("vscode.diff", document.uri, migrated, vscode.l10n.t("{0}: original ↔ migrated", name ?? ""));
 }
 
 /** Show the rule of the finding under the cursor, or one that is asked for. */
@@ -123,14 +121,14 @@ async function explainRule(made: Made): Promise<void> {
     .getDiagnostics(editor.document.uri)
     .filter((each) => each.source === "npumigrate" && each.range.contains(editor.selection.active))
     .map((each) => String(typeof each.code === "object" ? each.code.value : each.code));
-  const asked = { prompt: "The code of a rule", placeHolder: "NPU101" };
+  const asked = { prompt: vscode.l10n.t("Rule code"), placeHolder: "NPU101" };
   const code = here[0] ?? (await vscode.window.showInputBox(asked))?.trim().toUpperCase();
   if (!code) {
     return;
   }
   const rule = await ask("npumigrate.server.explained", editor.document.uri.toString(), code);
   if (typeof rule !== "string") {
-    void vscode.window.showInformationMessage(`npumigrate: there is no rule ${code}.`);
+    void vscode.window.showInformationMessage(vscode.l10n.t("npumigrate: there is no rule {0}.", code));
     return;
   }
   await vscode.commands.executeCommand("markdown.showPreview", made.keep(`/${code}.md`, rule));
@@ -141,6 +139,18 @@ async function ask(command: string, ...words: string[]): Promise<unknown> {
     return undefined;
   }
   return client.sendRequest("workspace/executeCommand", { command, arguments: words });
+}
+
+/** Above a Python file with findings: the preview of its migration. */
+class Lenses implements vscode.CodeLensProvider {
+  readonly onDidChangeCodeLenses = vscode.languages.onDidChangeDiagnostics as vscode.Event<unknown> as vscode.Event<void>;
+
+  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
+    const found = vscode.languages.getDiagnostics(document.uri).filter((each) => each.source === "npumigrate");
+    const title = vscode.l10n.t("npumigrate: preview the migration of this file ({0} findings)", found.length);
+    const lens = new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), { title, command: "npumigrate.preview" });
+    return found.length ? [lens] : [];
+  }
 }
 
 /** The texts of documents that commands have made. */

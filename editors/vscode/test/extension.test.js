@@ -70,6 +70,19 @@ test("every command and setting of the manifest is there", async () => {
   }
 });
 
+test("every text of the extension is in Chinese, too", () => {
+  const read = (name) => JSON.parse(fs.readFileSync(path.join(__dirname, "..", name), "utf8"));
+  const manifest = fs.readFileSync(path.join(__dirname, "..", "package.json"), "utf8");
+  const keys = [...manifest.matchAll(/"%(\w+)%"/g)].map((each) => each[1]).sort();
+  for (const name of ["package.nls.json", "package.nls.zh-cn.json"]) {
+    assert.deepEqual(Object.keys(read(name)).sort(), keys);
+  }
+  const source = fs.readFileSync(path.join(__dirname, "..", "src", "extension.ts"), "utf8");
+  const chinese = read("l10n/bundle.l10n.zh-cn.json");
+  for (const text of Object.keys(chinese)) assert.ok(source.includes(`"${text}"`), text);
+  assert.equal(Object.keys(chinese).length, source.match(/vscode\.l10n\.t\(/g).length);
+});
+
 test("findings, fixes, a preview and a rule come from the server", async () => {
   await start({ "npumigrate.version": "2.6" });
   const train = seen.open("train.py", "python", TRAIN);
@@ -88,6 +101,9 @@ test("findings, fixes, a preview and a rule come from the server", async () => {
   assert.equal(left, train.uri);
   const migrated = "import torch\nimport torch_npu\n\nx = torch.zeros(2).npu()\n";
   assert.equal(seen.made.npumigrate.provideTextDocumentContent(right), migrated);
+
+  const [lens] = seen.lenses[0].provideCodeLenses(train);
+  assert.equal(lens.command.title, "npumigrate: preview the migration of this file (2 findings)");
 
   await seen.commands.get("npumigrate.explainRule")(); // of the finding under the cursor
   const [shown, rule] = seen.executed.pop();

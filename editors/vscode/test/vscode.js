@@ -11,7 +11,18 @@ class Disposable {
   constructor(work = () => {}) {
     this.dispose = work;
   }
+  static from(...parts) {
+    return new Disposable(() => parts.forEach((part) => part.dispose()));
+  }
 }
+
+class TabInputText {
+  constructor(uri) {
+    this.uri = uri;
+  }
+}
+
+class CancellationError extends Error {}
 
 class Position {
   constructor(line, character) {
@@ -112,20 +123,24 @@ function filled(known) {
 
 /** A VS Code with a folder, settings, and what happened in it: see the members of ``seen``. */
 function editor(folder, settings) {
-  const seen = { diagnostics: new Map(), commands: new Map(), executed: [], told: [], actions: [], made: {} };
+  const seen = { diagnostics: new Map(), commands: new Map(), executed: [], told: [], actions: [], lenses: [], made: {} };
   const configured = new EventEmitter();
   seen.configure = (key, value) => {
     settings[key] = value;
     configured.fire({ affectsConfiguration: (name) => key.startsWith(name) });
   };
   const opened = new EventEmitter();
+  const changedTabs = new EventEmitter();
   const documents = [];
+  const tabs = [];
   seen.open = (name, languageId, text) => {
     const uri = Uri.file(`${folder}/${name}`);
     const document = { uri, languageId, version: 1, getText: () => text, isClosed: false, notebook: undefined };
     documents.push(document);
-    opened.fire(document);
+    tabs.push({ input: new TabInputText(uri) });
+    changedTabs.fire({ opened: [tabs.at(-1)], closed: [], changed: [] });
     api.window.activeTextEditor = { document, selection: { active: new Position(0, 0) } };
+    opened.fire(document);
     return document;
   };
   const collection = {
@@ -137,7 +152,9 @@ function editor(folder, settings) {
   const say = (text) => (seen.told.push(text), Promise.resolve(undefined));
   const log = filled({ append: () => {}, appendLine: (text) => seen.told.push(text), dispose: () => {} });
   const api = filled({
+    l10n: { t: (text, ...values) => text.replace(/\{(\d)\}/g, (_, place) => values[place]) },
     ...{ Disposable, Position, Range, Uri, EventEmitter, WorkspaceEdit, CodeActionKind },
+    ...{ TabInputText, CancellationError },
     version: "1.82.0",
     Diagnostic: class {
       constructor(range, message, severity) {
@@ -147,6 +164,11 @@ function editor(folder, settings) {
     CodeAction: class {
       constructor(title, kind) {
         Object.assign(this, { title, kind });
+      }
+    },
+    CodeLens: class {
+      constructor(range, command) {
+        Object.assign(this, { range, command });
       }
     },
     TextEdit: class {
@@ -182,7 +204,7 @@ function editor(folder, settings) {
     window: filled({
       createOutputChannel: () => log,
       visibleTextEditors: [],
-      tabGroups: filled({ all: [] }),
+      tabGroups: filled({ all: [{ tabs }], onDidChangeTabs: changedTabs.event }),
       showErrorMessage: say,
       showInformationMessage: say,
       showWarningMessage: say,
@@ -195,6 +217,7 @@ function editor(folder, settings) {
           : 0,
       createDiagnosticCollection: () => collection,
       getDiagnostics: (uri) => seen.diagnostics.get(uri.toString()) ?? [],
+      registerCodeLensProvider: (_, provider) => (seen.lenses.push(provider), new Disposable()),
       registerCodeActionsProvider: (_, provider) => (seen.actions.push(provider), new Disposable()),
     }),
     commands: {
