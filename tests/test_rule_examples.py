@@ -28,10 +28,10 @@ def test_every_rule_explains_itself(rule: Rule) -> None:
     assert rule.why, "says why"
     of_project = ("none", "library-function", "float64-handed-over", "operator-function", "own-module")
     of_project += ("started-script",)
-    if rule.handler in of_project or rule.kind == "mpi-line":
+    if rule.kind in of_project or rule.kind == "mpi-line":
         return  # they speak of more than one Python text
     # NPU176 is about what other rules change.
-    shows = "reported" if rule.fix == "none" and rule.handler != "cuda-branch" else "before"
+    shows = "reported" if rule.fix == "none" and rule.kind != "cuda-branch" else "before"
     assert any(shows in example for example in rule.examples), "shows what it is about"
     assert any("unchanged" in example for example in rule.examples), "shows a look-alike that is not"
 

@@ -46,7 +46,7 @@ def match_rules(context: FileContext, chosen: list[Rule], rules: Rules) -> tuple
     matches: list[Match] = []
     alone = 0
     for kind, several in _by_kind([rule for rule in chosen if rule.code not in MODES]):
-        if kind == "structural":
+        if not kind:
             for rule in several:
                 matches += rule.finder.code(context, rule)
         elif kind == "string":
@@ -92,9 +92,10 @@ def _holds(library: str, requirements: tuple[str, ...]) -> Optional[bool]:
 
 
 def _by_kind(chosen: list[Rule]) -> Iterable[tuple[str, list[Rule]]]:
+    """The rules by kind; those that are looked at one by one together, by no kind."""
     kinds: dict[str, list[Rule]] = {}
     for rule in chosen:
-        kinds.setdefault(rule.kind, []).append(rule)
+        kinds.setdefault("" if rule.finder.each else rule.kind, []).append(rule)
     return kinds.items()
 
 
@@ -103,8 +104,9 @@ def _in_order(matches: Iterable[Match], rules: Rules) -> list[Match]:
     alike: dict[tuple[bool, int, bool, int], list[Match]] = {}
     for item in matches:
         rule = rules.every[item.finding.code]
-        # What structural rules replace as a whole is theirs; then comes what is most specific.
-        key = rule.kind not in ("structural", QUERY), *rank(rule, item.finding.api), rules.order[rule.code]
+        # What queries and kinds by one rule replace as a whole is theirs; then comes what is most specific.
+        first = rule.kind == QUERY or rule.finder.each
+        key = not first, *rank(rule, item.finding.api), rules.order[rule.code]
         alike.setdefault(key, []).append(item)
     return [item for key in sorted(alike) for item in alike[key]]
 
@@ -130,7 +132,7 @@ def choose_fixes(context: FileContext, matches: list[Match], admit: Admit, rules
     """Which fixes are made in this pass. Takes the matches out of their list: a file may have many.
 
     A match whose place another one has taken waits for the next pass; one inside a place that a
-    structural rule claims without a fix is dropped.
+    rule claims without a fix is dropped.
     """
     made, reported, waiting = _fitting(matches, admit)
     matches.clear()
@@ -292,7 +294,7 @@ def _left(index: ModuleIndex, matches: list[Match], rules: Mapping[str, Rule]) -
     result = []
     for item in matches:
         finding = item.finding
-        if finding.fix is not None and rules[finding.code].handler != "own-module":
+        if finding.fix is not None and rules[finding.code].kind != "own-module":
             # Of texts it does what a fix does, but not where they are compared with a device.
             holder = behind(index, item.node, LISTS).holder
             compared = isinstance(holder, ast.Compare) or called_name(holder) in ("startswith", "endswith")

@@ -1,7 +1,4 @@
-"""Where the code of each kind of rule is, and of each handler of structural rules.
-
-A file needs few of the handlers, and only those are imported.
-"""
+"""Where the code of each kind of rule is. A file needs few of the kinds, and only their code is imported."""
 
 from __future__ import annotations
 
@@ -24,6 +21,7 @@ class Finder(NamedTuple):
     need not be read for that. ``settled``: what fixes write has none of it, so it need not be looked for
     there. ``needs_npu``: its fixes need ``import torch_npu``, if neither the rule nor the place says
     otherwise. ``only_imports``: that is all they write, so they are moot where other fixes bring it.
+    ``each``: it takes one rule at a time, and its fixes come before those of other kinds.
     """
 
     module: str
@@ -37,6 +35,7 @@ class Finder(NamedTuple):
     settled: bool = False
     needs_npu: bool = True
     only_imports: bool = False
+    each: bool = False
 
     @property
     def code(self) -> Callable[..., Any]:
@@ -70,10 +69,11 @@ ON = {
     **dict.fromkeys(("call", "decorator", "base", "name"), Finder("query.uses", goes_by="names")),
     **dict.fromkeys(("member", "string", "expression"), Finder("query.uses")),
 }
-_no_npu = partial(Finder, needs_npu=False)
-_no_match = partial(Finder, takes_match=False)
-_neither = partial(Finder, takes_match=False, needs_npu=False)
 _other = partial(Finder, takes_match=False, other=True)  # of files other than Python
+_each = partial(Finder, each=True)
+_no_npu = partial(_each, needs_npu=False)
+_no_match = partial(_each, takes_match=False)
+_neither = partial(_each, takes_match=False, needs_npu=False)
 
 KINDS = {
     QUERY: ON["call"],
@@ -82,7 +82,7 @@ KINDS = {
     "method": Finder("kinds.method", "find_methods", replaces="must"),
     "attribute": Finder("kinds.method", "find_attributes", replaces="may"),
     "string": Finder("kinds.string", replaces="may"),
-    "env": _neither("kinds.env", words_from="env_vars"),
+    "env": Finder("kinds.env", words_from="env_vars", takes_match=False, needs_npu=False),
     "pattern": Finder("kinds.pattern", replaces="may"),
     "variable": _other("kinds.env", "find_variables", words_from="env_vars"),
     "setting": Finder("kinds.setting", other=True),
@@ -94,32 +94,29 @@ KINDS = {
     "mpi-line": _other("kinds.command", "find_mpi_lines"),
     "requirement": _other("kinds.requirement"),
     "image": _other("kinds.container", "find_images"),
-}
-
-# Of the rules of kind ``structural``. What has the handler ``none`` is found by another part of npumigrate.
-HANDLERS = {
+    # It is found by another part of npumigrate.
     "none": _neither("", ""),
     "api-verdicts": _no_match("structural.api_verdicts", "find_verdicts", words_from="torch_apis"),
     "checkpoint-load": _no_npu("structural.torch_load", "find_without_place", goes_by="names"),
     "code-text": _no_match("structural.other_languages", "find_code"),
-    "command-mention": Finder("structural.commands", "find_mentions"),
-    "command-output": Finder("structural.commands", "find_runs"),
+    "command-mention": _each("structural.commands", "find_mentions"),
+    "command-output": _each("structural.commands", "find_runs"),
     "cuda-branch": _no_match("structural.cuda_operators", "find_branches"),
-    "config-text": Finder("structural.other_languages", "find_configurations"),
+    "config-text": _each("structural.other_languages", "find_configurations"),
     "cuda-definition": _no_npu("structural.definitions", "find_cuda"),
-    "cuda-extension": Finder("structural.cuda_operators", "find_builds"),
-    "cuda-library": Finder("structural.libraries", "find_shared"),
+    "cuda-extension": _each("structural.cuda_operators", "find_builds"),
+    "cuda-library": _each("structural.libraries", "find_shared"),
     "cuda-operator-use": _no_match("structural.cuda_operators", "find_uses", words_from="cuda_operators"),
     "cuda-way": _neither("structural.cuda_operators", "find_ways_of_the_cpu", words_from="cuda_operators"),
-    "device-before-collective": Finder("structural.collectives", "find_before_device"),
+    "device-before-collective": _each("structural.collectives", "find_before_device"),
     "device-slice": _neither("structural.device_values", "find_slices", asks_project=True, settled=True),
-    "dynamic-calls": Finder("structural.training", "find_calls"),
+    "dynamic-calls": _each("structural.training", "find_calls"),
     "dynamic-masks": _no_match("structural.training", "find_masks"),
     "equivalent-function": _no_npu("structural.api_verdicts", "find_equivalents", goes_by="names"),
     "float64-collective": _no_npu("structural.collectives", "find_float64", goes_by="names"),
     "float64-handed-over": _neither("structural.collectives", "find_handed_over", words_from="reducers"),
     "fused-optimizer": _no_npu("structural.device_values", "find_fused"),
-    "int-device": Finder("structural.device_values", "find_integers"),
+    "int-device": _each("structural.device_values", "find_integers"),
     "library-default": _no_match(
         "structural.libraries", "find_defaults", goes_by="packages", asks_project=True
     ),
@@ -131,21 +128,21 @@ HANDLERS = {
     "npu-code": _neither("structural.absent_names", "find_of_npus", words_from="npu_names", settled=True),
     "operator-function": _neither("structural.cuda_operators", "find_replaced", words_from="cuda_operators"),
     "operator-form": _neither("structural.cuda_operators", "find_forms", words_from="cuda_operators"),
-    "own-module": Finder("structural.added_imports", "find_own_modules", goes_by="names"),
+    "own-module": _each("structural.added_imports", "find_own_modules", goes_by="names"),
     "optimizer-betas": _no_npu("structural.device_values", "find_betas"),
     "outside-device": _no_npu("structural.added_imports", "find_outside_devices", only_imports=True),
-    "legacy-function": Finder("structural.definitions", "find_legacy_functions", goes_by="names"),
+    "legacy-function": _each("structural.definitions", "find_legacy_functions", goes_by="names"),
     "provider-options": _no_npu("structural.libraries", "find_provider_options"),
-    "python-kernel": Finder("structural.cuda_operators", "find_kernels"),
+    "python-kernel": _each("structural.cuda_operators", "find_kernels"),
     "release-names": _neither("structural.absent_names", "find_of_torch", words_from="torch_names"),
     "started-script": _no_npu("structural.other_languages", "find_started"),
-    "tensor-type-default": Finder("structural.definitions", "find_default_type"),
-    "tensor-type-constructors": Finder(
+    "tensor-type-default": _each("structural.definitions", "find_default_type"),
+    "tensor-type-constructors": _each(
         "structural.definitions", "find_constructors", words_from="legacy_constructors"
     ),
-    "tensor-type-modules": Finder("structural.definitions", "find_modules"),
+    "tensor-type-modules": _each("structural.definitions", "find_modules"),
     "setup-packages": _no_match("kinds.requirement", "find_in_setup"),
-    "training-settings": Finder("structural.training", "find_settings", words_from="training_loops"),
+    "training-settings": _each("structural.training", "find_settings", words_from="training_loops"),
     "weights-only": _no_npu("structural.torch_load", "find_without_pickle", goes_by="names"),
-    "training-step": Finder("structural.training", "find_in_steps", words_from="training_loops"),
+    "training-step": _each("structural.training", "find_in_steps", words_from="training_loops"),
 }

@@ -16,7 +16,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.findings.finding import begins, longest_beginning
 from migrator.language import N_, MessageError, _, did_you_mean
-from migrator.matchers.finders import HANDLERS, KINDS, ON, QUERY, Finder
+from migrator.matchers.finders import KINDS, ON, QUERY, Finder
 from migrator.matchers.options import WORDS, OptionError, check_expressions, typed
 from migrator.project.frameworks import TORCH, Framework
 
@@ -94,14 +94,13 @@ class Rule(Generic[OptionsOf]):
 
     ``framework`` are those whose files it speaks of. One with ``on`` has the kind QUERY; its ``where``,
     ``do`` and ``cases`` stand as the pack writes them, see ``plan``. ``given`` are the options as the pack
-    writes them, but for the ``handler`` of a structural rule.
+    writes them.
     """
 
     code: str
     name: str
     summary: str
     kind: str
-    handler: str = ""
     on: tuple[Literal["call", "decorator", "base", "name", "member", "string", "expression"], ...] = ()
     args: tuple[str, ...] = ()
     where: str = ""
@@ -132,13 +131,11 @@ class Rule(Generic[OptionsOf]):
     @cached_property
     def finder(self) -> Finder:
         """Where the code of the rule is."""
-        if self.on:
-            return ON[self.on[0]]
-        return HANDLERS[self.handler] if self.kind == "structural" else KINDS[self.kind]
+        return ON[self.on[0]] if self.on else KINDS[self.kind]
 
     @cached_property
     def options(self) -> OptionsOf:
-        """The options as the dataclass that is declared beside the code of the kind or handler."""
+        """The options as the dataclass that is declared beside the code of the kind."""
         return cast(OptionsOf, typed(self.finder.declared, self.given))
 
     @cached_property
@@ -211,7 +208,7 @@ def fitting(patterns: tuple[str, ...], excluded: tuple[str, ...], name: str) -> 
 
 
 # What a pack writes for a rule.
-_FIELDS = {field.name for field in fields(Rule)} - {"excluded", "given", "handler", "origin"}
+_FIELDS = {field.name for field in fields(Rule)} - {"excluded", "given", "origin"}
 _FIELDS |= {"except", "options"}
 
 
@@ -326,12 +323,12 @@ def _rule(entry: Any, node: Any, path: Path, checked: bool) -> Rule:
     for problem in _wrong_entry(entry):
         raise wrong(problem)
     try:
-        handler, given = _options(entry)
+        given = _options(entry)
     except OptionError as error:
         raise wrong(error, "options", error.name) from None
     values = {key: value for key, value in entry.items() if key not in ("options", "except", "examples")}
     values["kind"] = QUERY if "on" in entry else entry["kind"]
-    more = {"excluded": entry.get("except", ()), "given": given, "handler": handler}
+    more = {"excluded": entry.get("except", ()), "given": given}
     try:
         rule = typed(Rule, {**values, **more, "origin": f"{path}:{_line(node)}"})
     except OptionError as error:
@@ -373,9 +370,11 @@ def _wrong_entry(entry: Any) -> Iterator[str]:
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             yield _("the field {key!r} is missing", key=key)
     kinds = [kind for kind in KINDS if kind != QUERY]
-    if "on" not in entry and entry["kind"] not in (*kinds, "structural"):
-        several = ", ".join(kinds)
-        yield _("kind {entry!r} is not one of {kinds}, structural", entry=entry["kind"], kinds=several)
+    if "on" not in entry and entry["kind"] not in kinds:
+        given = entry.get("options")
+        handler = given.get("handler") if isinstance(given, dict) else None  # once of the kind structural
+        meant = did_you_mean(str(handler or entry["kind"]), kinds)
+        yield _("unknown kind {kind!r}{meant}", kind=entry["kind"], meant=meant)
     if not _CODE.match(entry["code"]):
         yield _("code {entry!r} is not letters and digits, such as ACME101", entry=entry["code"])
     examples = entry.get("examples", ())
@@ -419,32 +418,21 @@ def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
         "replace": rule.replace and finder.replaces == "no",
         "words": rule.words and (finder.words_from or not finder.module),
     }
-    of = _("the handler {handler!r}", handler=rule.handler)
-    if not rule.handler:
-        of = _("a rule with 'on'") if rule.on else _("the kind {kind!r}", kind=rule.kind)
+    of = _("a rule with 'on'") if rule.on else _("the kind {kind!r}", kind=rule.kind)
     for key in (key for key, is_idle in idle.items() if is_idle):
         yield key, _("{of} does not use the field {key!r}", of=of, key=key)
 
 
-def _options(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The handler of a structural rule, and the other options. Raises OptionError for what does not fit."""
-    given, name = entry.get("options", {}), QUERY if "on" in entry else entry["kind"]
+def _options(entry: dict[str, Any]) -> dict[str, Any]:
+    """The options of an entry. Raises OptionError for what does not fit."""
+    given: Any = entry.get("options", {})
     if not isinstance(given, dict):
         raise OptionError("", _("'options' is a mapping"))
     for key in given:
         if not isinstance(key, str):  # for YAML, on and off are truth values
             raise OptionError("", _("the option {key!r} is not a string: write it in quotes", key=key))
-    if name != "structural":
-        check_expressions(typed(KINDS[name].declared, given))
-        return "", given
-    given = dict(given)
-    handler = given.pop("handler", "")
-    if not isinstance(handler, str) or handler not in HANDLERS:
-        meant = did_you_mean(str(handler), HANDLERS)
-        said = _("unknown handler {handler!r}{handler2}", handler=handler, handler2=meant)
-        raise OptionError("handler", said)
-    check_expressions(typed(HANDLERS[handler].declared, given))
-    return handler, given
+    check_expressions(typed(KINDS[QUERY if "on" in entry else entry["kind"]].declared, given))
+    return given
 
 
 def _line(node: Any, *keys: str | int) -> int:

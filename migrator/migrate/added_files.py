@@ -26,7 +26,7 @@ from migrator.project.module_names import Read
 from migrator.project.operators import Catalog, builds
 from migrator.project.project import Project
 
-_HANDLERS, _OWN_MODULE = ("equivalent-function", "operator-function"), "own-module"
+_CALLS_OF_OURS, _OWN_MODULE = ("equivalent-function", "operator-function"), "own-module"
 _INSIDE = re.compile(r"^from \.(\w+) import ", re.M)
 _WITH_ACCELERATOR = (2, 6)
 _OF_RANKS = "from ranks import join_ranks"
@@ -53,7 +53,7 @@ def modules(rules: Rules) -> list[Module]:
 
 
 def _module_rules(rules: Rules) -> Iterator[Rule[ModuleOptions]]:
-    return (rule for rule in rules.every.values() if rule.handler == _OWN_MODULE)
+    return (rule for rule in rules.every.values() if rule.kind == _OWN_MODULE)
 
 
 class Wanted:
@@ -73,7 +73,7 @@ class Wanted:
             if module.name in self._project.added and module.name.encode() in data:
                 self._modules.setdefault(module, set()).add(place.folder)
         for finding in result.findings:
-            if finding.fixed and self._rules.every[finding.code].handler in _HANDLERS:
+            if finding.fixed and self._rules.every[finding.code].kind in _CALLS_OF_OURS:
                 package = self._project.added[EQUIVALENTS]
                 called = re.findall(rf"\b{package}\.(\w+)", data.decode("utf-8", "replace"))
                 self._functions.setdefault(os.path.join(place.folder, package), set()).update(called)
@@ -174,7 +174,7 @@ def settled(
     for finding in (each for result, _changed in every for each in result.findings):
         if finding.code == _USED:  # an info where NPUs take another way
             (used if finding.severity != "info" else replaced).update(finding.api.split("."))
-        elif finding.fixed and rules.every[finding.code].handler in _REPLACES:
+        elif finding.fixed and rules.every[finding.code].kind in _REPLACES:
             replaced.add(finding.api)
     gone, none_left = replaced - used, bool(replaced) and not used
 

@@ -182,9 +182,9 @@ def test_what_is_written_anew_is_not_reported_too() -> None:
         assert [each.code for each in found if each.api == "torch.mode"] == codes
 
 
-def test_what_a_structural_rule_is_about_is_its_own() -> None:
+def test_what_a_rule_that_is_looked_at_by_itself_is_about_is_its_own() -> None:
     rules = engine("2.6")
-    name, structural, less = (
+    name, alone, less = (
         _match(0, 4)._replace(finding=_match(0, 4).finding._replace(code=code, api=api))
         for code, api in (
             ("NPU101", "torch.cuda.amp.GradScaler"),
@@ -192,8 +192,8 @@ def test_what_a_structural_rule_is_about_is_its_own() -> None:
             ("NPU101", "torch.cuda"),
         )
     )
-    assert rules.every["NPU530"].kind == "structural"
-    assert _in_order([less, name, structural], rules)[0] == structural
+    assert rules.every["NPU530"].finder.each
+    assert _in_order([less, name, alone], rules)[0] == alone
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="an f-string may hold its own quotes")

@@ -12,7 +12,7 @@ import pytest
 
 from migrator.core.rules import FROM_PROJECT, Rules
 from migrator.core.settings import Settings
-from migrator.matchers.finders import HANDLERS, KINDS
+from migrator.matchers.finders import KINDS
 from migrator.matchers.kinds.env import EnvOptions
 from migrator.matchers.packs import Options, RuleError, load
 from migrator.matchers.starting_words import line_words, starting_words
@@ -24,7 +24,6 @@ from tests.timing import grows_evenly
 EVERY = every_rule()
 HEAD = "- code: ACME101\n  name: acme-cuda\n  summary: acme.cuda has an NPU form\n"
 NAME = "  kind: name\n  match: a.b\n"
-OF_CODE = "  kind: structural\n"
 HINT = "  kind: string\n  match: cuda\n  options: {{places: {{hints: ['{}']}}}}\n"
 
 
@@ -62,16 +61,16 @@ def test_examples(tmp_path, example, message):
         ),
         (NAME + "  options: {position: 0}", 6, "unknown option 'position'"),
         ("  kind: method\n  match: .b\n  options: {file_hass: b}", 6, "unknown option 'file_hass'; did you"),
+        ("  kind: cuda-brunch", 1, "unknown kind 'cuda-brunch'; did you mean 'cuda-branch'?"),
         (
-            OF_CODE + "  match: a.b\n  options:\n    handler: cuda-brunch",
-            7,
-            "unknown handler 'cuda-brunch'; did you mean 'cuda-branch'?",
+            "  kind: structural\n  options:\n    handler: cuda-branch",
+            1,
+            "unknown kind 'structural'; did you mean 'cuda-branch'?",
         ),
-        (OF_CODE + "  match: a.b", 1, "unknown handler ''"),
-        (OF_CODE + "  options: {handler: [none]}", 5, "unknown handler ['none']"),
+        ("  kind: structural\n  options: {handler: [none]}", 1, "unknown kind 'structural'"),
         ("  on: call\n  match: a.b\n  args: {a: 1}", 6, "'args' is a list, each item a string, not {'a': 1}"),
         (
-            OF_CODE + "  match: a\n  options: {handler: library-equivalent, names: {f: {nam: g}}}",
+            "  kind: library-equivalent\n  match: a\n  options: {names: {f: {nam: g}}}",
             6,
             "names: unknown option 'nam'; did you mean 'name'?",
         ),
@@ -88,7 +87,7 @@ def test_examples(tmp_path, example, message):
             7,
             "places: unknown option 'keyword'; did you mean 'keywords'?",
         ),
-        ("  kind: names", 1, "kind 'names' is not one of name, import, "),
+        ("  kind: names", 1, "unknown kind 'names'; did you mean 'name'?"),
         (NAME + "  fix: save", 6, "'fix' is one of 'safe', 'unsafe', 'none', not 'save'"),
         (NAME + "  opt_in: 'no'", 6, "'opt_in' is true or false, not 'no'"),
         (NAME + "  versions: 2.1", 6, "'versions' is a string, not 2.1"),
@@ -101,9 +100,9 @@ def test_examples(tmp_path, example, message):
         ("  kind: import\n  match: a\n  replace: b", 6, "the kind 'import' does not use the field 'replace'"),
         ("  kind: method\n  match: .a", 1, "the field 'replace' is missing"),
         (
-            OF_CODE + "  words: [torch]\n  options: {handler: api-verdicts}",
+            "  kind: api-verdicts\n  words: [torch]",
             5,
-            "the handler 'api-verdicts' does not use the field 'words'",
+            "the kind 'api-verdicts' does not use the field 'words'",
         ),
         (
             "  kind: setting\n  match: a\n  options: {of: [option], file_has: [num-layers]}",
@@ -160,7 +159,7 @@ def test_words_are_written_only_where_they_are_not_those_of_the_names(rule):
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.code)
 def test_every_rule_starts_from_words(rule):
     words = starting_words(rule) | line_words(rule)
-    from_elsewhere = rule.handler == "none" or rule.finder.words_from in FROM_PROJECT
+    from_elsewhere = rule.kind == "none" or rule.finder.words_from in FROM_PROJECT
     assert bool(starting_words(rule)) != from_elsewhere
     assert all(word.isidentifier() for word in words)
 
@@ -170,7 +169,7 @@ def test_the_code_looks_at_the_names_of_every_rule(rule):
     """With other names a rule finds less in one of its examples."""
     if rule.code == "NPU711" or (rule.kind == "pattern" and rule.options.definitions):
         return  # the name is what it advises; definitions are found by their names
-    if rule.handler == "own-module" and not rule.options.reports:
+    if rule.kind == "own-module" and not rule.options.reports:
         return  # it needs a result
     other = replace(rule, match=("nothing.like.it",), words=tuple(starting_words(rule)))
     shown = [example for example in rule.examples if "unchanged" not in example]
@@ -188,11 +187,11 @@ def count(rule, example):
     return [finding.code for finding in result.findings].count(rule.code)
 
 
-def test_every_handler_has_a_rule():
-    assert {rule.handler for rule in EVERY} == {"", *HANDLERS}
+def test_every_kind_has_a_rule():
+    assert {rule.kind for rule in EVERY} == {*KINDS}
 
 
-@pytest.mark.parametrize("finder", [*KINDS.values(), *HANDLERS.values()], ids=str)
+@pytest.mark.parametrize("finder", KINDS.values(), ids=str)
 def test_code_reads_every_option_that_it_declares(finder):
     """An option that is declared and not read would load silently, and do nothing."""
     if finder.declared is Options:
@@ -232,15 +231,14 @@ def test_regular_expressions_of_people_are_taken_and_are_fast(tmp_path, hint):
 def test_a_finder_says_whose_options_ask_the_project():
     asking = {
         name
-        for name, finder in HANDLERS.items()
+        for name, finder in KINDS.items()
         if finder.module and finder.declared.words_in is not Options.words_in
     }
-    assert {name for name, finder in HANDLERS.items() if finder.asks_project} == asking
-    assert all(finder.declared.words_in is Options.words_in for finder in KINDS.values())
+    assert {name for name, finder in KINDS.items() if finder.asks_project} == asking
 
 
 def test_files_show_the_imports_of_every_library_for_which_a_module_is_added():
     """Another one would never be seen, and its module never added."""
-    adding = [rule.options.added.libraries for rule in EVERY if rule.handler == "own-module"]
+    adding = [rule.options.added.libraries for rule in EVERY if rule.kind == "own-module"]
     assert adding
     assert {name for names in adding for name in names} <= {*LIBRARIES}

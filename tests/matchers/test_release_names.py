@@ -182,7 +182,7 @@ def test_a_class_that_other_versions_derive_from_elsewhere() -> None:
     assert migrated(text, "2.6") == text
 
 
-RULES = {rule.options.about: rule for rule in every_rule() if rule.handler == "release-names"}
+RULES = {rule.options.about: rule for rule in every_rule() if rule.kind == "release-names"}
 
 
 @pytest.mark.parametrize("about", ["later", "earlier"])

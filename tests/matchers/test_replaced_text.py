@@ -18,8 +18,9 @@ from tests.verdicts.test_snippets import SETTINGS, SNIPPETS, loaded
 
 RULES = {rule.code: rule for rule in every_rule()}
 # Rules that write another word for the one that they name.
-NAMING = frozenset("attribute command env image setting string variable".split())
-HANDLERS = frozenset(("started-script", "config-text", "code-text"))
+NAMING = frozenset(
+    "attribute code-text command config-text env image setting started-script string variable".split()
+)
 INSIDE_WORD = re.compile(rb"\w\w")
 Place = tuple[str, Finding, Edit]
 
@@ -71,4 +72,4 @@ def test_what_is_replaced_is_what_the_finding_names(places: list[Place]) -> None
 
 def is_naming(finding: Finding) -> bool:
     rule = RULES[finding.code]
-    return rule.kind in NAMING or rule.handler in HANDLERS
+    return rule.kind in NAMING

@@ -92,7 +92,7 @@ def test_what_a_template_writes_is_in_every_torch_that_gets_it(template: Path) -
 def gets(template: Path) -> str:
     """The versions whose results have a template in them; empty for all."""
     if template.parent.name == "ascend_function":
-        (versions,) = {rule.versions for rule in every_rule() if rule.handler == "equivalent-function"}
+        (versions,) = {rule.versions for rule in every_rule() if rule.kind == "equivalent-function"}
         return versions
     return {"shared_device.py": ">=2.6", "ascend_amp.py": ">=2.1"}.get(template.name, "")
 

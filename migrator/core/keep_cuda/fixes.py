@@ -65,7 +65,7 @@ def shared(
     result = []
     for item in matches:
         rule = rules[item.finding.code]
-        if item.finding.fix is None or rule.handler == _DEFINITIONS:
+        if item.finding.fix is None or rule.kind == _DEFINITIONS:
             result += [item] if item.finding.fix is None else []
         elif _chosen_by_device(context.index, item.node, item.edits):
             changed = _shared(context, rule, item)

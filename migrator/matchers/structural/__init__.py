@@ -1,1 +1,1 @@
-"""Changes that are more than a new name: one module each, chosen by a rule's option ``handler``."""
+"""Changes that are more than a new name: one module each, chosen by the kind of a rule."""
