@@ -13,6 +13,7 @@ from migrator.report.terminal import WIDEST, show_block
 from migrator.verify.diagnosis import process_name
 from migrator.verify.observed import CPU
 from migrator.verify.verdict import PASSED, WARNED, Original, Verdict
+from migrator.wrapping import padded
 
 _PROCESSES_SHOWN = 16
 _OPERATORS_SHOWN = 8
@@ -80,10 +81,9 @@ def _facts(verdict: Verdict) -> Iterator[Text]:
     shares = verdict.shares
     yield Text(_("Work     {where}", where=_(_PLACES[shares.place])))
     both = {_("forward"): shares.forward, _("backward"): shares.backward}
-    parts = ", ".join(f"{share:.1%} {what}" for what, share in both.items() if share is not None)
+    parts = _(", ").join(f"{share:.1%} {what}" for what, share in both.items() if share is not None)
     if parts:
-        said = _("         NPU share of {measure}: {parts}", measure=shares.measure, parts=parts)
-        yield Text(said)
+        yield Text(_("         NPU share of {measure}: {parts}", measure=_(shares.measure), parts=parts))
 
 
 def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
@@ -94,8 +94,8 @@ def _process_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     if not working:
         return
     program = max(12, width - 45)
-    head = f"{'rank':>4} {'process':>8}  {'program':<{program}}"
-    yield Text(f"{head} {'NPU':>4} {'operators':>10} {'CPU products':>13}")
+    head = padded(_("program"), program)
+    yield Text(_("rank  process  {program}  NPU  operators  CPU products", program=head))
     for process, on_cpu in working[:_PROCESSES_SHOWN]:
         name = Text(" ".join(process.command) or "python")
         name.truncate(program, overflow="ellipsis", pad=True)

@@ -181,10 +181,10 @@ def measure(processes: Sequence[Process]) -> Shares:
     forward, backward = share("forward", "multiply_adds"), share("backward", "multiply_adds")
     by_operators = share("backward", "operators")
     if forward is not None or backward is not None:
-        return Shares(forward, by_operators if backward is None else backward, "multiply-adds")
+        return Shares(forward, by_operators if backward is None else backward, N_("multiply-adds"))
     # Preparing data is made of small operators too, on the CPU: only the backward pass shows it.
     forward = share("forward", "operators")
-    return Shares(None if forward is None else float(forward > 0), by_operators, "operators")
+    return Shares(None if forward is None else float(forward > 0), by_operators, N_("operators"))
 
 
 def _outcome(
@@ -239,8 +239,8 @@ def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:
     whole = {_("the training (its backward pass)"): shares.backward, _("the work"): shares.forward}
     for what, share in whole.items():
         if share is not None and share < 1 - _CPU_SHARE:
-            part = _("ran for {value:.0%} of its {measure}", value=1 - share, measure=shares.measure)
-            reasons.append(_("{what} {part} on the CPU", what=what, part=part if share else "ran"))
+            part = _("ran for {value:.0%} of its {measure}", value=1 - share, measure=_(shares.measure))
+            reasons.append(_("{what} {part} on the CPU", what=what, part=part if share else _("ran")))
     if reasons or not any(process.operators for process in processes):
         return reasons
     # The process of a launcher has a rank in a nested launch only; it computes nothing.
