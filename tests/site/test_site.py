@@ -84,6 +84,17 @@ def test_links_of_pages_lead_to_headings_that_are_there(site) -> None:
     assert broken == []
 
 
+def test_chinese_pages_link_to_chinese_pages() -> None:
+    """Readers on GitHub follow the links, too; a page's link back to its English is the only other one."""
+    english = []
+    for page in (ROOT / "README.zh.md", *(ROOT / "docs").rglob("*.zh.md")):
+        text = page.read_text(encoding="utf-8").replace("[English](", "")
+        for path in re.findall(r"\]\(([^()\s#:]+)\.md\)", text):
+            if (page.parent / f"{path}.zh.md").exists():
+                english.append(f"{page.relative_to(ROOT)}: {path}.md")
+    assert english == []
+
+
 def test_pages_load_nothing_from_elsewhere(site) -> None:
     for page in ("index.html", "rules/NPU101/index.html", "lint/index.html"):
         text = (site / page).read_text(encoding="utf-8")
