@@ -256,7 +256,15 @@ class Program:
 
     def own_nodes(self, scope: ast.AST, kind: type[Node]) -> list[Node]:
         """The nodes of a kind in a scope, without those of functions inside it, in the order of the lines."""
-        return [one for one in self.nodes(kind, file=self.file(scope)) if self.scope_of(one) is scope]
+        file = self.file(scope)
+
+        def find() -> dict[ast.AST, list[Node]]:
+            found: dict[ast.AST, list[Node]] = {}
+            for one in self.nodes(kind, file=file):
+                found.setdefault(self.scope_of(one), []).append(one)
+            return found
+
+        return file.once(("own nodes", kind), find).get(scope, [])
 
     # -- what names stand for ---------------------------------------------------------------------------
 

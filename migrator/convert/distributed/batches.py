@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Optional
 
 from migrator.convert.program import (
@@ -163,33 +164,46 @@ def _name(program: Program, node: ast.AST) -> Name:
     return None if text.startswith("self.") else program.scope_of(node), text
 
 
-def holds(program: Program, node: ast.AST, seeds: Collection[ast.AST], names: Collection[Name]) -> bool:
-    """Whether an expression holds one of some others, or of some names."""
-    texts = {text for _, text in names}
-    for one in ast.walk(node):
-        if one in seeds:
-            return True
-        if isinstance(one, (ast.Name, ast.Attribute)) and (text := dotted(one)) in texts:
-            scope: ast.AST | None = None  # then its own scope, and those around that one
-            while (scope, text) not in names and not isinstance(scope, ast.Module):
-                scope = program.scope_of(scope or one)
-            if (scope, text) in names:
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The expressions (``seeds``) and the names, by their texts, that hold what comes of something."""
+
+    program: Program
+    seeds: frozenset[ast.AST]
+    names: dict[str, set[Optional[Scope]]] = field(default_factory=dict)
+
+    def holds(self, node: ast.AST) -> bool:
+        """Whether an expression holds one of them."""
+        for one in ast.walk(node):
+            if one in self.seeds:
                 return True
-    return False
+            if isinstance(one, (ast.Name, ast.Attribute)) and (scopes := self.names.get(dotted(one))):
+                scope: ast.AST | None = None  # then its own scope, and those around that one
+                while scope not in scopes and not isinstance(scope, ast.Module):
+                    scope = self.program.scope_of(scope or one)
+                if scope in scopes:
+                    return True
+        return False
+
+    @property
+    def every_name(self) -> list[Name]:
+        """The names, each behind its scope."""
+        return [(scope, text) for text, scopes in self.names.items() for scope in scopes]
 
 
 def fed(
-    program: Program, inside: Iterable[ast.AST], seeds: Collection[ast.AST], names: Collection[Name]
-) -> frozenset[Name]:
-    """The names that hold what comes from some expressions and names."""
-    known = set(names)
+    program: Program, inside: Iterable[ast.AST], seeds: Iterable[ast.AST], names: Collection[Name] = ()
+) -> Held:
+    """What holds what comes from some expressions and names."""
+    held = Held(program, frozenset(seeds))
     moves = [node for node in inside if isinstance(node, _MOVES)]
     count = -1
-    while count != len(known):
-        count = len(known)
-        for node in moves:
-            known.update(_moved(program, node, lambda value: holds(program, value, seeds, known)))
-    return frozenset(known)
+    while count != len(held.every_name):
+        count = len(held.every_name)
+        moved = (name for node in moves for name in _moved(program, node, held.holds))
+        for scope, text in chain(names, moved):
+            held.names.setdefault(text, set()).add(scope)
+    return held
 
 
 def _moved(program: Program, node: ast.AST, is_held: Callable[[ast.AST], bool]) -> Iterator[Name]:
@@ -217,17 +231,12 @@ def _moved(program: Program, node: ast.AST, is_held: Callable[[ast.AST], bool]) 
 class Drawn:
     """An expression that gives all batches one by one, or, where it is ``one``, the next each time.
 
-    ``seeds`` and ``names``: the expressions and the names that hold what comes of it.
+    ``held`` holds what comes of it.
     """
 
     node: ast.expr
     one: bool
-    seeds: frozenset[ast.AST]
-    names: frozenset[Name]
-
-    def feeds(self, program: Program, node: ast.AST) -> bool:
-        """Whether an expression holds what comes of it."""
-        return holds(program, node, self.seeds, self.names)
+    held: Held
 
 
 def drawn_batches(
@@ -241,16 +250,15 @@ def drawn_batches(
     if not any(map(is_step, inside)):
         return []
     whole = _of_loop(program, loop, inside) if isinstance(loop, ast.For) else None
-    if whole is not None and whole.feeds(program, loss):
+    if whole is not None and whole.held.holds(loss):
         return [whole]
     own = below(loop, *functions)
     found = []
     for node in inside:
         if node in own and isinstance(node, ast.Call) and _may_turn(program, node, loop, functions):
             if _draws(program, node) and not any(_draws(program, one) for one in below(*arguments_of(node))):
-                seeds: frozenset[ast.AST] = frozenset({node})
-                found.append(Drawn(node, True, seeds, fed(program, inside, seeds, ())))
-    return [one for one in found if one.feeds(program, loss)]
+                found.append(Drawn(node, True, fed(program, inside, [node])))
+    return [one for one in found if one.held.holds(loss)]
 
 
 def is_step(node: ast.AST) -> bool:
@@ -300,9 +308,9 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     inner = stripped(loop.iter)
     places = fed(program, inside, (), items(program, loop))
     if not counts(loop.iter):
-        return Drawn(inner, False, frozenset(), places) if _gives_batches(program, inner) else None
+        return Drawn(inner, False, places) if _gives_batches(program, inner) else None
     for one in inside:
-        if isinstance(one, ast.If) and holds(program, one.test, (), places):
+        if isinstance(one, ast.If) and places.holds(one.test):
             leaves = any(isinstance(each, LEAVING) for each in ast.walk(one))
             called = {method_name(each) or called_name(each) for each in calls_in(one)}
             if leaves or not called <= set(_SHOWS):  # it does more than to show something
@@ -310,11 +318,10 @@ def _of_loop(program: Program, loop: ast.For, inside: Nodes) -> Drawn | None:
     taken = {
         node: program.scope_of(node)
         for node in inside
-        if isinstance(node, ast.Subscript) and holds(program, node.slice, (), places)
+        if isinstance(node, ast.Subscript) and places.holds(node.slice)
     }
     makers = (node for node in inside if program.definition_of(node) in taken.values())
-    seeds: frozenset[ast.AST] = frozenset((*taken, *makers))
-    return Drawn(inner, False, seeds, fed(program, inside, seeds, ()))
+    return Drawn(inner, False, fed(program, inside, (*taken, *makers)))
 
 
 def items(program: Program, loop: ast.For) -> set[Name]:

@@ -186,7 +186,7 @@ def check_batches(program: Program, found: list[Training], models: list[Wrapped]
                 raise UncertainError("carried_state", node)
             made = [call for call in map(program.parent, calls) if isinstance(call, ast.Call)]
             given = [one for call in made for one in (*call.args, *call.keywords)]
-            fed = any(one.feeds(program, arg) for one in training.drawn for arg in given)
+            fed = any(one.held.holds(arg) for one in training.drawn for arg in given)
             if calls and training.drawn and not fed:
                 raise UncertainError("batches_pass_by", training.batches, home=model.home)
 

@@ -16,7 +16,6 @@ from migrator.convert.distributed.batches import (
     counts,
     drawn_batches,
     fed,
-    holds,
     items,
     loader_calls,
     loader_name,
@@ -237,14 +236,13 @@ def feeds(
             for one in (*ast.walk(training.epochs.loop), *inside)
             if not isinstance(one, (ast.Assign, ast.AugAssign)) or names_set(one).isdisjoint(reduced)
         ]
-    names: set[Name] = {name for one in training.drawn for name in one.names}
-    seeds = {seed for one in training.drawn for seed in one.seeds}
+    names: set[Name] = {name for one in training.drawn for name in one.held.every_name}
+    seeds = {seed for one in training.drawn for seed in one.held.seeds}
     if isinstance(loop, ast.For) and not counts(loop.iter):
         names |= items(program, loop)
     else:
         seeds |= {node for node in inside if isinstance(node, ast.Call) and dotted(node.func) == "next"}
-    known = fed(program, inside, seeds, names)
-    return lambda node: holds(program, node, seeds, known)
+    return fed(program, inside, seeds, names).holds
 
 
 def _iterators(program: Program, loop: Loop) -> list[ast.expr]:

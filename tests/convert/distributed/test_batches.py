@@ -6,6 +6,7 @@ import pytest
 
 from tests.convert.distributed.test_convert import BASE, converted, new_lines, reported
 from tests.convert.distributed.test_find import HEAD, NO_LOADER, STEP, indented
+from tests.timing import grows_evenly
 
 DATA = HEAD.replace("loader = DataLoader(data, batch_size=4, shuffle=True)\n", "").replace(
     "from torch.utils.data import DataLoader\n", ""
@@ -174,3 +175,12 @@ def test_numbers_in_a_table_are_reported() -> None:
     text = BASE.replace("    for x", "    sums = {'a': 0.0}\n    for x")
     text += "        sums['a'] += loss.item()\n    print(sums)\n"
     assert "sums covers only the rank's own share of the data" in reported(converted(text))
+
+
+def test_the_time_grows_with_the_names_in_a_loop() -> None:
+    def program(count: int) -> str:
+        head, loop, behind = BASE.partition("    for x in loader:\n")
+        return head + loop + indented("".join(f"z{i} = x + {i}\n" for i in range(count)), 8) + behind
+
+    assert not converted(program(4)).reason
+    assert grows_evenly(converted, program, 1600)
