@@ -104,7 +104,8 @@ def _reason(index: ModuleIndex, item: Match, aware: bool) -> str:
 def _asks_project(context: FileContext, node: ast.AST) -> bool:
     """Whether a project with files for NPUs compares its own word: ``get_accelerator().device_name()``."""
     compared, project = context.index.parent(node), context.project
-    asked = compared.left if isinstance(compared, ast.Compare) and project.twins else None
+    sides = [compared.left, *compared.comparators] if isinstance(compared, ast.Compare) else []
+    asked = next((each for each in sides if each is not node), None) if project.twins else None
     while isinstance(asked, (ast.Attribute, ast.Call)):
         name = context.index.qualified_name(asked.func) if isinstance(asked, ast.Call) else ""
         if name and (name.startswith(".") or project.owns(name, context.name)):

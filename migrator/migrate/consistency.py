@@ -111,6 +111,8 @@ def _options(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> Ite
         file = trees.after.started(after.name, after.content, program) if program is not None else ""
         file = file or _("started programs")
         now, then = _meant(parsers, after.content, setting), _meant(old, after.content, setting)
+        # A parser that names CUDA was left as it was, as where only safe fixes are made.
+        is_kept = any(_OF_CUDA.match(str(text)) for each in now for text in (each.default, *each.choices))
         line = after.lines.line_of(setting.name_span[0])
         given = given_before.get((line, _label(after, setting)), frozenset())
         name = now[0].name if now and setting.kind == "argument" else setting.name
@@ -121,7 +123,7 @@ def _options(trees: Trees, before: Optional[TextIndex], after: TextIndex) -> Ite
             choices = ", ".join(str(choice) for option in now for choice in option.choices)
             values = {"file": file, "choices": choices, "name": name, "value": setting.value}
             yield _finding("no choice", after, place, str(setting.value), **values)
-        elif now and _OF_CUDA.match(value) and not _names_cuda(now):
+        elif now and _OF_CUDA.match(value) and not is_kept:
             means = taken(parsers, after.content, setting, trees.vocabularies())
             if means is not None and means.device:
                 yield _finding("option of CUDA", after, place, value, file=file, name=name, value=value)
@@ -155,12 +157,6 @@ def _refuses(options: list[Option], value: Optional[str]) -> bool:
     if not value or not options:
         return False
     return all(option.choices and value not in map(str, option.choices) for option in options)
-
-
-def _names_cuda(options: list[Option]) -> bool:
-    """Whether a parser was left as it was, as where only safe fixes are made."""
-    texts = (str(each) for option in options for each in (option.default, *option.choices))
-    return any(_OF_CUDA.match(text) for text in texts)
 
 
 # -- what Python looks up by a name -----------------------------------------------

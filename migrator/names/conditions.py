@@ -281,7 +281,11 @@ def is_answered_before(
 
 def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     """Whether a node is only reached in builds of torch for CUDA: ``if torch.version.cuda:``."""
-    asks = lambda part: index.qualified_name(part) == "torch.version.cuda"  # noqa: E731
+
+    def asks(part: ast.AST) -> bool:
+        name = index.qualified_name(part)
+        return name == "torch.version.cuda" or (name[:11] == "torch.cuda." and asks_cuda_version(index, part))
+
     return is_answered_before(index, node, asks, (ast.If,))
 
 
@@ -462,6 +466,8 @@ def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt
 # One that stays as it is has the answer no on an NPU: what then does not run, and what runs in its place.
 
 _CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
+_CUDA_VERSION = re.compile(rb"\btorch\.version\.cuda\.")  # None has no members
+_MOVES = re.compile(rb"\.(?:cuda|to)\(|\bdevice\b|\bset_device\b|[\"']cuda")
 QUESTIONS = frozenset({"is_available", "device_count"})
 _OTHER_MAKERS = frozenset("musa mlu xpu mps hpu gcu".split())
 _ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
@@ -499,11 +505,21 @@ def _ways(index: ModuleIndex, around: ast.If | ast.IfExp) -> tuple[Sequence[ast.
 
 
 def guards_cuda_build(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a question for a GPU decides that CUDA sources are compiled."""
+    """Whether a question for a GPU decides that CUDA sources are compiled, or see ``asks_cuda_version``."""
+    return _skips(index, node, _CUDA_BUILD) or asks_cuda_version(index, node)
+
+
+def asks_cuda_version(index: ModuleIndex, node: ast.AST) -> bool:
+    """Whether the version of CUDA is taken apart behind a question for a GPU, and nothing is moved to one."""
+    return _skips(index, node, _CUDA_VERSION) and not _skips(index, node, _MOVES)
+
+
+def _skips(index: ModuleIndex, node: ast.AST, words: re.Pattern[bytes]) -> bool:
+    """Whether what does not run where a question for a GPU is answered with no has one of these words."""
     if not isinstance(node, ast.Attribute) or node.attr not in QUESTIONS:
         return False
     skipped = (each for choice in choices(index, node) for each in choice.skipped)
-    return any(_CUDA_BUILD.search(index.data, *index.span(each)) for each in skipped)
+    return any(words.search(index.data, *index.span(each)) for each in skipped)
 
 
 def avoids_operators(found: Sequence[Choice], operators: Collection[object]) -> bool:
@@ -724,10 +740,11 @@ def _asks_for_npus_too(index: ModuleIndex, child: ast.AST, parent: ast.AST) -> b
     Before ``for name in ("npu", "xpu"): if device.startswith(name)`` it is about what else a device may be.
     """
     asked: Iterable[ast.AST] = ()
-    if isinstance(parent, ast.Compare):
+    if isinstance(parent, ast.Compare) or _says_device(parent):
         asked = [parent]
     elif isinstance(parent, ast.If) and child not in parent.orelse:
         asked = (each for each in walk(parent.test) if isinstance(each, ast.Compare) and _names_cuda(each))
+        asked = (*asked, *(each for each in parent.body if _says_device(each) and _names_cuda(each)))
     elif isinstance(parent, ast.For) and child is parent.iter:
         asked = parent.body
     texts = {text for each in asked if not _speaks_of_npus(each) for text in _asked_of(each)}
@@ -747,10 +764,15 @@ def _npu_questions(owner: ast.AST) -> Iterator[ast.AST]:
         if held is not None and _speaks_of_npus(held):
             calls = (call for call in walk(held) if isinstance(call, ast.Call) and _speaks_of_npus(call))
             yield from [each] if isinstance(each, ast.For) else calls
-        if isinstance(each, ast.Compare) and _speaks_of_npus(each):
+        if (isinstance(each, ast.Compare) or _says_device(each)) and _speaks_of_npus(each):
             yield each
         if not isinstance(each, _DEFINITIONS):
             waiting += ast.iter_child_nodes(each)
+
+
+def _says_device(node: ast.AST) -> bool:
+    """Whether a statement gives names the text of one device: ``kind = "npu"``."""
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
 
 
 def _names_cuda(node: ast.AST) -> bool:

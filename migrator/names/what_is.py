@@ -99,8 +99,8 @@ _PLAIN = (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, a
 
 # Functions of torch that make a tensor on the CPU where no device is named.
 _ON_CPU = frozenset(
-    "torch.arange torch.empty torch.eye torch.from_numpy torch.full torch.linspace torch.ones torch.rand"
-    " torch.randint torch.randn torch.tensor torch.zeros torch.Tensor".split()
+    "torch.arange torch.empty torch.empty_strided torch.eye torch.from_numpy torch.full torch.linspace"
+    " torch.ones torch.rand torch.randint torch.randn torch.tensor torch.zeros torch.Tensor".split()
 )
 
 _UNKNOWN, _OTHER, _TENSOR, _MAYBE = Value(UNKNOWN), Value(OTHER), Value(TENSOR), Value(MAYBE)
@@ -403,13 +403,16 @@ def on_the_cpu(node: ast.expr) -> bool:
 
 
 def kept_on_the_cpu(index: ModuleIndex, node: ast.expr, made: bool = False) -> bool:
-    """Whether an expression, or all that its name is assigned, was moved to the CPU, or ``made`` there.
+    """Whether an expression, or what its name was assigned last, was moved to the CPU, or ``made`` there.
 
     What a name is made of itself, and not moved by, says nothing new: ``x = x.to(memory_format=…)``.
     """
     values = [node]
     if isinstance(node, ast.Name):
-        values = [each for each in index.only_assigned(node) if not _is_of_itself(each, node.id)]
+        last, values = last_assigned(index, node), index.only_assigned(node)
+        if last and last.kind == "assign" and last.value and not _is_of_itself(last.value, node.id):
+            values = [last.value]
+        values = [each for each in values if not _is_of_itself(each, node.id)]
     return bool(values) and all(on_the_cpu(each) or (made and _is_made(index, each)) for each in values)
 
 
@@ -420,13 +423,11 @@ def stays_on_the_cpu(index: ModuleIndex, call: ast.Call) -> bool:
     if device is not None and not index.qualified_name(device).startswith("torch."):  # no dtype
         return is_cpu_device(index, device)
     if name:
-        if name.endswith("_like") and call.args:
+        if name not in _ON_CPU and call.args:  # it is where its input is
             return kept_on_the_cpu(index, call.args[0], made=True)
         return not any(keyword.arg is None for keyword in call.keywords)
-    holder = holder_of(call)
-    if holder is None or kept_on_the_cpu(index, holder):
-        return holder is not None
-    return called_name(call) not in ("cuda", "npu") and kept_on_the_cpu(index, holder, made=True)
+    holder, stays = holder_of(call), called_name(call) not in ("cuda", "npu")
+    return holder is not None and kept_on_the_cpu(index, holder, made=stays)
 
 
 def is_cpu_device(index: ModuleIndex, device: ast.expr | None) -> bool:

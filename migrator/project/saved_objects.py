@@ -129,8 +129,8 @@ def _what(scope: Scope, numpy: bool, value: ast.expr) -> Optional[str]:
     if sources and None not in told:
         return told.pop()
     name = last_name(value)
-    if any(_is_plain(each) for each in sources):
-        return None
+    if any(isinstance(each, ast.Dict) or any(map(ast.unparse(each).count, _PLAIN)) for each in sources):
+        return None  # a dictionary or a state
     if _OPTIONS.fullmatch(name):
         return N_("options of argparse, judging by the name")
     if isinstance(value, ast.Attribute) and bare_name(value.value) != "self":
@@ -158,9 +158,3 @@ def is_module_name(name: str) -> bool:
 def is_options_name(name: str) -> bool:
     """Whether a name is one that programs give to options or settings, which may be an object."""
     return bool(_OPTIONS.fullmatch(name) or _SETTINGS.fullmatch(name))
-
-
-def _is_plain(value: ast.expr) -> bool:
-    """Whether a value is, by how it is written, a dictionary or a state."""
-    text = ast.unparse(value)
-    return isinstance(value, ast.Dict) or any(word in text for word in _PLAIN)

@@ -78,7 +78,6 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
             ["g(x=acme.f())", "h(acme.f())"],
         ),
         ("written('x', '_.g(...)')", ["acme.f(a.g())"], ["acme.f(a.g)"]),
-        ("implies('x', 'y')", ["acme.f(y is not None and b, y)"], ["acme.f(b is not None, y)"]),
         ("source('x', r'[a-c]+')", ["acme.f(ab)", "acme.f(x=c)"], ["acme.f(abd)", "acme.f()"]),
         (
             "written('x', 'acme.g(_, k=1)', '_.b(...)')",

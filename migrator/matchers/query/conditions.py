@@ -22,7 +22,6 @@ from migrator.names.tree import (
     elements,
     hands_on,
     holder_of,
-    is_none,
     is_off,
     only_target,
     string_value,
@@ -168,24 +167,6 @@ def declares(call: Call, member: str) -> bool:
     return any(member in map(bare_name, targets_of(each)) for body in bodies for each in body)
 
 
-def implies(call: Call, name: Argument, other: Argument) -> bool:
-    """The argument is true only if an attribute of another argument is not None."""
-    condition, node = call.argument(name), call.argument(other)
-    parts = {ast.dump(each) for each in walk(node)} if node is not None else set()
-    return condition is not None and _implies(call, condition, parts)
-
-
-def _implies(call: Call, condition: ast.expr, parts: set[str]) -> bool:
-    if isinstance(condition, ast.Name):
-        values = call.index.only_assigned(condition)
-        return bool(values) and all(_implies(call, each, parts) for each in values)
-    if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
-        return any(_implies(call, each, parts) for each in condition.values)
-    if not isinstance(condition, ast.Compare) or not is_none(condition.comparators[0]):
-        return False
-    return isinstance(condition.ops[0], ast.IsNot) and ast.dump(condition.left) in parts
-
-
 # -- values
 
 
@@ -245,7 +226,7 @@ def result_on_cpu(use: Use) -> bool:
     """
     if is_for_cpu(use.index, use.node):
         return True
-    call = use.call if use.on == "call" else behind(use.index, use.node).holder
+    call = use.call if use.on == "call" else use.index.call_of(use.node) or behind(use.index, use.node).holder
     return isinstance(call, ast.Call) and stays_on_the_cpu(use.index, call)
 
 

@@ -121,7 +121,8 @@ class Comparison(NamedTuple):
             return self._is_call(shape, node)
         if isinstance(shape, ast.Constant) and isinstance(node, ast.Constant):
             return type(shape.value) is type(node.value) and shape.value == node.value
-        if getattr(shape, "op", None).__class__ is not getattr(node, "op", None).__class__:
+        of_shape, of_node = (getattr(each, "ops", [getattr(each, "op", None)]) for each in (shape, node))
+        if [*map(type, of_shape)] != [*map(type, of_node)]:
             return False
         return all(self._part_fits(getattr(shape, key), getattr(node, key)) for key in fields_of(type(shape)))
 

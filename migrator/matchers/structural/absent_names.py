@@ -180,7 +180,8 @@ def find_of_library(context: FileContext, rule: AbsentRule) -> Iterator[Match]:
         elif call is not None and not is_caught(index, place, IMPORT_ERRORS):
             if is_member or not is_replaced(context, rule, call):
                 words = N_("Write {use} with its arguments, or skip the call if the library is missing.")
-                advice = _(words, use=_equivalent(rule, use).name)
+                known = _equivalent(rule, use)
+                advice = _(words, use=known.chosen(call) or known.name)
                 yield found(context, rule, call, api=use.name, advice=advice)
     yield from _unused_imports(context, rule, fixed)
 

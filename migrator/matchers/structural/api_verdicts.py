@@ -211,7 +211,8 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> Use | None:
         # A product line is too little to speak of annotations.
         evident = (verdict.documents or verdict.kernel) and not verdict.by_hardware
         return Use(ref, verdict) if verdict.status in _OPEN and evident else None
-    if call.args and kept_on_the_cpu(context.index, call.args[0]):
+    read_there = getattr(context.index.parent(call), "attr", "") == "numpy"  # numpy takes no others
+    if read_there or (call.args and kept_on_the_cpu(context.index, call.args[0])):
         return None
     note = "" if verdict.status in _OPEN else _shown_limit(context, call, verdict)
     return Use(ref, verdict, note) if note or verdict.status in _OPEN else None
