@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -27,7 +28,8 @@ def emulate(given: Given) -> None:
     The installed torch_npu runs over an emulated CANN; numbers and speed are those of the CPU. Without
     a program: show what is installed and what to install.
 
-    The program runs with your permissions: this is not a sandbox.
+    The program runs with your permissions, or with --sandbox in bubblewrap: no network, and it writes
+    in this folder only.
 
     Exit status: that of the program; 2 usage error; 126 the emulator cannot run here;
     127 no such program.
@@ -44,6 +46,7 @@ def emulate(given: Given) -> None:
     folder = None if given.report is None else given.report.absolute()
     project = None if folder is None else Path.cwd()
     rest = {"insight": project, "strict": given.strict, "races": given.races}
+    rest["sandbox"] = checked_sandbox(given.sandbox)
     machine = Machine(given.devices, soc, size(given.memory), folder, given.cpu_random, **rest)
     old = {path.name for path in folder.iterdir()} if folder is not None and folder.is_dir() else set()
     installed, built = prepare(given.torch)
@@ -161,6 +164,19 @@ def _show_installed() -> None:
         + (str(ready.folder) if ready else _("built at first run in {folder}", folder=cache_folder()))
     )
     typer.echo(_("ready: npumigrate emulate -- python train.py"))
+
+
+def checked_sandbox(wanted: bool) -> bool:
+    """Return whether a sandbox is wanted; stop where bubblewrap cannot make one."""
+    if wanted:
+        asked = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-net", "true"]
+        try:
+            done = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
+        except OSError:
+            stop("--sandbox needs bubblewrap: apt-get install bubblewrap", CANNOT_RUN)
+        if done.returncode:
+            stop("--sandbox: bubblewrap fails here: {error}", CANNOT_RUN, error=done.stderr.strip())
+    return wanted
 
 
 def checked_soc(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import typer
 
-from migrator.cli.emulate import checked_soc, prepare, size, write_insight
+from migrator.cli.emulate import checked_sandbox, checked_soc, prepare, size, write_insight
 from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
 from migrator.cli.options import Given
 from migrator.cli.report import chosen_formats, write_reports
@@ -25,7 +25,8 @@ def verify(given: Given) -> None:
 
     The program's output is passed through; the verdict follows on standard error.
 
-    The program runs with your permissions: this is not a sandbox.
+    The program runs with your permissions, or with --sandbox in bubblewrap: no network, and it writes
+    in MIGRATED only.
 
     Exit status: 0 ran to its end on the NPUs (and its numbers match the original's); 1 the program
     failed or timed out; 2 usage error; 3 ended, but not all of it ran on NPUs; 4 the numbers differ; 5
@@ -55,8 +56,8 @@ def verify(given: Given) -> None:
 
     devices, soc = given.devices, checked_soc(given.soc)
     seed = given.seed if given.compare_cpu else None
-    random = {"random_from_cpu": given.compare_cpu, "seed": seed}
-    machine = Machine(devices, soc, size(given.memory), steps=given.steps, **random)
+    rest = {"random_from_cpu": given.compare_cpu, "seed": seed, "sandbox": checked_sandbox(given.sandbox)}
+    machine = Machine(devices, soc, size(given.memory), steps=given.steps, **rest)
     folder = migrated.resolve()
     command = given.command or _started(folder, devices)
     set_to: tuple[str, ...] = ()

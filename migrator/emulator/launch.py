@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ class Machine:
     insight: Path | None = None  # the project whose places are recorded in the report
     strict: bool = False  # also refuse what torch_npu's documents do not list
     races: bool = False  # say where streams do not wait for each other
+    sandbox: bool = False  # run in bubblewrap: see boxed
 
 
 def environment(
@@ -58,6 +60,7 @@ def environment(
             "NPUMIGRATE_EMULATOR_API_DB": str(data_folder("api_db")),
             "NPUMIGRATE_EMULATOR_STRICT": "1" if machine.strict else "0",
             "NPUMIGRATE_EMULATOR_RACES": "1" if machine.races else "0",
+            "NPUMIGRATE_EMULATOR_SANDBOX": "1" if machine.sandbox else "0",
             "ASCEND_HOME_PATH": str(built.cann),
             "ASCEND_OPP_PATH": str(built.cann / "opp"),
             # Copies would be made by another thread, behind the back of the kernels.
@@ -114,6 +117,29 @@ def find(command: str, env: Mapping[str, str], folder: Path | None = None) -> st
     return shutil.which(command, path=env.get("PATH"))
 
 
+def boxed(command: Sequence[str], env: Mapping[str, str], writable: Iterable[Path | None]) -> list[str]:
+    """The command of a program, in bubblewrap where its machine is to be a sandbox.
+
+    It has no network, sees empty folders in place of the home folder and of that for temporary files, but for
+    what Python and the emulator need, and can write below some folders only.
+    """
+    if env.get("NPUMIGRATE_EMULATOR_SANDBOX") != "1":
+        return [*command]
+    program = Path(command[0])
+    places = [Path(sys.prefix), Path(sys.base_prefix), SOURCES.parent, data_folder("api_db")]
+    places += [Path(env[f"NPUMIGRATE_EMULATOR{name}"]) for name in ("", "_TORCH")]
+    places += [each.parents[1] for each in (program, program.resolve()) if each.parent.name == "bin"]
+    hidden = [Path.home(), Path(tempfile.gettempdir())]
+    words = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev"]
+    for folder in hidden:
+        words += ["--tmpfs", str(folder)]
+    for place in sorted({each for each in places if any(folder in each.parents for folder in hidden)}):
+        words += ["--ro-bind", str(place), str(place)]
+    for place in (each.resolve() for each in writable if each is not None):
+        words += ["--bind", str(place), str(place)]
+    return [*words, "--unshare-net", "--die-with-parent", "--", *command]
+
+
 @dataclass
 class Launch:
     """What all processes of one launch have in common.
@@ -157,7 +183,9 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     Raises OSError if it cannot be started.
     """
     with one_launch(env) as launch:
-        process = subprocess.Popen(command, env=launch.env)
+        notes = env.get("NPUMIGRATE_EMULATOR_REPORT")
+        places = [Path.cwd(), Path(notes) if notes else None]
+        process = subprocess.Popen(boxed(command, launch.env, places), env=launch.env)
         launch.released = True
 
         def pass_on(number: int, _: object) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from migrator.emulator import warden
-from migrator.emulator.launch import one_launch, shell_code, when_asked_to_end
+from migrator.emulator.launch import boxed, one_launch, shell_code, when_asked_to_end
 from migrator.verify.diagnosis import ask_where
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
@@ -103,7 +103,12 @@ def run(
     with one_launch(env, folder=notes) as launch:
         before = warden.below([os.getpid()])
         process = subprocess.Popen(
-            command, env=launch.env, cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True
+            boxed(command, launch.env, (folder, notes)),
+            env=launch.env,
+            cwd=folder,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
         )
         streams = ((process.stdout, sys.stdout, output[0]), (process.stderr, sys.stderr, output[1]))
         readers = [
