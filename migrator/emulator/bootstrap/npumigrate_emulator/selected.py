@@ -67,7 +67,8 @@ def _gradients(
     given = [each.detach().requires_grad_() for each in (query, key, value)]
     with torch.enable_grad():
         out = _attend(given[0], given[1], given[2], *args, **options)[0]
-        return torch.autograd.grad(out, given, grad)
+        found: tuple[Tensor, ...] = torch.autograd.grad(out, given, grad)
+    return found
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
