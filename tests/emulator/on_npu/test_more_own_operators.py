@@ -299,3 +299,14 @@ def test_keys_are_normed_turned_and_written_to_caches(mode):
         if mode.endswith("NZ"):  # eight floats lie together
             got = got.view(batch, width // 8, size, 8).transpose(1, 2).reshape(batch, size, width)
         torch.testing.assert_close(got.cpu().view(batch, size, width), cache)
+
+
+def test_a_softmax_in_place_and_the_derivative_in_its_place():
+    logits, values, by = torch.randn(2, 5, 7), torch.randn(2, 7, 3), torch.randn(2, 5, 3)
+    exact = logits.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(exact.softmax(-1) @ values, exact, by)
+    data = logits.npu()
+    torch_npu.npu_attn_softmax_(data)
+    torch.testing.assert_close(data.cpu(), logits.softmax(-1))
+    torch_npu.npu_attn_softmax_backward_(data, by.npu(), values.npu())
+    torch.testing.assert_close(data.cpu(), expected)

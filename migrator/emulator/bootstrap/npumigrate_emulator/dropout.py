@@ -86,7 +86,8 @@ def _softmax_in_place(data: Tensor) -> Tensor:
 def _softmax_backward_in_place(data: Tensor, grad_output: Tensor, values: Tensor) -> Tensor:
     """As op-plugin: a product, then the derivative of softmax, over the softmax itself."""
     by_softmax = grad_output @ values.transpose(-2, -1)
-    return data.copy_(data * (by_softmax - (by_softmax * data).sum(-1, keepdim=True)))
+    by_softmax -= (by_softmax * data).sum(-1, keepdim=True)
+    return data.mul_(by_softmax)
 
 
 def _multi_head_attention(
