@@ -63,3 +63,12 @@ def test_sizes_of_all_dimensions_are_wanted():
     data, weight, offset, _ = (each.npu() for each in given())
     with pytest.raises(RuntimeError, match="stride has to contain more than 4 elements, but got 2"):
         torch_npu.npu_deformable_conv2d(data, weight, offset, None, [3, 3], [1, 1], [1, 1, 1, 1])
+
+
+def test_a_convolution_reads_one_number_of_the_padding_for_each_of_the_stride():
+    data, weight = torch.randn(1, 2, 6, 5).npu(), torch.randn(3, 2, 3, 3).npu()
+    sizes = ([1, 1], [1, 0, 7, 7], [1, 1], 1)
+    found = torch_npu.npu_conv2d(data, weight, None, *sizes)
+    torch.testing.assert_close(found, functional.conv2d(data, weight, None, 1, (1, 0)))
+    by_data = torch_npu.npu_conv2d_backward(data, found, weight, *sizes, [True, False, False])[0]
+    assert by_data.shape == data.shape

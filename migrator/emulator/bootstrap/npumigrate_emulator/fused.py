@@ -286,6 +286,8 @@ def _convolution(
     dilation: list[int],
     groups: int,
 ) -> Tensor:
+    """op-plugin reads one number of the padding for each of the stride, and ignores further ones."""
+    padding = padding[: len(stride)]
     return torch.convolution(data, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups)
 
 
@@ -332,6 +334,7 @@ def _convolution_backward(
     output_mask: list[bool],
 ) -> tuple[Tensor, Tensor, Tensor]:
     sizes = [weight.shape[0]] if output_mask[2] else None
+    padding = padding[: len(stride)]
     found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
         grad_output,
         data,
