@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache, cached_property
 from itertools import accumulate, filterfalse
-from typing import Callable
+from typing import Any, Callable
 
 from migrator.api_support import versions
 from migrator.core.settings import Settings
@@ -67,12 +67,12 @@ class Rules:
         self._elsewhere: frozenset[str] = frozenset()
         self._line_words: dict[str, frozenset[str]] = {}  # of names that only the project knows
         self._project: Project | None = None
-        self._vocabularies: dict[tuple[frozenset[str], ...], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
+        self._vocabularies: dict[tuple[Any, ...], tuple[DeviceVocabulary, DeviceVocabulary]] = {}
 
     def vocabularies(self, project: Project) -> tuple[DeviceVocabulary, DeviceVocabulary]:
         """Where devices go, by the rule packs and the project: for device strings, and for backends."""
         keys, libraries = project.offers.names(DEVICE_KEY), project.offers.names(LIBRARY)
-        known = (keys, libraries, libraries & project.main_packages)
+        known = (keys, libraries, libraries & project.main_packages, TORCH in project.frameworks)
         if known not in self._vocabularies:
             device, backend = (each.of_project(*known) for each in self._of_packs)
             self._vocabularies = {known: (device, backend)}

@@ -62,6 +62,10 @@ def written_as(rule: Rule) -> Optional[Callable[[Written, str], bool]]:
         phrases = [f"{mark}{phrase}{mark}" for phrase in rule.match for mark in marks]
         own = {word: [each for each in phrases if word in each] for word in _derived(rule) - {*rule.words}}
         return lambda written, word: any(each in written.text for each in own.get(word, phrases))
+    if rule.kind == "string":  # many a comment speaks of CUDA
+        return lambda written, word: (
+            not word.isupper() or any(f"{mark}{word}" in written.text for mark in "\"'")
+        )
     if calls := rule.given.get("only_given"):
         return lambda written, word: word not in calls or written.is_given(word)
     # Words of other things than names are written elsewhere, too: an argument's.

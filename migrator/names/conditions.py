@@ -681,9 +681,21 @@ def _speaks_of_npus(test: ast.AST) -> bool:
 
 
 def is_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
-    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``."""
+    """Whether a place runs only where something is on the CPU: behind ``if x.device.type == "cpu"``.
+
+    Or in a function ``_mean_cpu`` of the file alone, each use of which is such a place.
+    """
+    function = index.function_of(node)
+    uses = index.uses_of(function) if function is not None and function.name[:1] == "_" else ()
+    return _asks_for_cpu(index, node) or (bool(uses) and all(_asks_for_cpu(index, each) for each in uses))
+
+
+def _asks_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
     for test, holds, _ in conditions(index, node):
         for each in _all_of(test) if holds else [test]:
+            is_denied = isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)
+            if holds == is_denied and bare_name(getattr(each, "operand", each)) == "is_cuda":
+                return True
             if isinstance(each, ast.Compare) and len(each.ops) == 1 and is_cpu(each.comparators[0]):
                 if isinstance(each.ops[0], ast.Eq if holds else ast.NotEq):
                     return True

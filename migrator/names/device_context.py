@@ -66,7 +66,6 @@ _MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_an
 REPEATED = ("cuda", "nccl")
 _AUTOCAST = re.compile(r"\bautocast\b")
 CERTAIN, LIKELY, UNCLEAR, NO = "certain", "likely", "unclear", "no"
-_OF_LIBRARY = N_("{where}, a term of that library")
 # What takes a value, and where: what that says of it by itself.
 _ENDS: dict[tuple[str, type], tuple[str, str]] = {
     ("unused", ast.Module): (NO, N_("message text")),
@@ -106,6 +105,8 @@ def device_context(
     """
     if is_value_for_parser(index, node):
         return DeviceContext(NO, _("the value of an option, which its parser interprets"), by=SETTLED)
+    if vocabulary.alone:
+        return DeviceContext(NO, _("in a program that does not use torch"), by=SETTLED)
     context = _Climb(index, vocabulary, depth).from_node(node)
     handed_on = context.verdict == NO and context.by == _CALL
     chosen = (handed_on or context.verdict in (LIKELY, UNCLEAR)) and chosen_beside_cpu(index, node)
@@ -328,10 +329,8 @@ class _Climb:
     def _hinted(self, name: str, where: str, more: Beside = Beside()) -> DeviceContext:
         """What a name, and the values beside it, say."""
         every = self.siblings | more
-        if name in _LISTS_OF_NAMES or self.vocabulary.says_path(name):
+        if name in _LISTS_OF_NAMES or self.vocabulary.says_path(name) or self.vocabulary.leaves(name):
             return DeviceContext(NO, where)
-        if self.vocabulary.leaves(name):
-            return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=where))
         if self.siblings.question and every.cpu:
             return DeviceContext(CERTAIN, _("{where}: choice between a GPU and the CPU", where=where))
         if name and self.vocabulary.says(name):
@@ -420,7 +419,10 @@ class _Climb:
             return DeviceContext(CERTAIN, f"{called}({name}=…)", name)
         if name in vocabulary.keywords:
             certain = qualified.startswith("torch.") or called in _DEVICE_METHODS
-            return DeviceContext(CERTAIN if certain else LIKELY, f"{shown}({name}=…)", name)
+            # What an object of the file lists is a device where something meets it: a registry only shows it.
+            is_list = elements(sink.value) and isinstance(self.index.definition(call.func), ast.ClassDef)
+            reason, by = f"{shown}({name}=…)", BESIDE if is_list else ""
+            return DeviceContext(CERTAIN if certain else LIKELY, reason, name, by)
         if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
         return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
@@ -523,7 +525,7 @@ class _Climb:
         if any(map(_is_type, others)):
             return DeviceContext(LIKELY, _("compared with a type"))
         if any(self.vocabulary.leaves(last_name(other)) for other in others):
-            return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=_("a comparison")))
+            return DeviceContext(NO, _("a comparison"))
         if self._among(child, elements(child)).device:
             return DeviceContext(LIKELY, _("compared together with other devices"), by=BESIDE)
         return DeviceContext(UNCLEAR, _("a comparison"))
@@ -548,8 +550,7 @@ class _Climb:
         if key is not None and self.vocabulary.says_device(key):
             return self._likely(N_("value of a key named like a {noun}"))
         where = _("a dictionary's value")
-        of_library = self.vocabulary.leaves(string_value(key) or "")
-        return DeviceContext(UNCLEAR, _(_OF_LIBRARY, where=where) if of_library else where)
+        return DeviceContext(NO if self.vocabulary.leaves(string_value(key) or "") else UNCLEAR, where)
 
     def _dictionary_key(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
         holder = self.index.parent(node)

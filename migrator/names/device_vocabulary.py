@@ -36,7 +36,8 @@ class DeviceVocabulary:
     value is called in reports. ``foreign`` are packages whose devices are not torch's. ``keys`` are the
     names, in lower case, whose values the project reads as devices. ``foreign_words`` are parts of names that
     say a device of a library where a file of the project imports it, with its packages; ``libraries`` are
-    those that some file imports, and ``unsaid`` the words that hold in the file at hand.
+    those that some file imports, and ``unsaid`` the words that hold in the file at hand. ``alone``: the
+    project computes with some of ``foreign``, and with nothing of torch.
     """
 
     apis: Mapping[str, tuple[object, ...]]
@@ -50,6 +51,7 @@ class DeviceVocabulary:
     foreign_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     libraries: frozenset[str] = field(default_factory=frozenset)
     unsaid: frozenset[str] = field(default_factory=frozenset)
+    alone: bool = False
 
     def says(self, name: str) -> bool:
         """Whether a name says device, backend or accelerator, or the project reads it as one."""
@@ -79,26 +81,28 @@ class DeviceVocabulary:
         return len(others) < len(parts) and not self.hint.search(rest, 0, _LONGEST_NAME)
 
     def of_project(
-        self, keys: frozenset[str], libraries: frozenset[str], own: frozenset[str]
+        self, keys: frozenset[str], libraries: frozenset[str], own: frozenset[str], has_torch: bool
     ) -> DeviceVocabulary:
         """The vocabulary of a project: its keys, the libraries that it imports, and those that are its own.
 
         The words of a library are migrated with it where the project is that library.
         """
         words = {word: owners for word, owners in self.foreign_words.items() if own.isdisjoint(owners)}
-        return replace(self, keys=keys, libraries=libraries, foreign_words=words)
+        alone = bool(libraries) and libraries <= self.foreign and not (has_torch or libraries & own)
+        return replace(self, keys=keys, libraries=libraries, foreign_words=words, alone=alone)
 
     def in_file(self, index: ModuleIndex) -> DeviceVocabulary:
         """The vocabulary of one file: without the words that are those of a library.
 
         It imports that, or another file does, to which it may hand them on.
         """
-        if not self.foreign_words:
+        if not (self.foreign_words or self.alone):
             return self
         names = (name for node in index.imports for name in imported(node))
         packages = self.libraries.union(name.partition(".")[0] for name in names)
         unsaid = {word for word, owners in self.foreign_words.items() if not packages.isdisjoint(owners)}
-        return replace(self, unsaid=frozenset(unsaid)) if unsaid else self
+        alone = self.alone and "torch" not in packages
+        return replace(self, unsaid=frozenset(unsaid), alone=alone) if unsaid or alone != self.alone else self
 
     def says_device(self, node: ast.expr) -> bool:
         """Whether an expression's name says that its value is a device, a device type or a backend."""

@@ -28,6 +28,7 @@ from migrator.names.tree import (
     holder_of,
     is_enum,
     is_read,
+    only_target,
     parameters,
     root,
     string_value,
@@ -440,6 +441,8 @@ class _Search:
             fields = _fields(definition)
             if isinstance(definition, ast.ClassDef) and (name in fields or 0 <= sink.place < len(fields)):
                 self._member(definition, name or fields[sink.place], path)
+                held = bare_name(only_target(self.index.parent(call)))
+                self.port(True, f"{held}.{name or fields[sink.place]}", path)
             for function in self._functions(call):
                 names = given_names(self.index, function)
                 if name in names or 0 <= sink.place < len(names):

@@ -67,7 +67,12 @@ _WAITS = re.compile(
 # What chooses the current device: calls, and the context of ``with torch.cuda.device(rank):``.
 _CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
 _DOUBLE = ("torch.double", "torch.float64", ".double()")
-_SCALER = re.compile(r"\b(?:cuda|npu|apex)(?:\.amp\b|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b)()")
+# With "torch" where only a torch without torch.amp.GradScaler takes it.
+_SCALER = re.compile(
+    r"\b(?:(torch)\.amp\b.*GradScaler.*\n[ \t]*(?:except|else)\b.*(?:\n[ \t]+.*\bcuda\.amp\b.*)+"
+    r"|(?:cuda|npu|apex)(?:\.amp\b(?!\.autocast|[ \t]+import[ \t]+autocast[ \t]*\n)"
+    r"|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b))"
+)
 # In the call, or in a dictionary for it some lines above.
 _BINDS = (
     r"process_group\([^()]{0,200}(?:\([^()]{0,200}\)[^()]{0,200}){0,4}\bdevice_id[ ]*=()"
@@ -94,13 +99,19 @@ _DEVICE_PARAMETERS = frozenset({"device", "dev", "device_type", "device_name", "
 # What says nothing of a configuration, and names that say device or backend by themselves.
 _COMMON_KEYS = frozenset("device backend dtype type name value param mode target data weight x y".split())
 # What shows the strings and values of a class that reaches other files, and its words.
-_SHOWING_DEVICES = ("cuda", "nccl", ".type", "get_backend")
+_SHOWING_DEVICES = (
+    *("cuda", "nccl", ".type", "get_backend", ".CUDA", ".GPU"),
+    *(f"{name}{behind}" for name in ("device", "backend") for behind in (" in ", " not in ", "]")),
+)
 # Where one may meet those of other files: a key, a comparison, a call, a value with a name, a look-up.
 _MEETING = re.compile(
     r"(?:[{,]|^)\s*[\"'](?:cuda|nccl)(?::\d+)?[\"'] *:|[\"'](?:cuda|nccl)[\"'](?:\]| +(?:in\b|[!=]=))"
     r"|(?<!type )(?<!backend )(?<!_backend\(\) )(?:[!=]=|\bin) *[(\[{]?[\"'](?:cuda|nccl)\b"
     r"|\b(?!device|to|init|autocast|Generator|GradScaler)\w+\([\"'](?:cuda|nccl)[\"']"
-    r"|^[ \t]*\w+(?:: ?\w+)? *= *(?:[\"'].[\"']\.join)?[\[(]*[\"'](?:cuda|nccl)\b"
+    r"|^[ \t]*\w+(?:: ?\w+)? *= *(?:[\"'].[\"']\.join)?[\[({]*[\"'](?:cuda|nccl)\b"
+    r"|^[ \t]*(?:async +)?def .*= ?[\"'](?:cuda|nccl)[\"']|(?:[!=]= *|\[|\()[\w.]+\.(?:CUDA|GPU)\b"
+    r"|(?<!for )(?<!torch\.)\b\w*(?:device|backend)(?: (?:not )?in (?!self\b)\w|\])"
+    r"|\bdev\w*\.type +(?:[!=]=|(?:not )?in) +\w|[!=]= *(?:\w+\.)*\w*dev\w*\.type\b"
     r"|(?:choices|args)=.*[\"'](?:cuda|nccl)"
     r"|[\"']--(?![\w-]*(?:backend|device))[\w-]+[\"'],.*\bdefault=[\"'](?:cuda|nccl)\b"
     r"|[\[(](?:\w+\.)*\w*dev\w*(?:\([^()\n]*\))?\.type\b|[\[(][\w.]*get_backend\(|\bdict\([^()\n]*\b(?:cuda|nccl)=",
@@ -114,12 +125,13 @@ _OF_TORCH = re.compile(
 )
 # A class that is moved by a cuda() or to() that Lightning defines.
 _LIGHTNING = r"\n[ \t]*class[ \t]+(\w+)[ \t]*\([^()\n]{0,200}\bLightningModule\b"
-# The packages with a meaning of their own for a word of devices (foreign_words of rule NPU121), and those for
-# which a rule may add a module to the result.
+# The packages with a meaning of their own for a word of devices (foreign_words of rule NPU121), those for
+# which a rule may add a module to the result, one that computes without torch, and some that compute with it.
 LIBRARIES = (
     *("pytorch_lightning", "lightning_fabric", "lightning", "apex", "horovod"),
     *("pynvml", "py3nvml", "nvidia_smi", "fairscale.nn.model_parallel", "flash_attn", "xformers"),
     *("torch_scatter", "causal_conv1d", "mamba_ssm"),
+    *("cupy", "torchvision", "transformers", "diffusers", "accelerate", "ultralytics", "timm"),
 )
 _LIBRARIES = re.compile(import_pattern(LIBRARIES))
 # Questions for names of torch, and for its release, each with the word that a text then has.
@@ -317,9 +329,12 @@ def _meeting(file: _File) -> Iterator[Offer]:
     keys = [key for each in tables for key in each.keywords if key.arg in ("cuda", "nccl")]
     starts = [*keys, *(each for each in index.strings if _DEVICE_TEXT.match(string_value(each) or ""))]
     types = (node for node in index.refs if isinstance(node, ast.Attribute) and node.attr == "type")
+    members = [*index.members("CUDA"), *index.members("GPU")]
     asked = (each for each in index.calls if called_name(each) == "get_backend")
     classes = {
-        id(found): (start, found) for start in (*starts, *types, *asked) for found in [together(index, start)]
+        id(found): (start, found)
+        for start in (*starts, *members, *types, *asked)
+        for found in [together(index, start)]
     }
     known = knows_npus(file.text)
     for start, found in classes.values():
@@ -335,7 +350,7 @@ def _meeting(file: _File) -> Iterator[Offer]:
                 yield Offer(offers.KEYS, name, detail=(f"{file.name}:{start.lineno}",))
             elif path:
                 yield Offer(offers.VALUES, name, detail=(path[-1].rpartition(" ")[2].strip("'"),))
-        if strings or meets:
+        if strings or meets or start in members:  # which join classes of other files
             first = min((*strings, start), key=index.start)
             key = f"{file.name}:{first.lineno}:{first.col_offset}"
             settled = known and any(has_npu_branch(index, each) for each in strings)

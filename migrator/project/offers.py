@@ -32,7 +32,9 @@ SCRIPT, FORWARD = "script", "forward"
 # Without a name.
 SCRIPTS_MODULES = "scripts modules"  # torch.jit.script compiles more than functions of the same file
 CUDA_DEFAULT = "CUDA default"  # a CUDA type becomes the default type of tensors
-SCALES = "scales"  # there is a GradScaler that is no torch.amp.GradScaler, or apex.amp, which becomes one
+SCALES = (
+    "scales"  # a GradScaler that is no torch.amp.GradScaler, or apex.amp; named where torch before 2.3 has it
+)
 WAITS = "waits"  # torch.distributed.barrier is called
 CHOOSES = "chooses"  # the current device is chosen
 LOCAL_RANK = "local rank"  # a name local_rank, which is not the option's alone

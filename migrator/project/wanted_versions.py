@@ -25,6 +25,7 @@ _NAMED = r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)"
 FILES = (
     *("requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
     *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "requirements/*.txt"),
+    *("Dockerfile*", "docker/Dockerfile*"),
 )
 # What pages tell people to type: "pip install timm==0.4.12".
 GUIDES = ("INSTALL*.md", "README*.md", "*.md")
@@ -32,13 +33,14 @@ _LARGEST = 1 << 20
 _SIGNS = ("=", "<", ">")
 
 # Compiled for the first line that names torch: most runs read none.
-# torch==2.1.0, 'torch >=1.8, <2', torch = "^2.1", pytorch=1.12.1=py3.9_cuda, torch @ https://…/torch-2.1.0-cp39….whl
+# torch==2.1.0, 'torch >=1.8, <2', torch = "^2.1", pytorch=1.12.1=py3.9_cuda, torch @ https://…/torch-2.1.0-cp39….whl,
+# FROM pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime
 _NAME = r"(?<![\w.-])(?:py)?torch(?:\[[\w, -]*\])?"
 _SIGN = r"(?:===|==|~=|>=|<=|!=|=|<|>)"
 # What stands behind a library's name.
 _SPECIFIED = rf"\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)"
 _TABLE = r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']"""
-_ADDRESS = rf"{_NAME}\s*@\s*\S*torch-(\d+\.\d+\.\d+)"
+_ADDRESS = rf"(?:{_NAME}\s*@\s*\S*torch-|^FROM\s+(?:\S+/)?pytorch/pytorch:)(\d+\.\d+\.\d+)"
 _PART = r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)"
 PINS = ("==", "===", "=", "~=", "^", "~", "")  # the signs that name one release
 # What a project says of itself.

@@ -40,7 +40,7 @@ _MAY_TELL = (
     b"cuda|def forward(|, device|(device|torch.device(|map_location|import torch as |local_rank|attr(torch"
     b"|attr(F,|attr(nn|torch.__version__|torch.version|= torch\n|torch.save(|save_on_master(|save_checkpoint("
     b"|nccl|horovod|init_process_group|all_reduce|reduce_scatter|torch.double|torch.float64|.double()|.cu"
-    b"|jit.script|torch.jit import|xtension|OpBuilder|LightningModule|fairscale.nn"
+    b"|jit.script|.CUDA|.GPU|torch.jit import|xtension|OpBuilder|LightningModule|fairscale.nn"
 ).split(b"|")
 
 

@@ -16,8 +16,7 @@ def test_a_word_of_a_library_that_another_file_imports() -> None:
     text = 'more = {"accelerator": "cuda", "device": "cuda"}\n'
     result = migrate(text, others=(LIGHTNING,))
     assert result.text == text.replace('"device": "cuda"', '"device": "npu"')
-    left = [each for each in result.findings if each.code == "NPU123"]
-    assert [each.message for each in left if "a term of that library" in each.message]
+    assert not [each for each in result.findings if each.code == "NPU123"]
     assert migrated(text) == text.replace("cuda", "npu")
 
 
@@ -61,6 +60,4 @@ def test_advice_fits_the_lightning_that_a_program_is_written_for() -> None:
 
 def test_a_word_of_lightning_is_no_device_to_be_written() -> None:
     text = "import pytorch_lightning as pl\npl.Trainer(accelerator='cuda', devices=1)\n"
-    (found,) = [each for each in migrate(text).findings if each.code == "NPU123"]
-    assert "a term of that library" in found.message
-    assert "torch device" in found.advice
+    assert not [each for each in migrate(text).findings if each.code == "NPU123"]

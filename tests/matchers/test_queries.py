@@ -73,6 +73,11 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("device('x', 'cuda')", ["acme.f('cuda:0')", "acme.f(f'cuda:{i}')"], ["acme.f('cpu')", "acme.f(a)"]),
         ("computed_into('slice')", ["a[: acme.f() + 1]", "a[int(acme.f()) :]"], ["a[acme.f()]", "acme.f()"]),
         (
+            "builds_name('acme')",
+            ["globals()[f'x_{acme.f()}']", "__import__('x.' + acme.f())"],
+            ["{}[f'x_{acme.f()}']", "f'x_{acme.f()}'"],
+        ),
+        (
             "computed_into('g')",
             ["g(acme.f())", "x.g(1, (acme.f() * 2, 3))"],
             ["g(x=acme.f())", "h(acme.f())"],

@@ -151,6 +151,9 @@ def _list_of(index: TextIndex, rules: list[Rule[RequirementOptions]], items: lis
     return [Edit(*each, "") for each in (line, *gone)]
 
 
+_ADD = N_("add torch_npu: requirements list {name} but not torch_npu, which the migrated program imports")
+
+
 def _versions(
     context: TextContext,
     by_action: dict[str, Rule[RequirementOptions]],
@@ -173,9 +176,10 @@ def _versions(
     rule, advice, severity, edits = by_action.get("excluded"), "", "", list[Edit]()
     if unclear:
         for_cuda = "+cu" in item.specifier or "cu1" in item.address
-        if fits and not for_cuda and item.by != "conda":
+        fits = fits and not for_cuda and item.by != "conda"
+        if fits and (name != "torch" or not item.locked or any(one.name == _TORCH_NPU for one in every)):
             return
-        message, severity = _why(item, version), "warning"
+        message, severity = _(_ADD, **about) if fits else _why(item, version), "warning"
     elif not fits and not pinned:
         message = _("{name} {specifier} excludes {version}, the release for torch {torch}", **about)
         if name in _TORCH:
@@ -194,10 +198,7 @@ def _versions(
             start = item.span[0] + (context.index.text_of(item.span)[:1] in "\"'")
             edits.insert(0, Edit(start, start + len(name), "torch"))
         about["torch_npu"] = release.torch_npu
-        message = _(
-            "add torch_npu: requirements list {name} but not torch_npu, which the migrated program imports",
-            **about,
-        )
+        message = _(_ADD, **about)
         if name == _TORCH_NPU:
             message = _("torch_npu {version} is the release for torch {torch}", **about)
         elif not fits:

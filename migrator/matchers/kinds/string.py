@@ -173,7 +173,9 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
     where = context_of_device(index, vocabulary, node)
     if where.verdict == UNCLEAR and _names_own_method(context, node):
         where = DeviceContext(LIKELY, _("the name of the renamed method"))
-    return _placed(context, rules, node, where, replace_text(index, node, "cuda", "npu", 1))
+    old, new = ("cuda", "npu") if "cuda" in written(index, node) else ("CUDA", "NPU")
+    count = 0 if "," in written(context.index, node) else 1
+    return _placed(context, rules, node, where, replace_text(index, node, old, new, count))
 
 
 def _names_own_method(context: FileContext, node: Text) -> bool:

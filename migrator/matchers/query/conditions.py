@@ -15,6 +15,7 @@ from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, 
 from migrator.names.conditions import is_asked_first, is_asked_for, is_for_cpu, is_guarded
 from migrator.names.goes_to import behind, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from, one_step_back
+from migrator.names.together import together
 from migrator.names.tree import (
     arguments_of,
     bare_name,
@@ -360,6 +361,12 @@ def computed_into(use: Use, *functions: str) -> bool:
         if name not in ("int", "max", "min") and not isinstance(holder, (ast.BinOp, ast.Tuple, ast.List)):
             return isinstance(holder, ast.Call) and child in holder.args and name in functions
     return False
+
+
+def builds_name(use: Use, pattern: Regex) -> bool:
+    """The value, in whose source a regular expression is found, is part of the name of a definition."""
+    is_found = re.search(pattern, use.index.segment(use.node)) is not None
+    return is_found and bool(together(use.index, use.node).names)
 
 
 # -- strings

@@ -20,7 +20,7 @@ from migrator.matchers.context import FileContext, Match, found, insertion, inst
 from migrator.matchers.npu_import import import_at_top
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule, pattern_fits
-from migrator.names.conditions import asks_for_type, is_guarded
+from migrator.names.conditions import asks_for_type, is_for_cpu, is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import LOOPS, argument_of, attributes, hands_on, is_read, root
 from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
@@ -204,7 +204,7 @@ def _walk(context: FileContext) -> Iterator[Use]:
 def _named(context: FileContext, ref: ast.expr, name: str) -> Use | None:
     """The use of an API by its full name, if there is something to say of it."""
     verdict = _verdict(name, context.version, context.hardware) if name.startswith("torch.") else None
-    if verdict is None or asks_for_type(context.index, ref):
+    if verdict is None or asks_for_type(context.index, ref) or is_for_cpu(context.index, ref):
         return None
     call = context.index.call_of(ref)
     if call is None:

@@ -125,7 +125,8 @@ def find_fused(context: FileContext, rule: Rule) -> Iterator[Match]:
     ``torch.npu.amp.GradScaler`` gives the optimizer itself as ``grad_scaler``, which no ``step`` of torch
     takes: a TypeError (torch_npu/npu/amp/grad_scaler.py, 1.11 to 2.13). ``torch.amp.GradScaler("npu")`` asks.
     """
-    for call, name in context.calls_of(rule) if context.project.offers.of(SCALES) else ():
+    scales = (not row.name or context.version.tuple < (2, 3) for row in context.project.offers.of(SCALES))
+    for call, name in context.calls_of(rule) if any(scales) else ():
         for value in _fused(context.index, call):
             if not is_off(value):
                 yield found(context, rule, value, api=name, edits=[instead_of(context.index, value, "False")])
