@@ -27,6 +27,7 @@ from migrator.files.document import Document as FileDocument
 from migrator.files.notebook import Notebook
 from migrator.files.source import Source
 from migrator.findings.finding import Finding
+from migrator.language import _
 from migrator.lint.config_files import Configuration
 from migrator.lint.files import stamp
 from migrator.lint.options import rule_set
@@ -323,17 +324,17 @@ class Session:
                 )
                 if item.fix:
                     safe = item.safely_fixable
-                    title = f"{item.code}: {item.fix.message}{'' if safe else ' (unsafe: look at it)'}"
+                    title = f"{item.code}: {item.fix.message}{'' if safe else _(' (unsafe: review it)')}"
                     edit = self._editor.edit(document.fix_edits(item))
                     found.append(quick(title, is_preferred=safe, edit=edit))
                 if item.noqa_line is not None and item.code != UNUSED:
                     suppressed = _suppressed(document, text.text, item)
                     if suppressed != text.text:  # JSON has no comments
                         edit = self._editor.edit([(part, edit) for edit in text.edits_to(suppressed)])
-                        title = f"{item.code}: Suppress on this line (noqa)"
+                        title = _("{code}: Suppress on this line (noqa)", code=item.code)
                         found.append(quick(title, is_preferred=False, edit=edit))
         if wanted(FIX_ALL, only) and any(item.safely_fixable for item in analysis.found):
-            title = "npumigrate: Fix all that is safe to fix"
+            title = _("npumigrate: Apply all safe fixes")
             every = types.CodeAction(title, kind=FIX_ALL, data={"uri": part.uri})
             found.append(every if self._editor.resolves() else await self.resolve(every))
         return found

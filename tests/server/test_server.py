@@ -218,7 +218,7 @@ def test_unsafe_fixes_are_marked(editor: Editor) -> None:
         for action in editor.actions("train.py", 1, ["quickfix"])
         if action.edit and "Replace" in action.title
     ]
-    assert unsafe.title.endswith(" (unsafe: look at it)")
+    assert unsafe.title.endswith(" (unsafe: review it)")
     assert unsafe.is_preferred is False
     assert "torch.npu.FloatTensor" in editor.applied("train.py", unsafe)
     assert editor.actions("train.py", 1, ["source.fixAll"]) == []
