@@ -46,14 +46,20 @@ def _moved(
     top, left = y.detach().floor(), x.detach().floor()
     image = data.reshape(count, groups, channels // groups, height * width)
     shape = (count, groups, channels // groups, *kernel_size, rows, columns)
-    total: Any = 0
-    for row, by_row in ((top, 1 - (y - top)), (top + 1, y - top)):
-        for column, by_column in ((left, 1 - (x - left)), (left + 1, x - left)):
-            inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            index = (row.clamp(0, height - 1) * width + column.clamp(0, width - 1)).long()
-            index = index.flatten(2)[:, :, None].expand(-1, -1, shape[2], -1)
-            factor = by_row * by_column * inside
-            total = total + image.gather(3, index).view(shape) * factor[:, :, None]
+
+    def read(row: Tensor, column: Tensor) -> Tensor:
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        index = (row.clamp(0, height - 1) * width + column.clamp(0, width - 1)).long()
+        index = index.flatten(2)[:, :, None].expand(-1, -1, shape[2], -1)
+        return image.gather(3, index).view(shape) * inside[:, :, None]
+
+    # Neighbours are subtracted before channels are summed, in derivatives as well: that rounds less.
+    down, right = (y - top)[:, :, None], (x - left)[:, :, None]
+    upper, lower = (
+        first + (read(row, left + 1) - first) * right
+        for row, first in ((top, read(top, left)), (top + 1, read(top + 1, left)))
+    )
+    total = upper + (lower - upper) * down
     if modulated:
         total = total * parts[2][:, :, None]
     spread = total.flatten(1, 2).permute(0, 1, 4, 2, 5, 3)
