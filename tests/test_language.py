@@ -152,7 +152,7 @@ def _python(*arguments: str, folder: Path, **environment: str) -> subprocess.Com
         env={**without, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment},
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=900,
     )
 
 
@@ -290,7 +290,12 @@ def test_english_reads_no_catalogue(program) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=program, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code],
+        cwd=program,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
 

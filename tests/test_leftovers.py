@@ -37,7 +37,7 @@ def test_a_rank_in_a_session_of_its_own_ends_with_the_test(tmp_path: Path) -> No
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
     )
     assert "TimeoutExpired" in done.stdout
     assert "processes that were left, and killed" in done.stdout

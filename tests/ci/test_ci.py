@@ -63,7 +63,7 @@ def test_pre_commit(hooks: Path, tmp_path: Path) -> None:
     def run(hook: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "pre_commit", "run", hook, "--all-files", "--color=never"]
         return subprocess.run(
-            command, cwd=project, env=environment, capture_output=True, text=True, timeout=400
+            command, cwd=project, env=environment, capture_output=True, text=True, timeout=900
         )
 
     linted = run("npumigrate-lint")

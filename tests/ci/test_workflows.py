@@ -74,6 +74,6 @@ def test_a_release_of_something_else_is_refused(checkout: Path, tag: str, said: 
     if not tag:
         (checkout / "new.py").write_text("")
     command = ["bash", ".ci/release", *([tag] if tag else [])]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (1, f"{said}\n")
     assert not (checkout / "dist").exists()

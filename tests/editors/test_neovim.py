@@ -57,7 +57,7 @@ def nvim(folder: Path, *arguments: str, path: str = "") -> str:
     environment["PATH"] = f"{path}{os.pathsep}{environment['PATH']}"
     command = [NVIM, "--headless", "-n", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=150, check=True
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=True
     )
     return done.stdout + done.stderr
 

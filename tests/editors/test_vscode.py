@@ -35,7 +35,7 @@ def test_the_extension_works_with_the_server(command: Path) -> None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -99,7 +99,7 @@ def emulate(cache: Path) -> Emulate:
         except subprocess.TimeoutExpired:
             # torchrun gives each rank a session of its own, and ends them when it is asked to end.
             os.killpg(process.pid, signal.SIGTERM)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=900)
             err += f"\nended after {timeout} s"
         return subprocess.CompletedProcess(whole, process.returncode, out, err)
 
@@ -143,7 +143,7 @@ def run_program(folder: Path, report: Path, env: Mapping[str, str]) -> tuple[End
             own = {**launch.env, "RANK": str(rank), "LOCAL_RANK": str(rank)} if ranks else launch.env
             with open(f"{report}.{rank}.out", "w") as out, open(f"{report}.{rank}.err", "w") as err:
                 processes.append(subprocess.Popen(command, cwd=folder, env=own, stdout=out, stderr=err))
-        codes = [process.wait(timeout=100) for process in processes]
+        codes = [process.wait(timeout=900) for process in processes]
     out, err = (
         "".join(Path(f"{report}.{rank}.{kind}").read_text(errors="replace") for rank in range(len(codes)))
         for kind in ("out", "err")

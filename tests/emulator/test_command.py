@@ -414,7 +414,7 @@ def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, nu
         os.killpg(process.pid, number)
     else:
         os.kill(process.pid if target == "npumigrate" else int(ranks[0]), number)
-    assert process.wait(timeout=60) != 0
+    assert process.wait(timeout=900) != 0
     wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 20)
     assert set(os.listdir("/dev/shm")) <= before
 

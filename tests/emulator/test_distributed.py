@@ -157,7 +157,7 @@ def test_what_would_hang_is_told(emulate, tmp_path, program, words, text, code):
     (tmp_path / "train.py").write_text(program)
     ranks = 3 if program == TWICE else 2
     env = EXECUTION if program == LATE_AGAIN else CONNECTION
-    done = emulate(*torchrun(ranks), "train.py", cwd=tmp_path, env=env, timeout=90)
+    done = emulate(*torchrun(ranks), "train.py", cwd=tmp_path, env=env, timeout=900)
     assert done.returncode == 1
     assert len(re.findall(f"npumigrate emulate: {text}", done.stderr)) == 1, done.stderr
     expected = rf"RuntimeError: [^\0]*\n\[rank\d\]: {code}: [^\0]*{re.escape(words)}[^\0]*{text}"

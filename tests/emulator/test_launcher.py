@@ -67,7 +67,7 @@ def test_as_many_ranks_as_npus(emulate, script, tmp_path):
 
 
 def test_a_failing_rank(emulate, script, tmp_path):
-    done = emulate("bash", str(script), "--nproc", "2", "--", "fail", cwd=tmp_path, timeout=90)
+    done = emulate("bash", str(script), "--nproc", "2", "--", "fail", cwd=tmp_path, timeout=900)
     assert done.returncode == 7, done.stderr[-3000:]
     assert "rank 1 ended with code 7" in done.stderr
 
@@ -99,7 +99,7 @@ def test_ctrl_c(emulate, script, tmp_path, cache):
     )
     assert sorted([process.stdout.readline()[:6], process.stdout.readline()[:6]]) == ["rank 0", "rank 1"]
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=900)
     assert process.returncode == 130, err[-3000:]
     assert "ended by SIGINT" in err
     found = subprocess.run(

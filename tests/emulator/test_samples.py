@@ -128,7 +128,7 @@ def on_cpu(script: Path, processes: int, arguments: tuple[str, ...]) -> str:
     }
     whole = [*command, str(script), *arguments]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(whole, cwd=folder, env=warm(env), capture_output=True, text=True, timeout=240)
+        done = subprocess.run(whole, cwd=folder, env=warm(env), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr
 

@@ -294,7 +294,7 @@ def test_what_a_migration_says_to_run_next(emulate, cache, tmp_path):
     assert said[-4] == "Next"
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        ["bash", "-c", said[-2]], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240
+        ["bash", "-c", said[-2]], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     assert "Verdict: passed" in done.stderr

@@ -22,7 +22,7 @@ _JOB = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\n"
 
 def _run(folder: Path, arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "migrator", *arguments.split()]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900)
     return done.returncode, done.stderr + done.stdout
 
 

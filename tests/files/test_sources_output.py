@@ -505,7 +505,7 @@ def test_a_file_size_limit(project: Path, tmp_path: Path, snapshot: Snapshot) ->
     body = "resource.setrlimit(resource.RLIMIT_FSIZE, (2_500_000, 2_500_000))\ntry:\n"
     body += "".join(f"  {line}\n" for line in RUN.format("").splitlines())
     process = script(body + "except SourceError as error:\n  print(error)", project, tmp_path / "out")
-    printed, _ = process.communicate(timeout=60)
+    printed, _ = process.communicate(timeout=900)
     assert printed == (
         f"{tmp_path}/out/proj_msft/data.bin cannot be written: file too large: "
         "raise the file size limit or choose another output folder with -o\n"
@@ -525,7 +525,7 @@ def test_control_c(project: Path, tmp_path: Path, snapshot: Snapshot, earlier: b
     assert process.stdout.readline() == "ready\n"
     assert len(list((tmp_path / "out").glob(".proj_msft.partial-*/new/train.py"))) == 1
     process.send_signal(2)
-    assert process.communicate(timeout=60)[0] == "stopped\n"
+    assert process.communicate(timeout=900)[0] == "stopped\n"
     assert snapshot(tmp_path) == before
 
 
@@ -543,7 +543,7 @@ def test_what_a_killed_run_leaves_is_cleared_but_not_what_a_living_one_builds(
     migrate(project, out, overwrite=True)
     assert len(list(out.glob(".proj_msft.partial-*/new/train.py"))) == 1
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=900)
     assert len(list(out.glob(".proj_msft.partial-*/new/train.py"))) == 1
     migrate(project, out, overwrite=True)
     assert [path.name for path in out.iterdir()] == ["proj_msft"]
@@ -557,7 +557,7 @@ def test_a_run_that_is_killed_between_two_renames_gives_the_old_result_back(
     migrate(project, out, line=b"first\n")
     before = snapshot(out)
     die = "real = os.rename\n    os.rename = lambda a, b: (real(a, b), os.kill(os.getpid(), 9))"
-    script(RUN.format(die), project, out).communicate(timeout=60)
+    script(RUN.format(die), project, out).communicate(timeout=900)
     assert not (out / "proj_msft").exists()
     with pytest.raises(ResultExists):
         migrate(project, out)

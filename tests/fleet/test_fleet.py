@@ -157,7 +157,7 @@ def test_a_worker_is_killed_and_the_scheduler_is_started_again(
             process.send_signal(signal.SIGKILL)
             process.wait()
         running += [dask(*scheduler), dask(*worker)]
-        printed, errors = command.communicate(timeout=120 + 5 * count)
+        printed, errors = command.communicate(timeout=900)
     finally:
         for process in [command, *running]:
             process.kill()

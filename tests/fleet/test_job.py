@@ -90,7 +90,7 @@ def test_git_ends_with_its_worker_and_with_its_time(tmp_path: Path, killed: bool
             if killed:
                 assert len(marked(mark)) > 2
                 worker.kill()
-            said = worker.communicate(timeout=60)[1]
+            said = worker.communicate(timeout=900)[1]
             assert killed or b"not there after 3 s" in said
             within(10, lambda: not marked(mark))
 

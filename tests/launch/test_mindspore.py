@@ -51,7 +51,7 @@ def start(project: Path, *words: str) -> subprocess.Popen[str]:
 
 def ended(project: Path, *words: str) -> tuple[int, str, str]:
     process = start(project, *words)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=900)
     return process.returncode, out, err
 
 

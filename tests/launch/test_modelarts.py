@@ -48,7 +48,7 @@ def booted(project: Path, arguments: list[str], env: dict[str, str]) -> tuple[in
     """What the boot file does with these variables."""
     command = [sys.executable, "modelarts_boot.py", *arguments]
     process = started(command, project, {**env, "PYTHONPATH": str(Path(__file__).parent / "stub")})
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=900)
     return process.returncode, out, err
 
 

@@ -129,7 +129,7 @@ def engine(file: Path, rank: int, size: int, device: Optional[int] = None) -> di
 
 
 def ended(*processes: subprocess.Popen[str]) -> list[tuple[int, str, str]]:
-    return [(process.returncode, *out) for process in processes for out in [process.communicate(timeout=90)]]
+    return [(process.returncode, *out) for process in processes for out in [process.communicate(timeout=900)]]
 
 
 @pytest.mark.parametrize("form", ["current", "older"])

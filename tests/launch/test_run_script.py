@@ -46,7 +46,7 @@ def start(project: Path, *arguments: str, env: dict[str, str] | None = None, stu
 
 def run(project: Path, *arguments: str, **more):
     process = start(project, *arguments, **more)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=900)
     return process.returncode, out, err
 
 
@@ -253,7 +253,7 @@ def test_asked_twice_it_does_not_wait(project: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=90)
+    out, _ = process.communicate(timeout=900)
     assert process.returncode == 130
     assert "was not ended" not in out
     assert not running(project)

@@ -47,12 +47,12 @@ EOF
 def warnings(text: str) -> Counter[int]:
     beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     command = [str(shutil.which("shellcheck", path=beside)), "-s", "bash", "-f", "json", "-"]
-    answer = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run(command, input=text, capture_output=True, text=True, timeout=900)
     return Counter(item["code"] for item in json.loads(answer.stdout))
 
 
 def check(before: str, after: str) -> None:
-    answer = subprocess.run(["bash", "-n"], input=after, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run(["bash", "-n"], input=after, capture_output=True, text=True, timeout=900)
     assert answer.stderr == ""
     assert warnings(after) <= warnings(before)
 

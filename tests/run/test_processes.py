@@ -96,7 +96,7 @@ def test_workers_that_are_asked_to_end_while_they_start_say_nothing(tmp_path: Pa
         assert parent.stdout
         workers = {int(parent.stdout.readline()) for _ in range(2)}
         parent.send_signal(signal.SIGTERM)
-        assert parent.communicate(timeout=60) == ("ended in order\n", "")
+        assert parent.communicate(timeout=900) == ("ended in order\n", "")
     assert gone(workers, 2.0)
 
 

@@ -44,7 +44,7 @@ def reached(tmp_path: Path, program: str, **modules: str) -> list[tuple[str, int
         "NPUMIGRATE_EMULATOR_PLACES": str(notes / "places.json"),
         "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{site}",
     }
-    subprocess.run([sys.executable, "main.py"], cwd=project, env=env, check=True, timeout=60)
+    subprocess.run([sys.executable, "main.py"], cwd=project, env=env, check=True, timeout=900)
     found = read_reached(notes, places, [])
     return [(each.place.file, each.place.line, each.place.kind, each.count) for each in found]
 

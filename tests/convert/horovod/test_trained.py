@@ -53,7 +53,7 @@ def original(script: Path, folder: Path, *arguments: str, ranks: int = 2) -> str
         env=warm(env),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

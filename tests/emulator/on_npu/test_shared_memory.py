@@ -25,7 +25,7 @@ def test_a_tensor_in_a_queue_is_the_same_memory():
     data = torch.arange(10.0, device="npu:1")[:5]
     weight = nn.Parameter(torch.ones(3, device="npu:1"))
     to_child.put((data, weight))
-    assert from_child.get(timeout=120) == "done"
+    assert from_child.get(timeout=900) == "done"
     child.join(60)
     assert child.exitcode == 0
     assert data.tolist() == [1, 2, 3, 4, 5]
