@@ -217,9 +217,9 @@ def _versions(
 def _torch_npu(
     context: TextContext, item: Requirement, every: Sequence[Requirement], version: str
 ) -> list[Edit]:
-    """The requirement of torch_npu beside the first one of torch in a list, where the file has none."""
-    first = next(one for one in every if one.name in _TORCH and one.group == item.group)
-    if first is not item or any(one.name == _TORCH_NPU for one in every):
+    """torch_npu beside the first torch for Linux of a list, with the marker of an only one; not twice."""
+    among = [one for one in every if one.name in _TORCH and one.group == item.group and _is_for_linux(one)]
+    if among[0] is not item or any(one.name == _TORCH_NPU for one in every):
         return []
     of_command, of_type = item.group.startswith("command"), context.index.type
     exact = of_command or context.index.name.endswith("Pipfile") or of_type in _INSTALLED
@@ -233,7 +233,7 @@ def _torch_npu(
     start, end = item.line
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
-    marker = f" ; {item.marker}" if item.marker else ""
+    marker = f" ; {item.marker}" if item.marker and len(among) == 1 else ""
     before = context.index.text_of((start, item.span[0]))
     if item.by == "poetry":
         quote = before = ""
