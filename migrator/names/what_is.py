@@ -76,6 +76,7 @@ _PLAIN_RESULTS = frozenset(
     " storage untyped_storage data_ptr element_size get_device type_as_str names is_floating_point is_complex"
     " requires_grad grad_fn is_leaf is_sparse register_hook backward storage_offset ndimension".split()
 )
+_OF_MODULES = frozenset("to cuda npu cpu float double half bfloat16 train eval".split())  # they return it
 _TENSOR_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
 # Modules of torch.nn that give something other than one tensor.
 _TUPLE_MODULES = frozenset(
@@ -184,9 +185,8 @@ class _Question:
             if function.attr in _PLAIN_RESULTS:
                 return _OTHER
             holder = self.of(function.value)
-            if holder.kind in (TENSOR, MAYBE):
-                return holder
-            return self._module_result(function)
+            itself = holder.kind in (MODULE, CLASS) and function.attr in _OF_MODULES
+            return holder if itself or holder.kind in (TENSOR, MAYBE) else self._module_result(function)
         return answer
 
     def _made(self, node: ast.expr) -> Value:

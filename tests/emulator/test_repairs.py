@@ -47,6 +47,7 @@ RULES = {
     "layout_option": ["NPU1111", "NPU1111"],
     "moving_average": ["NPU1104"],
     "noise_generator": ["NPU1101"],
+    "normal_equations": ["NPU1135", "NPU1135"],
     "plots": ["NPU1109"],
     "positional_table": ["NPU1104"],
     "precision_by_config": ["NPU1103"],

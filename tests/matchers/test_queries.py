@@ -109,6 +109,11 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("may_be_like('x', 'iter(_)')", ["a = iter(b)\na = c\nacme.f(a)"], ["a = c\nacme.f(a)"]),
         ("like_behind('t u', 'x', '_.eq(_)')", ["a = b.eq(c).t()\nacme.f(a.u(1))"], ["acme.f(b.eq(c).v())"]),
         (
+            "kind('x', 'module', 'class')",
+            ["import torch\nacme.f(torch.nn.Linear(2, 2))", "class A:\n    pass\nacme.f(A())"],
+            ["import torch\nacme.f(torch.ones(2))", "acme.f(a)"],
+        ),
+        (
             "guarded('k', 'TypeError')",
             ["try:\n    acme.f(k=1)\nexcept TypeError:\n    pass"],
             ["acme.f(k=1)"],

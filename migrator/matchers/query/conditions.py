@@ -197,6 +197,12 @@ def _is_like(use: Use, name: Argument, shapes: tuple[Shape, ...], compared: Comp
     return node is not None and compared.holds(shapes, node)
 
 
+def kind(use: Use, name: Argument, *kinds: str) -> bool:
+    """The argument is certainly a 'module' of torch.nn, of a 'class' of the file, or a 'tensor', as named."""
+    node = use.argument(name)
+    return node is not None and use.context.value(node).kind in kinds
+
+
 def made_by(use: Use, *names: str) -> bool:
     """The object of a member or a method comes from a call of one of these qualified names."""
     node = holder_of(use.node) if isinstance(use.node, ast.Call) else getattr(use.node, "value", None)

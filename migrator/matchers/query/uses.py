@@ -179,11 +179,16 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     index, seen = context.index, set[ast.AST]()
     words = {word for rule in rules for word in rule.words}
     kinds = {rule.code: {shape(text).__class__ for text in rule.match} for rule in rules}
-    # What such a call gives is read elsewhere, too, under a name that no rule knows.
-    reads = (read for call in index.calls if called_name(call) in words for read in index.reads_of(call))
+
+    def around(inner: ast.AST) -> Iterator[ast.AST]:
+        return takewhile(lambda up: not isinstance(up, ast.stmt), chain([inner], index.above(inner)))
+
+    # What is made with such a name is read elsewhere, too, under a name that no rule knows.
+    named = (each for each in (*index.refs, *index.calls) if (called_name(each) or bare_name(each)) in words)
+    made = (up for up in dict.fromkeys([*around(each)][-1] for each in named) if isinstance(up, ast.expr))
+    reads = (read for each in made for read in index.reads_of(each))
     for inner in (*index.refs, *index.calls, *reads):
-        around = takewhile(lambda up: not isinstance(up, ast.stmt), chain([inner], index.above(inner)))
-        for node in around:
+        for node in around(inner):
             if node in seen:
                 break
             seen.add(node)

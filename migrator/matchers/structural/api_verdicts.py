@@ -270,16 +270,12 @@ def _dtype_of(context: FileContext, node: ast.AST, depth: int = 0) -> str:
         return _dtype_of(context, values[0], depth + 1)
     if not isinstance(node, ast.Call):
         return ""
-    name = context.index.qualified_name(node.func)
-    for keyword in node.keywords:
-        if keyword.arg == "dtype" and (name.startswith("torch.") or not name):
-            return _dtype_name(context, keyword.value)
-    if isinstance(node.func, ast.Attribute) and not name:
+    name, dtype = context.index.qualified_name(node.func), argument_of(node, "dtype")
+    if isinstance(node.func, ast.Attribute) and not name and dtype is None:
         if node.func.attr in _CAST and not node.args:
             return _CAST[node.func.attr]
-        if node.func.attr in ("to", "type") and node.args:
-            return _dtype_name(context, node.args[0])
-    return ""
+        dtype = next(iter(node.args), None) if node.func.attr in ("to", "type") else None
+    return _dtype_name(context, dtype) if dtype and (name.startswith("torch.") or not name) else ""
 
 
 def _member(context: FileContext, node: ast.Attribute) -> Use | None:

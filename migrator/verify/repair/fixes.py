@@ -225,15 +225,17 @@ def _behind(
             yield site.proposal(node, [site.code.added(node, value)], said, node)
 
 
-def _on_cpu(site: Site) -> Iterator[Proposal]:
-    """An operator that there is none of on NPUs, computed on the CPU, and its result brought back."""
-    tensors = [node for node, value in site.values("tensor") if value["device"] == "npu"]
+def _converted(site: Site, there: str, back: str, dtype: str = "") -> Iterator[Proposal]:
+    """What NPUs refuse: ``there`` behind its operands (of ``dtype``, and its module), ``back`` behind it."""
     outer = next(iter(site.calls()), site.expression)
-    if isinstance(outer, ast.expr) and tensors:
+    values = ((node, [value["device"], value["dtype"]]) for node, value in site.values("tensor"))
+    tensors = [node for node, (device, of) in values if device == "npu" and dtype in ("", of)]
+    modules = [node for node, _ in site.values("module") if node is getattr(outer, "func", None)]
+    if isinstance(outer, ast.expr) and tensors and (dtype or not modules):
         inside = {id(child) for node in tensors for child in ast.walk(node) if child is not node}
-        edits = [site.code.added(node, ".cpu()") for node in tensors if id(node) not in inside]
+        edits = [site.code.added(each, there) for each in (*modules, *tensors) if id(each) not in inside]
         opening, closing = ("", "") if isinstance(outer, ast.Call) else ("(", ")")
-        edits.append(site.code.added(outer, f"{closing}.to({site.code.segment(tensors[0])}.device)"))
+        edits.append(site.code.added(outer, closing + back.format(site.code.segment(tensors[0]))))
         edits += [Edit(site.code.start(outer), site.code.start(outer), opening)] if opening else []
         yield site.proposal(outer, edits, _("{tensors} is on an NPU", tensors=ast.unparse(tensors[0])))
 
@@ -353,8 +355,8 @@ def _all_ranks(seen: Seen) -> Iterator[Proposal]:
 FIXES: dict[str, Callable[..., Iterator[Proposal]]] = {
     fix.__name__.strip("_").replace("_", "-"): fix
     for fix in (
-        *(_rename, _without_argument, _with_argument, _instead_of_none, _other_name, _on_cpu, _same_device),
-        *(_other_key, _behind, _npu_condition, _copied_collective, _npu_of_rank, _all_ranks),
+        *(_rename, _without_argument, _with_argument, _instead_of_none, _other_name, _converted),
+        *(_same_device, _other_key, _behind, _npu_condition, _copied_collective, _npu_of_rank, _all_ranks),
     )
 }
 
