@@ -227,7 +227,8 @@ def _behind(
 
 def _converted(site: Site, there: str, back: str, dtype: str = "") -> Iterator[Proposal]:
     """What NPUs refuse: ``there`` behind its operands (of ``dtype``, and its module), ``back`` behind it."""
-    outer = next(iter(site.calls()), site.expression)
+    product = isinstance(site.expression, ast.BinOp)  # what is called in it did not fail
+    outer = site.expression if product else next(iter(site.calls()), site.expression)
     values = ((node, [value["device"], value["dtype"]]) for node, value in site.values("tensor"))
     tensors = [node for node, (device, of) in values if device == "npu" and dtype in ("", of)]
     modules = [node for node, _ in site.values("module") if node is getattr(outer, "func", None)]
