@@ -78,6 +78,7 @@ _BINDS = (
     r"process_group\([^()]{0,200}(?:\([^()]{0,200}\)[^()]{0,200}){0,4}\bdevice_id[ ]*=()"
     r"|[\"']device_id[\"'](?:\][ ]*=|[ ]*:)[^\n]*(?:\n[^\n]*){0,6}process_group"
 )
+_GPU_KEY = r"[\"'](?:GPU|num_gpus)[\"'] *[:\]]()|[(,] *GPU=|\bdict\([^()\n]*\bnum_gpus="
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.()"
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
@@ -438,6 +439,7 @@ _WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
     offers.CHOOSES: (_CHOOSING, r"\A()"),
     offers.BINDS: (("device_id",), _BINDS),
     offers.LOCAL_RANK: (("local_rank",), r"(?<![-\w])local_rank()"),
+    offers.GPU_KEYS: (("GPU", "num_gpus"), _GPU_KEY),
 }
 # What needs more than that, with words of which a text then has one.
 _SCANS: tuple[tuple[Iterable[str], Callable[[_File], Iterable[Offer]]], ...] = (

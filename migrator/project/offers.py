@@ -37,6 +37,7 @@ SCALES = (
 )
 WAITS = "waits"  # torch.distributed.barrier is called
 CHOOSES = "chooses"  # the current device is chosen
+GPU_KEYS = "GPU keys"  # "GPU" or "num_gpus" is a key, as in what Ray is asked for
 LOCAL_RANK = "local rank"  # a name local_rank, which is not the option's alone
 BINDS = "binds"  # init_process_group, or a function of such a name, is given a device_id
 

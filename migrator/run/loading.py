@@ -41,6 +41,7 @@ _MAY_TELL = (
     b"|attr(F,|attr(nn|torch.__version__|torch.version|= torch\n|torch.save(|save_on_master(|save_checkpoint("
     b"|nccl|horovod|init_process_group|all_reduce|reduce_scatter|torch.double|torch.float64|.double()|.cu"
     b"|jit.script|.CUDA|.GPU|torch.jit import|xtension|OpBuilder|LightningModule|fairscale.nn"
+    b"|GPU\"|GPU'|GPU=|num_gpus\"|num_gpus'|num_gpus="
 ).split(b"|")
 
 
