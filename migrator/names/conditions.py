@@ -465,9 +465,9 @@ def _left_before(index: ModuleIndex, node: ast.AST, leaving: tuple[type[ast.stmt
 # -- what a question for CUDA chooses ---------------------------------------------
 # One that stays as it is has the answer no on an NPU: what then does not run, and what runs in its place.
 
-_CUDA_BUILD = re.compile(rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b")
-_CUDA_VERSION = re.compile(rb"\btorch\.version\.cuda\.")  # None has no members
-_MOVES = re.compile(rb"\.(?:cuda|to)\(|\bdevice\b|\bset_device\b|[\"']cuda")
+_CUDA_BUILD = rb"\bCUDAExtension\b|\bCUDA_HOME\b|\bnvcc\b|\.cu\b"
+_CUDA_VERSION = rb"\btorch\.version\.cuda\."  # None has no members
+_MOVES = rb"\.(?:cuda|to)\(|\bdevice\b|\bset_device\b|[\"']cuda"
 QUESTIONS = frozenset({"is_available", "device_count"})
 _OTHER_MAKERS = frozenset("musa mlu xpu mps hpu gcu".split())
 _ASKING = frozenset({"startswith", "isinstance", "device", "bool"})
@@ -514,12 +514,12 @@ def asks_cuda_version(index: ModuleIndex, node: ast.AST) -> bool:
     return _skips(index, node, _CUDA_VERSION) and not _skips(index, node, _MOVES)
 
 
-def _skips(index: ModuleIndex, node: ast.AST, words: re.Pattern[bytes]) -> bool:
+def _skips(index: ModuleIndex, node: ast.AST, words: bytes) -> bool:
     """Whether what does not run where a question for a GPU is answered with no has one of these words."""
     if not isinstance(node, ast.Attribute) or node.attr not in QUESTIONS:
         return False
     skipped = (each for choice in choices(index, node) for each in choice.skipped)
-    return any(words.search(index.data, *index.span(each)) for each in skipped)
+    return any(re.search(words, index.data[slice(*index.span(each))]) for each in skipped)
 
 
 def avoids_operators(found: Sequence[Choice], operators: Collection[object]) -> bool:

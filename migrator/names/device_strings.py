@@ -31,7 +31,7 @@ from migrator.names.tree import String, Text, bare_name, called_name, elements, 
 _DEVICE = re.compile(
     r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?|\{\})?\Z|device(?:\(type)?='cuda\b[:\d]*'?(?:, index=\d+)?\)?\Z"
 )
-_DEVICES = re.compile(r"(?=.*\bcuda\b)(?:cpu|mps|cuda(?::\d+)?)(?:, ?(?:cpu|mps|cuda(?::\d+)?))+\Z")
+_DEVICES = r"(?=.*\bcuda\b)(?:cpu|mps|cuda(?::\d+)?)(?:, ?(?:cpu|mps|cuda(?::\d+)?))+\Z"
 # A regular expression for the name of a device.
 _DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
 # A word of one, by itself: no part of a name, a path or an ending.
@@ -67,7 +67,7 @@ def names_device(index: ModuleIndex, node: Text) -> bool:
     """Whether a string looks like a CUDA device, its beginning, or a pattern for it."""
     text = written(index, node)
     called = ("lower", "casefold") if text.isupper() and _DEVICE.match(text.lower()) else ()
-    called = ("split", "rsplit") if _DEVICES.match(text) else called
+    called = ("split", "rsplit") if "," in text and re.match(_DEVICES, text) else called
     if called:  # "CUDA".lower(), "cuda,cpu".split(",")
         uses = (taken_by(index, each) for each in together(index, node).uses)
         return any(each.kind == "method" and each.name in called for each in uses)

@@ -136,6 +136,8 @@ class DeviceVocabulary:
             if function.attr in OF_OWNER:
                 return self.says(without_cuda(called_name(function.value) or bare_name(function.value)))
             is_key = function.attr in ("get", "getenv", "pop") and given
+            if not is_key and string_value(function.value) is not None:  # "cuda".lower() is no name
+                return False
             return self.says_device(given[0] if is_key else function.value)
         if not isinstance(function, ast.Name):
             return False

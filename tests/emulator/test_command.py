@@ -395,7 +395,6 @@ def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, nu
         "dist.barrier()\n"
     )
     command = ["torchrun", "--standalone", "--nproc_per_node=2", str(program)]
-    before = set(os.listdir("/dev/shm"))
     process = subprocess.Popen(
         [sys.executable, "-m", "migrator", "emulate", "--", *command],
         env={**os.environ, "XDG_CACHE_HOME": str(cache)},
@@ -405,7 +404,7 @@ def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, nu
         stderr=subprocess.DEVNULL,
     )
     files = [tmp_path / f"pid{rank}" for rank in range(2)]
-    wait_until(lambda: all(file.exists() and file.read_text() for file in files), 60)
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files), 600)
     ranks = [file.read_text() for file in files]
     below = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
     assert len(below) == 2  # torchrun, and what ends all of it
@@ -415,8 +414,9 @@ def test_ended_from_outside_nothing_is_left(emulate, cache, tmp_path, target, nu
     else:
         os.kill(process.pid if target == "npumigrate" else int(ranks[0]), number)
     assert process.wait(timeout=900) != 0
-    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 20)
-    assert set(os.listdir("/dev/shm")) <= before
+    wait_until(lambda: not any(Path("/proc", pid).exists() for pid in started), 200)
+    # Other tests have memory there, too: torch names its own after the process.
+    assert [name for name in os.listdir("/dev/shm") if not {*started}.isdisjoint(name.split("_"))] == []
 
 
 def test_strict_refuses_what_documents_do_not_list(emulate: Emulate) -> None:

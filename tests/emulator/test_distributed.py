@@ -159,7 +159,9 @@ def test_what_would_hang_is_told(emulate, tmp_path, program, words, text, code):
     env = EXECUTION if program == LATE_AGAIN else CONNECTION
     done = emulate(*torchrun(ranks), "train.py", cwd=tmp_path, env=env, timeout=900)
     assert done.returncode == 1
-    assert len(re.findall(f"npumigrate emulate: {text}", done.stderr)) == 1, done.stderr
+    told = len(re.findall(f"npumigrate emulate: {text}", done.stderr))
+    # Of three ranks torchrun may end the one that says it, as soon as another has failed.
+    assert told == 1 or (program == TWICE and told == 0), done.stderr
     expected = rf"RuntimeError: [^\0]*\n\[rank\d\]: {code}: [^\0]*{re.escape(words)}[^\0]*{text}"
     assert re.search(expected, done.stderr), done.stderr
     said = explain_text(done.stderr)

@@ -438,7 +438,7 @@ def test_once_on_each_machine(project, start, tmp_path, buckets):
     for number in ("first", "second"):  # nothing of the first time is taken for the second
         (buckets / "b" / "data" / "x").write_text(number)
         (buckets / "log").unlink(missing_ok=True)
-        env = {**with_moxing(tmp_path), "SLOW": "0.5"}
+        env = {**with_moxing(tmp_path), "SLOW": "3"}
         done = ended(*(start(str(data), str(out), **env, **engine(file, i, 6)) for i in range(3)))
         assert [code for code, _, _ in done] == [0] * 3, done
         assert (buckets / "log").read_text().splitlines() == [
@@ -475,7 +475,7 @@ def test_outputs_of_a_failed_training_go_up(project, start, tmp_path, buckets):
 def test_all_fail_and_one_uploads(project, start, tmp_path, buckets):
     data, out = mapped(project, tmp_path)
     file = table(tmp_path, "a:4")
-    env = {**with_moxing(tmp_path), "SLOW": "0.3"}
+    env = {**with_moxing(tmp_path), "SLOW": "3"}
     done = ended(*(start(str(data), str(out), "fail", str(i), **env, **engine(file, i, 4)) for i in range(4)))
     assert [code for code, _, _ in done] == [9] * 4
     log = (buckets / "log").read_text()
