@@ -178,7 +178,7 @@ _NAMES = (ast.Name, ast.Attribute)  # shapes that expressions of any kind may fi
 def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     index, seen = context.index, set[ast.AST]()
     words = {word for rule in rules for word in rule.words}
-    kinds = {rule.code: {shape(text).__class__ for text in rule.match} for rule in rules}
+    shapes = [(rule, text, shape(text)) for rule in rules for text in rule.match]
 
     def around(inner: ast.AST) -> Iterator[ast.AST]:
         return takewhile(lambda up: not isinstance(up, ast.stmt), chain([inner], index.above(inner)))
@@ -194,13 +194,22 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             seen.add(node)
             if not isinstance(node, ast.expr) or not is_read(node):
                 continue
-            for rule in rules:
-                if kinds[rule.code].isdisjoint((node.__class__, *_NAMES)):
-                    continue  # most are of another kind: to compare them takes longer
-                for text in rule.match:  # the letters of ``A @ _`` and ``_ @ A`` are different operands
-                    letters: dict[str, ast.expr] = {}
-                    if Comparison(index, letters).holds((text,), node):
-                        yield Use(context, rule, "expression", node, index.segment(node), letters)
+            for rule, text, known in shapes:  # the letters of ``A @ _`` and ``_ @ A`` are different operands
+                letters: dict[str, ast.expr] = {}
+                if _may_fit(known, node) and Comparison(index, letters).holds((text,), node):
+                    yield Use(context, rule, "expression", node, index.segment(node), letters)
+
+
+def _may_fit(known: ast.expr, node: ast.expr) -> bool:
+    """A quick look, as most expressions are of another kind, or call another method."""
+    if known.__class__ is not node.__class__:
+        return isinstance(known, _NAMES)
+    if isinstance(known, ast.BinOp) and isinstance(node, ast.BinOp):
+        return known.op.__class__ is node.op.__class__
+    if not (isinstance(known, ast.Call) and isinstance(node, ast.Call)):
+        return True
+    methods = isinstance(known.func, ast.Attribute) and isinstance(node.func, ast.Attribute)
+    return not methods or bare_name(known.func) in (bare_name(node.func), "_")
 
 
 _SORTS: dict[str, Callable[[FileContext, list[Rule]], Iterator[Use]]] = {
