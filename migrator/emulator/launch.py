@@ -121,7 +121,7 @@ def boxed(command: Sequence[str], env: Mapping[str, str], writable: Iterable[Pat
     """The command of a program, in bubblewrap where its machine is to be a sandbox.
 
     It has no network, sees empty folders in place of the home folder and of that for temporary files, but for
-    what Python and the emulator need, and can write below some folders only.
+    what Python and the emulator need, and can write below some folders only, which it makes if need be.
     """
     if env.get("NPUMIGRATE_EMULATOR_SANDBOX") != "1":
         return [*command]
@@ -136,6 +136,7 @@ def boxed(command: Sequence[str], env: Mapping[str, str], writable: Iterable[Pat
     for place in sorted({each for each in places if any(folder in each.parents for folder in hidden)}):
         words += ["--ro-bind", str(place), str(place)]
     for place in (each.resolve() for each in writable if each is not None):
+        place.mkdir(parents=True, exist_ok=True)
         words += ["--bind", str(place), str(place)]
     return [*words, "--unshare-net", "--die-with-parent", "--", *command]
 

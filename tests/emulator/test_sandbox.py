@@ -42,12 +42,15 @@ def test_a_program_in_the_sandbox_writes_in_its_folder_only(emulate, tmp_path, m
     outside.mkdir()
     (outside / "secret.txt").write_text("secret")
     (project / "train.py").write_text(f"OUTSIDE = {str(outside)!r}\n{PROGRAM}")
-    options = ("--sandbox",) if how == "emulate" else (str(project), "--sandbox")
+    report = tmp_path / "report"
+    options = ("--report", str(report)) if how == "emulate" else (str(project),)
+    options += ("--sandbox",)
     done = emulate("python", "train.py", options=options, how=how, cwd=project, cold=True)
     # What lies beside the project in the folder for temporary files is not there.
     assert done.stdout.splitlines() == ["3.0 ['lo']", "made", "refused", "False"], done.stderr
     assert (project / "made.txt").read_text() == "made"
     assert not (outside / "made.txt").exists()
+    assert how == "verify" or list(report.glob("process-*.json"))
 
 
 def test_only_some_folders_can_be_written(tmp_path, monkeypatch) -> None:
