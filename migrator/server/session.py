@@ -210,12 +210,13 @@ class Session:
             self._editor.told.clear()  # what was wrong may have been corrected
             self.check_all()
 
-    def check_all(self, _: object = None) -> None:
-        """Lint all open documents again."""
+    def check_all(self, _: object = None, but: Optional[Document] = None) -> None:
+        """Lint all open documents again, ``but`` for one that was linted just now."""
         if self._editor.pulls():
             self._editor.refresh()
         for document in self._documents.values():
-            self._check_soon(document, 0)
+            if document is not but:
+                self._check_soon(document, 0)
 
     def _check_soon(self, document: Document, pause: float) -> None:
         if self._editor.pulls():
@@ -250,11 +251,7 @@ class Session:
         analysis = await self._work(lambda: self._analysed(document, content))
         if self._news:
             self._news = False
-            if self._editor.pulls():
-                self._editor.refresh()
-            for other in self._documents.values():
-                if other is not document:
-                    self._check_soon(other, 0)
+            self.check_all(but=document)
         if analysis:
             options = analysis.question.target.options
             files = [f"**/{Path(file).name}" for file in (options.baseline, *options.rules) if file]

@@ -36,18 +36,8 @@ from npumigrate_emulator import (
 _registered: list[torch.library.Library] = []
 _TOPICS = (
     *(arrangement, block_sparse, boxes, deformable, derivatives, detection, dropout, gated, inference),
-    *(
-        losses,
-        normalization,
-        norms,
-        optimizers,
-        products,
-        quantization,
-        recurrent,
-        rotated,
-        routing,
-        selected,
-    ),
+    *(losses, normalization, norms, optimizers, products, quantization, recurrent, rotated),
+    *(routing, selected),
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
 _OWN_DERIVATIVES = frozenset(
