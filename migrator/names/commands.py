@@ -149,6 +149,12 @@ class _Reader:
             while isinstance(line, ast.Call) and called_name(line) == "strip":
                 line = holder_of(line)
             return self.read(line, in_line=True)[0] if line is not None else None, True
+        part = node.slice if isinstance(node, ast.Subscript) and not in_line else None
+        if isinstance(node, ast.Subscript) and isinstance(part, ast.Slice) and part.step is None:
+            listed, bounds = self._listed(node.value), (part.lower, part.upper)
+            first, last = (getattr(each, "value", None) for each in bounds)
+            is_known = all(each is None or isinstance(each, ast.Constant) for each in bounds)
+            return listed[first:last] if listed and is_known else None, True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and not in_line:
             left, right = self._listed(node.left), self._listed(node.right)
             if left is not None or right is not None:

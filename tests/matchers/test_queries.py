@@ -123,6 +123,11 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("has_alternative()", ["a = acme.f() or 1"], ["a = 1 or acme.f()", "a = acme.f() and 1"]),
         ("assigned()", ["a = acme.f()", "a.b = acme.f()"], ["a, b = acme.f()", "acme.f()"]),
         ("followed_by('K')", ["a = acme.f()\na.K = 1"], ["a = acme.f()\nb.K = 1", "acme.f()"]),
+        (
+            "runs_under('ctx')",
+            ["def g():\n    acme.f()\nwith ctx():\n    g()", "@ctx()\ndef g():\n    acme.f()"],
+            ["with ctx():\n    with ctx(enabled=False):\n        acme.f()", "with other():\n    acme.f()"],
+        ),
         ("called_like('x', 'train', 'val')", ["train = acme.f(val)"], ["val = acme.f(train)"]),
         ("file_has('needle')", ["acme.f()  # needle"], ["acme.f()"]),
         ("api('f')", ["acme.f()"], []),

@@ -17,6 +17,8 @@ from migrator.names.goes_to import behind, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from, one_step_back
 from migrator.names.together import together
 from migrator.names.tree import (
+    FUNCTIONS,
+    argument_of,
     arguments_of,
     bare_name,
     called_name,
@@ -322,6 +324,27 @@ def called_like(use: Use, name: Argument, pattern: Regex, other: Regex) -> bool:
         if re.search(other, text, re.IGNORECASE):
             return False
     return False
+
+
+def runs_under(use: Use, called: str) -> bool:
+    """A ``with`` of a call with this name, not turned off, is around the use or calls of its function."""
+    waiting, seen = [use.node], set[ast.AST]()
+    for node in waiting:  # it grows
+        around = [up for up in use.index.above(node) if isinstance(up, (*FUNCTIONS, ast.With, ast.AsyncWith))]
+        entered = (each for up in around for each in _contexts(up) if isinstance(each, ast.Call))
+        nearest = next((each for each in entered if called_name(each) == called), None)
+        if nearest is not None and getattr(argument_of(nearest, "enabled"), "value", True) is not False:
+            return True
+        owners = [up for up in around if isinstance(up, FUNCTIONS) and up not in seen]
+        seen.update(owners)
+        waiting += (call for each in owners if nearest is None for call in use.index.uses_of(each))
+    return False
+
+
+def _contexts(around: ast.AST) -> list[ast.expr]:
+    """The decorators of a function, or what a ``with`` enters."""
+    entered = [each.context_expr for each in getattr(around, "items", ())]
+    return entered or getattr(around, "decorator_list", [])
 
 
 def file_has(use: Use, *words: str) -> bool:

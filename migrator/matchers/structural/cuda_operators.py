@@ -109,7 +109,10 @@ def _guarded(context: FileContext, rule: Rule, build: ast.Call) -> list[Edit]:
     names = {bare_name(target) for target in holder.targets}
     every = (item.node for item in _uses(context, rule))
     uses = [node for node in every if isinstance(node, ast.expr) and bare_name(root(node)) in names]
-    if not (_avoided(index, uses) if uses else names & replaced(context).keys()):
+    plain = {form.owner for form in forms(context)}  # those do without, and what has functions of ours
+    asked = (use for name in names - replaced(context).keys() for use in index.uses(name, index.module_scope))
+    others = (use for use in asked if plain.isdisjoint(index.above(use)))
+    if not _avoided(index, uses) if uses else any(others):
         return []
     end = index.end(build)
     return [Edit(end, end, f" if {torch}.version.cuda else None")]
@@ -310,6 +313,17 @@ class Users:
         long, short = sorted((name, candidate.name), key=len, reverse=True)
         return candidate if (long.endswith("." + short) and "." in short) or name == short else None
 
+    def modules(self) -> Iterator[tuple[Import | ast.Assign, str, list[Module | None]]]:
+        """The imports and builds that bind one name at the file's top, with the name and its modules."""
+        for node in self.context.index.imports:
+            bound = node.names[0].asname or node.names[0].name
+            if len(node.names) == 1 and "." not in bound and self.context.index.function_of(node) is None:
+                yield node, bound, [self.module(name) for name in self.imported(node)]
+        for each in self.context.index.tree.body:
+            bound = bare_name(only_target(each))
+            if isinstance(each, ast.Assign) and bound:
+                yield each, bound, [self.operators.variables.get((self.context.name, bound))]
+
     def operator(self, ref: ast.expr) -> _Meant:
         """The operator that a dotted name stands for, with its name."""
         if not isinstance(getattr(ref, "ctx", None), ast.Load):
@@ -420,9 +434,9 @@ _FORMS = ("_pytorch", "_torch", "_python", "_py", "_ref", "_reference", "_naive"
 
 
 class Form(NamedTuple):
-    """The import of an extension module, an autograd function on it, and the function that does the same."""
+    """What binds an extension module, an autograd function on it, and the function that does the same."""
 
-    node: Import
+    node: Import | ast.Assign
     bound: str
     owner: ast.ClassDef
     forward: ast.FunctionDef
@@ -435,10 +449,15 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced: set[ast.AST] = set()
     for form in forms(context):
         edits = [_apply(index, form)]
-        if form.node not in replaced and catching(index, form.node, IMPORT_ERRORS) is None:
-            replaced.add(form.node)
-            edits.append(instead_of(index, form.node, f"{form.bound} = None"))
-            edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, form.node))
+        node = form.node  # what is built here, NPU651 leaves out
+        if (
+            not isinstance(node, ast.Assign)
+            and node not in replaced
+            and catching(index, node, IMPORT_ERRORS) is None
+        ):
+            replaced.add(node)
+            edits.append(instead_of(index, node, f"{form.bound} = None"))
+            edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, node))
         message = rule.message.replace("{function}", form.function.name)
         start = index.start(form.owner)
         span = (start, start + len(f"class {form.owner.name}"))
@@ -463,23 +482,24 @@ def _forms(context: FileContext) -> Iterator[Form]:
     index, users = context.index, Users(context)
     at_top = (each for each in index.tree.body if isinstance(each, ast.FunctionDef))
     functions = [each for each in at_top if each.name.endswith(_FORMS)]
-    for node in index.imports if functions else ():
-        bound = node.names[0].asname or node.names[0].name
-        if len(node.names) > 1 or "." in bound or index.function_of(node) is not None:
-            continue
-        modules = [users.module(name) for name in users.imported(node)]
-        if any(module and module.operators != {} and not module.npu for module in modules):
+    for node, bound, modules in users.modules() if functions else ():
+        if bound not in replaced(context) and any(
+            module and module.operators != {} and not module.npu for module in modules
+        ):
             made = [_form(index, node, bound, owner, functions) for owner in index.classes]
             complete = [form for form in made if form is not None]
             inside = {each for form in complete for each in ast.walk(form.owner)}
-            if catching(index, node, IMPORT_ERRORS) or all(
-                use in inside for use in _uses_in(index.tree, bound)
-            ):
+            uses = index.uses(bound, index.module_scope)
+            if catching(index, node, IMPORT_ERRORS) or inside.issuperset(uses):
                 yield from complete
 
 
 def _form(
-    index: ModuleIndex, node: Import, bound: str, owner: ast.ClassDef, functions: list[ast.FunctionDef]
+    index: ModuleIndex,
+    node: Import | ast.Assign,
+    bound: str,
+    owner: ast.ClassDef,
+    functions: list[ast.FunctionDef],
 ) -> Form | None:
     """What stands for a class, if just one function takes nothing but what its ``forward`` gets."""
     is_function = any(index.qualified_name(base).endswith("autograd.Function") for base in owner.bases)

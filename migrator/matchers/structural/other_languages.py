@@ -204,7 +204,8 @@ def _judged(
         is_option = setting.kind == "option"  # or a key of Hydra's: device=cuda
         is_device = is_option and own is not None and own.device
         is_parsed = is_option and command in given_to_parsers(index)
-        if not (is_device or is_parsed or name_fits(rule.match, setting.name)):
+        is_free_text = is_parsed and own is not None and not (own.device or own.choices)
+        if is_free_text or not (is_device or is_parsed or name_fits(rule.match, setting.name)):
             continue
         first, last = setting.value_span or (-1, -1)
         spans = ((each.node, *index.span(each.node)) for each in words)
@@ -269,9 +270,12 @@ def _word(index: ModuleIndex, node: ast.expr, text: str) -> Word:
 def _split(index: ModuleIndex, node: ast.expr, texts: list[str]) -> list[Word]:
     """The words that a string is split into, each at its own place; at that of all where it is not known."""
     content = _read_line(index, node)
-    words = content.commands[0].words if content and len(content.commands) == 1 else ()
-    if len(words) != len(texts) or any(text not in ("", word.text) for text, word in zip(texts, words)):
+    every = content.commands[0].words if content and len(content.commands) == 1 else ()
+    rows = [every[at : at + len(texts)] for at in range(len(every) - len(texts) + 1)]  # of a slice some
+    rows = [row for row in rows if all(text in ("", word.text) for text, word in zip(texts, row))]
+    if len(rows) != 1:
         return [Word(text or None, index.span(node)) for text in texts]
+    (words,) = rows
     if isinstance(node, ast.JoinedStr):
         begins = (index.data[slice(*word.span)].decode("utf-8").partition("{")[0] for word in words)
         return [Word(word.text or begin + FILLED, word.span) for word, begin in zip(words, begins)]

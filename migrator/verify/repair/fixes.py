@@ -226,11 +226,13 @@ def _behind(
 
 
 def _converted(site: Site, there: str, back: str, dtype: str = "") -> Iterator[Proposal]:
-    """What NPUs refuse: ``there`` behind its operands (of ``dtype``, and its module), ``back`` behind it."""
+    """What NPUs refuse: ``there`` behind its operands (of ``dtype``s, and its module), ``back`` behind it."""
     product = isinstance(site.expression, ast.BinOp)  # what is called in it did not fail
     outer = site.expression if product else next(iter(site.calls()), site.expression)
     values = ((node, [value["device"], value["dtype"]]) for node, value in site.values("tensor"))
-    tensors = [node for node, (device, of) in values if device == "npu" and dtype in ("", of)]
+    tensors = [
+        node for node, (device, of) in values if device == "npu" and (not dtype or of in dtype.split())
+    ]
     modules = [node for node, _ in site.values("module") if node is getattr(outer, "func", None)]
     if isinstance(outer, ast.expr) and tensors and (dtype or not modules):
         inside = {id(child) for node in tensors for child in ast.walk(node) if child is not node}
