@@ -87,8 +87,9 @@ class DeviceContext(NamedTuple):
     by: str = ""  # what decided, where that matters: see below
 
 
-# A call that takes no device; a case for NPUs or a slice, so that nothing changes it; only other devices.
-_CALL, SETTLED, BESIDE = "call", "settled", "beside"
+# A call that takes no device; a case for NPUs or a slice, so that nothing changes it; only other devices; a
+# library whose devices are not torch's.
+_CALL, SETTLED, BESIDE, FOREIGN = "call", "settled", "beside", "foreign"
 
 # A field of str.format by its place, and an option at the end of what stands before it.
 _FIELD, _PERCENT = r"\{\d*\}", r"%[sdr]"  # compiled where one is looked for
@@ -115,7 +116,7 @@ def device_context(
         context = DeviceContext(CERTAIN, _("selected if there is a GPU, otherwise cpu"), context.api)
     if depth == 0 and context.verdict == LIKELY and (library := works_with_foreign(index, vocabulary, node)):
         reason = _("in code for {library}, whose devices are not torch devices", library=library)
-        context = DeviceContext(UNCLEAR, reason, context.api)
+        context = DeviceContext(UNCLEAR, reason, context.api, FOREIGN)
     if depth == 0 and context.verdict != NO and beside_npu(index, node):
         return DeviceContext(NO, _("beside a branch for NPUs"), by=SETTLED)
     return context
@@ -408,7 +409,7 @@ class _Climb:
         owners = {qualified.partition(".")[0], *([qualified] if by_name else ())}
         if not owners.isdisjoint(vocabulary.foreign) and name.lower() not in vocabulary.keys:
             foreign = N_("an argument of {qualified}(), which is not a torch function")
-            return DeviceContext(UNCLEAR, _(foreign, qualified=qualified))
+            return DeviceContext(UNCLEAR, _(foreign, qualified=qualified), by=FOREIGN)
         takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
         shown = called or _("a call")
         if not by_name:

@@ -12,6 +12,7 @@ from migrator.names.conditions import has_npu_branch, knows_npus
 from migrator.names.device_context import (
     BESIDE,
     CERTAIN,
+    FOREIGN,
     LIKELY,
     NO,
     REPEATED,
@@ -189,7 +190,7 @@ def _context_of(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) ->
         return DeviceContext(NO, _("a dictionary's key"))
     context, text = device_context(index, vocabulary, node), written(index, node)
     has_index = _INDEXED.match(text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
-    if context.verdict == UNCLEAR and has_index:
+    if context.verdict == UNCLEAR and has_index and context.by != FOREIGN:
         return DeviceContext(LIKELY, _("start of a device name"))
     return context
 

@@ -674,8 +674,11 @@ class _Search:
         if isinstance(definition, ast.ClassDef):
             methods = (each for each in definition.body if isinstance(each, FUNCTIONS))
             return [each for each in methods if each.name == "__init__"]
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        return [each for each in index.functions if each.name == name and _is_method(index, each)]
+        function = call.func
+        if not isinstance(function, ast.Attribute):
+            return []
+        named = (each for each in index.functions if each.name == function.attr and _is_method(index, each))
+        return [each for each in named if not self._is_of_another(function, cast(Any, index.parent(each)))]
 
     def _calls(self, definition: Any) -> Iterator[ast.Call]:
         """The calls of a function, a method or a class of the file."""
@@ -685,7 +688,9 @@ class _Search:
         named: Sequence[ast.expr] = ()
         if _is_method(index, definition):
             owner: Any = index.parent(definition)
-            named = index.uses_of(owner) if definition.name == "__init__" else index.members(definition.name)
+            members = index.members(definition.name)
+            named = [each for each in members if not self._is_of_another(each, owner)]
+            named = index.uses_of(owner) if definition.name == "__init__" else named
         else:
             named = index.uses_of(definition)
         yield from filter(None, map(index.call_of, named))
@@ -704,10 +709,23 @@ class _Search:
         return [each for each in of_self if owner is not None and self.index.class_of(each) is owner]
 
     def _is_of_another(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
-        """Whether another class sets the attribute in its body: ``Topic.GPU`` is no ``Device.GPU``."""
-        other = self.index.definition(node.value)
-        body = other.body if isinstance(other, ast.ClassDef) and other is not owner else []
-        return any(node.attr in map(bare_name, targets_of(each)) for each in body)
+        """Whether an attribute is that of another class: ``Topic.GPU`` is no ``Device.GPU``, nor torch's."""
+        other = self._owner_of(node)
+        scope = self.index.inside(other)
+        if self.index.qualified_name(node).startswith("torch."):
+            return True
+        if other is None or scope is None or self._inherits(other, owner) or self._inherits(owner, other):
+            return False
+        return node.attr in scope.bindings or node.attr in self.index.stored_on_self(other)
+
+    def _inherits(self, one: ast.ClassDef, other: ast.ClassDef) -> bool:
+        """Whether a class is another one, or has it among its bases in the file."""
+
+        def find() -> bool:
+            bases = map(self.index.definition, one.bases)
+            return any(self._inherits(base, other) for base in bases if isinstance(base, ast.ClassDef))
+
+        return one is other or self.index.ask(("inherits", other), one, find, False)
 
     def _options(self, dest: str) -> list[ast.Call]:
         """The calls that add the option of which a parser keeps the value under a name."""

@@ -70,7 +70,7 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
     Nor is it one of another ``framework``.
 
     A script trains (calls ``backward`` or sets up a process group), or has a
-    main block, or a loop, and a name that says train, main or run.
+    main block, or runs something, and a name that says train, main or run.
     """
     path = PurePosixPath(name)
     guarded = "__main__" in text and bool(_GUARD.search(text))
@@ -83,22 +83,23 @@ def candidate(name: str, text: str, framework: str = TORCH) -> Candidate | None:
         return None
     if (other_framework(text) or TORCH) != framework:
         return None
-    # The training itself may lie in what the script imports: then its name says it, and a loop.
-    trains = ".backward(" in text or (by_name >= 8 and _LOOP.search(text) is not None)
     if not guarded:  # then it starts by a loop, main() or x = train(y)
+        # The training itself may lie in what the script imports: then its name says it, and what it runs.
+        trains = ".backward(" in text
         starts = (
-            _RUNS.search(called) or not (target or "." in called or called == "print")
+            (_RUNS.search(called) and (trains or not target))
+            or (trains and not (target or "." in called or called == "print"))
             for target, called in _CALLED.findall(text)
         )
-        if not trains or not (_LOOP.search(text) or any(starts)):
+        if not (_LOOP.search(text) or any(starts)):
             return None
     by_text = sum(weight for words, pattern, weight in _TRAINS if _fits(text, words, pattern))
     options = _fits(text, _OPTION_WORDS, _OPTIONS)
     score = by_name + by_text + 5 * guarded + 3 * options - _PER_FOLDER * (len(path.parts) - 1)
     if _ASIDE & set(path.parts[:-1]):
         score -= 12
-    # A library's module may try itself out in a main block: only a name or options make a program of it.
-    if by_name < 5 and (by_text < 6 or (guarded and not options)):
+    # A library's module may try itself out in a main block: a name, options or data make a program of it.
+    if by_name < 5 and (by_text < 6 or (guarded and not options and by_text < 14)):
         return None
     return Candidate(name, score) if score > 0 else None
 

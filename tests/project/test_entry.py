@@ -42,9 +42,16 @@ def test_a_script_that_calls_its_trainer() -> None:
     ]
 
 
+def test_an_example_without_options_that_loads_its_own_data() -> None:
+    example = f"def train(net): ...\nloader = DataLoader(data)\n{TRAINS}{GUARD}"
+    assert best({"examples/mnist.py": example, "pkg/mnist.py": TRAINS + GUARD}) == ["examples/mnist.py"]
+
+
 def test_a_script_whose_training_lies_in_its_imports() -> None:
     loop = "for epoch in range(9):\n    trainer.run_one_step()\n"
     assert best({"train.py": f"from trainers import T\ntrainer = T()\n{loop}"}) == ["train.py"]
+    assert best({"train.py": "from detectors import D\nmodel = D()\nmodel.fit(rows)\n"}) == ["train.py"]
+    assert best({"train_rows.py": "def fit(rows): ...\nARGS = parse_train_args()\n"}) == []
     assert best({"test.py": loop, "loop.py": loop, "train_utils.py": "def f():\n    for x in y: ...\n"}) == []
 
 
