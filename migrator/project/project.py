@@ -46,7 +46,11 @@ _SOURCE_FOLDERS = ("src", "python", "lib")
 _MODULE_BASES = re.compile(
     r"(?:Module|ModuleList|Sequential|Tensor|Variable|Function|Optimizer|Parameter|Storage|Parallel|DDP|FSDP)$"
 )
-_FOR_NVIDIA = r"(?:^|[/_])(?:nvidia|cuda|cute_?dsl|cute)(?:_[^/]*)?/"
+# Files that a program may do without: for NVIDIA's devices, and beside what is started.
+_ASIDE = (
+    r"(?:^|[/_])(?:nvidia|cuda|cute_?dsl|cute)(?:_[^/]*)?/"
+    r"|(?:^|/)(?:(?:tests?|testing|tools|docs?|benchmarks?)/|(?:setup|conftest)\.py$)"
+)
 _PLAIN_BASES = frozenset(
     {"object", "Enum", "IntEnum", "str", "int", "NamedTuple", "ABC", "abc.ABC", "enum.Enum"}
 )
@@ -178,10 +182,10 @@ class Project:
     def way_to(self, file: str) -> str:
         """How what can be started comes to a file, see ``Programs.ways``.
 
-        Where that is unknown it is one for a ``program``, but ``perhaps`` in a folder for NVIDIA's devices.
+        Where that is unknown it is one for a ``program``, but ``perhaps`` for a file that one does without.
         """
         ways = self.programs.ways if self.programs is not None else {}
-        unknown = "perhaps" if re.search(_FOR_NVIDIA, file) else "program"
+        unknown = "perhaps" if re.search(_ASIDE, file) else "program"
         return ways.get(file, "") if ways else unknown
 
     def is_scripted(self, function: str, file: str) -> bool:

@@ -25,10 +25,11 @@ _NAMED = r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)"
 FILES = (
     *("requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
     *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "requirements/*.txt"),
-    *("Dockerfile*", "docker/Dockerfile*"),
+    *("Dockerfile*", "docker/Dockerfile*", "*.sh", "*.ipynb"),
 )
 # What pages tell people to type: "pip install timm==0.4.12".
 GUIDES = ("INSTALL*.md", "README*.md", "*.md")
+_WITH_COMMANDS = (".md", ".sh", ".ipynb")  # of these only the lines that install count
 _LARGEST = 1 << 20
 _SIGNS = ("=", "<", ">")
 
@@ -38,7 +39,7 @@ _SIGNS = ("=", "<", ">")
 _NAME = r"(?<![\w.-])(?:py)?torch(?:\[[\w, -]*\])?"
 _SIGN = r"(?:===|==|~=|>=|<=|!=|=|<|>)"
 # What stands behind a library's name.
-_SPECIFIED = rf"\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)"
+_SPECIFIED = rf"\s*\(?\s*({_SIGN}\s*[v\d][^;,\s\"'#)\\]*(?:\s*,\s*{_SIGN}\s*v?\d[\w.*+]*)*)"
 _TABLE = r"""^\s*(?:py)?torch\s*=\s*(?:\{[^}]*version\s*=\s*)?["']([^"']*\d[^"']*)["']"""
 _ADDRESS = rf"(?:{_NAME}\s*@\s*\S*torch-|^FROM\s+(?:\S+/)?pytorch/pytorch:)(\d+\.\d+\.\d+)"
 _PART = r"(?:(===|==|~=|>=|<=|!=|=|<|>|\^|~)\s*)?v?(\d+(?:\.\d+)*)"
@@ -82,7 +83,8 @@ def requirement_lines(folder: Path, files: tuple[str, ...] = FILES) -> Iterator[
                 continue
             seen.add(name)
             for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
-                yield name, number, line
+                if " install " in line or not name.endswith(_WITH_COMMANDS):
+                    yield name, number, line
                 if name.endswith(".txt") and (other := re.match(_NAMED, line)):
                     waiting.append(posixpath.normpath(posixpath.join(posixpath.dirname(name), other[1])))
 
@@ -99,7 +101,7 @@ def lines_with_versions(folder: Path) -> Iterator[str]:
                 with suppress(OSError):
                     versions = re.findall(_OWN_VERSION, place.read_text("utf-8", errors="replace"))
                     yield from (f"{own[1]}=={each}" for each in versions)
-        if any(sign in line for sign in _SIGNS) and (not name.endswith(".md") or " install " in line):
+        if any(sign in line for sign in _SIGNS):
             yield line
 
 

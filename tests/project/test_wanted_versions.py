@@ -52,6 +52,10 @@ from migrator.project.wanted_versions import (
         ("requirements.txt", "# torch==2.1.0", None),
         ("requirements.txt", "torch==2.1.0; sys_platform == 'darwin'", None),
         ("README.txt", "torch==2.1.0", None),
+        ("run.sh", "pip install torch==2.1.0", "2.1.0"),
+        ("run.sh", "echo torch==2.1.0", None),
+        ("a.ipynb", r'    "!pip install torch==2.1.0\n",', "2.1.0"),
+        ("a.ipynb", r'    "print(torch==2.1)\n",', None),
     ],
 )
 def test_one_line(tmp_path: Path, file: str, line: str, version: str | None) -> None:

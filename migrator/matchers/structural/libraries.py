@@ -47,7 +47,7 @@ from migrator.project.wanted_versions import limits_hold, wanted_libraries
 
 _MESSAGES = {
     "cpu": N_("{api} without a device uses CUDA or the CPU, not NPUs{versions}"),
-    "disabled": N_("{api} creates a gradient scaler for CUDA, which disables itself on NPUs{versions}"),
+    "disabled": N_("{api} creates mixed precision for CUDA, which is off on NPUs{versions}"),
     "raises": N_("{api} {how}uses CUDA by default{versions}"),
 }
 
