@@ -735,6 +735,9 @@ def has_npu_branch(index: ModuleIndex, node: ast.AST) -> bool:
             return True
         if isinstance(parent, ast.Assign) and _beside(index, parent) is not None:
             return True
+        tried = (each.body for each in index.before(child) if isinstance(each, ast.Try))
+        if any(isinstance(body[-1], LEAVING) and any(map(_speaks_of_npus, body)) for body in tried):
+            return True  # try: import torch_npu; return "npu"
         for handler in parent.handlers if isinstance(parent, ast.Try) and child in parent.body else ():
             if any(_speaks_of_npus(each.test) for each in walk(handler) if isinstance(each, ast.If)):
                 return True

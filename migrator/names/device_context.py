@@ -28,9 +28,10 @@ from migrator.names.device_vocabulary import (
 )
 from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
 from migrator.names.index import ModuleIndex
-from migrator.names.made_from import made_from
+from migrator.names.made_from import given_names, made_from
 from migrator.names.qualified import OF_ANY
 from migrator.names.tree import (
+    FUNCTIONS,
     argument_of,
     bare_name,
     called_name,
@@ -40,6 +41,7 @@ from migrator.names.tree import (
     last_name,
     string_value,
 )
+from migrator.names.what_is import CLASS, what_is
 
 _STRING_METHODS = frozenset(
     "startswith endswith removeprefix removesuffix replace split rsplit partition find index lstrip"
@@ -403,7 +405,7 @@ class _Climb:
             called = last_name(holder_of(call))
         if by_name and called in vocabulary.option_calls and name in _OPTION_KEYWORDS:
             return self._option(call)
-        if called == "partial" and place > 0:  # it calls its first argument with the others
+        if called in ("partial", "partialmethod") and place > 0:  # which call the first one
             qualified, place = self._called_api(call.args[0]), place - 1
             called = qualified.rpartition(".")[2] or bare_name(call.args[0])
         owners = {qualified.partition(".")[0], *([qualified] if by_name else ())}
@@ -411,6 +413,7 @@ class _Climb:
             foreign = N_("an argument of {qualified}(), which is not a torch function")
             return DeviceContext(UNCLEAR, _(foreign, qualified=qualified), by=FOREIGN)
         takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
+        takers = () if takers and self._takes_another(call, place) else takers
         shown = called or _("a call")
         if not by_name:
             if place in takers or "*" in takers:
@@ -427,6 +430,17 @@ class _Climb:
         if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
         return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
+
+    def _takes_another(self, call: ast.Call, place: int) -> bool:
+        """Whether a method is that of a plain class of the file, and no device to it by its name."""
+        owner = holder_of(call)
+        held = what_is(self.index, owner) if owner is not None and place >= 0 else None
+        if held is None or held.kind != CLASS:
+            return False
+        classes = (each for each in self.index.classes if each.name == held.name and not each.bases)
+        inside = (each for plain in classes for each in plain.body if isinstance(each, FUNCTIONS))
+        names = [given_names(self.index, each) for each in inside if each.name == called_name(call)]
+        return any(not any(map(self.vocabulary.says, each[place : place + 1])) for each in names)
 
     def _at_place(
         self, call: ast.Call, argument: ast.expr, called: str, qualified: str, place: int

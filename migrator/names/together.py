@@ -419,6 +419,8 @@ class _Search:
                 names = given_names(self.index, function) if isinstance(function, FUNCTIONS) else []
                 for given in names[place : place + 1]:
                     self._parameter(function, given, path[1:])
+        elif path == (IN,) and called in ("startswith", "endswith"):  # one of several
+            self.meet(owner)
         elif owner is not None and called in _OF_STRINGS | _OF_CONTAINERS | _ADDING and not name and not path:
             self._imported(call.func, f"({sink.place})", path)  # the method of a class, no container's
             if called in _ADDING:

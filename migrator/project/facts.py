@@ -82,7 +82,7 @@ _GPU_KEY = r"[\"'](?:GPU|num_gpus)[\"'] *[:\]]()|[(,] *GPU=|\bdict\([^()\n]*\bnu
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.()"
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
 _READ = (
-    r"\s*\w+(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
+    r"\s*\w+(?:\(\))?(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
     r"(?:\.get\([\"'](\w+)[\"']|\.(\w+)\b(?![\w.(\[])|\[[\"'](\w+)[\"']\](?![.(\[]))"
 )
 _DEVICE_READ = {
