@@ -22,7 +22,7 @@ _files = {("reports", "zh.po"): None}
 
 def _(text: str, /, **values: object) -> str:
     """A text of npumigrate in the language of the run; with ``values``, its ``{fields}`` are filled in."""
-    said = (_read() if _catalogue is None else _catalogue).get(text, text)
+    said = (catalogue() if _catalogue is None else _catalogue).get(text, text)
     return said.format(**values) if values else said
 
 
@@ -86,8 +86,11 @@ def english_for_programs() -> None:
     choose("en")
 
 
-def _read() -> Mapping[str, str]:
+def catalogue() -> Mapping[str, str]:
+    """The texts with their translations into the language of the run; empty for English."""
     global _catalogue
+    if _catalogue is not None:
+        return _catalogue
     _catalogue = {}
     if language() != "en":
         from migrator.data_folders import data_folder

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -224,6 +225,57 @@ def test_a_report_in_chinese(program) -> None:
     head, *rows = (reports / "change_list.csv").read_text(encoding="utf-8-sig").splitlines()
     assert head.startswith("File,Start Line")
     assert any("请用 .npu() 替换 .cuda()" in row for row in rows)
+
+
+MORE = """\
+import os
+import apex
+import torch
+import torch.distributed as dist
+
+def default(device="cuda"):
+    return torch.ones(2, device=device).double()
+
+def backend_name():
+    return "nccl"
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+print(torch.cuda._sleep(5), torch.det(default()), torch.linalg.inv(default()))
+try:
+    import flash_attn
+except ImportError:
+    flash_attn = None
+if torch.version.cuda:
+    print(torch.cuda.memory_summary())
+"""
+COMPARING = """\
+import sys
+from pathlib import Path
+from migrator.report.views.run import read_run
+english, chinese = (read_run(Path(each)) for each in sys.argv[1:])
+again = english.said_again()
+for column in ("message", "advice"):
+    for before, found, wanted in zip(*(run.places[column] for run in (english, again, chinese))):
+        print(found == wanted, before, found, wanted, sep="\\t")
+print(again.marks() == english.marks())
+"""
+
+
+def test_a_chinese_report_of_an_english_run(tmp_path) -> None:
+    """Its texts are those of a Chinese run, and rows keep their marks."""
+    shutil.copytree(ROOT / "samples" / "resnet50_imagenet", tmp_path / "project")
+    (tmp_path / "project" / "more.py").write_text(MORE)
+    for name in ("en", "zh"):
+        done = _run("migrate", "project", "-o", name, "-v", "2.6", folder=tmp_path, NPUMIGRATE_LANG=name)
+        assert done.returncode == 0, done.stderr
+    results = ("en/project_msft", "zh/project_msft")
+    compared = _python("-c", COMPARING, *results, folder=tmp_path, NPUMIGRATE_LANG="zh")
+    *rows, marks = compared.stdout.splitlines()
+    wrong = [row for row in rows if not row.startswith("True")]
+    assert (len(rows) > 60, wrong, marks) == (True, [], "True"), compared.stderr
+    report = _run("report", "en/project_msft", folder=tmp_path, NPUMIGRATE_LANG="zh")
+    page = tmp_path / report.stdout.splitlines()[0]
+    assert "请用 .npu() 替换 .cuda()" in page.read_text(encoding="utf-8")
 
 
 def test_help_and_errors_in_chinese(program) -> None:

@@ -64,7 +64,15 @@ _SOURCES = (
     *("torch_npu operator lists", "documents (published list)"),
 )
 # What is between the parts of a list: Chinese has signs of its own for it.
-_SIGNS = (", ", "; ", "{said}.", "{message}: {advice}", "{title}:", "{summary}. {severity}, {fix}{versions}.")
+_SIGNS = (
+    ", ",
+    "; ",
+    "{said}.",
+    "{message}: {advice}",
+    "{message}. {advice}",
+    "{title}:",
+    "{summary}. {severity}, {fix}{versions}.",
+)
 # Fields of a rule that people read.
 _OF_RULES = ("summary", "message", "advice", "why")
 # Of the tables of api_db, the columns that people read.

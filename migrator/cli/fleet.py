@@ -86,11 +86,14 @@ def fleet(given: Given) -> None:
 
 
 def _report(output: Path, task: Task, outcomes: Sequence[Outcome], quiet: bool) -> None:
-    from migrator.fleet.tables import write, write_page
+    from datetime import datetime
+
+    from migrator.fleet.tables import with_this_run, write, write_page
     from migrator.matchers.packs import load_all
 
     table, found = write(output, outcomes)
-    page = write_page(output, task, table, found, {rule.code: _(rule.summary) for rule in load_all()})
+    runs = with_this_run(output, task, table, f"{datetime.now():%Y-%m-%d %H:%M}")
+    page = write_page(output, task, table, found, {rule.code: _(rule.summary) for rule in load_all()}, runs)
     if not quiet:
         done = [item for item in outcomes if item["state"] == "done"]
         known = sum(item["known"] for item in done)

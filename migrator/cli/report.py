@@ -68,7 +68,7 @@ def _diff(before: Path, after: Path, quiet: bool, page: bool, output: Optional[P
     from migrator.report.views.run import read_run
     from migrator.report.views.writing import difference, show_difference
 
-    runs = read_run(before), read_run(after)
+    runs = read_run(before).said_again(), read_run(after).said_again()
     found = difference(*runs)
     if page:
         from migrator.files.replacing import replace_file

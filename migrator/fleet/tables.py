@@ -6,6 +6,7 @@ The page is made by ``reports/page/fleet.html.j2``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Optional
 
@@ -19,7 +20,9 @@ from migrator.report.views.page import page_environment
 
 REPOSITORIES = "repositories.parquet"
 FINDINGS = "findings.parquet"
+RUNS = "runs.csv"
 PAGE = "index.html"
+_RUNS_SHOWN = 20
 _SHOWN = 1000  # repositories on the page: the tables have all
 _TOP = 40
 
@@ -108,8 +111,34 @@ def write(folder: Path, outcomes: Sequence[Outcome]) -> tuple[pd.DataFrame, pd.D
     return table, found
 
 
+def with_this_run(folder: Path, task: Task, table: pd.DataFrame, date: str) -> pd.DataFrame:
+    """The figures of all runs in a folder, this one last; they are written down. Raises CannotWrite."""
+    figures: dict[str, object] = {
+        "date": date,
+        "command": task.command,
+        "torch": task.version,
+        "repositories": len(table),
+        "examined": (table["state"] == "done").sum(),
+        "blocked": (table["blocker"] > 0).sum(),
+        **{level: table[level].sum() for level in SEVERITIES[::-1]},
+        "minutes": table["minutes"].sum(),
+        "readiness": table["readiness"].mean(),
+    }
+    runs = pd.DataFrame([figures])
+    with suppress(OSError, ValueError, KeyError):  # there is none yet, or what stands there is none
+        runs = pd.concat([pd.read_csv(folder / RUNS, dtype={"torch": str})[[*figures]], runs])
+    text = runs.to_csv(index=False, lineterminator="\n", float_format="%.1f")
+    replace_file(folder / RUNS, text.encode("utf-8", "backslashreplace"))
+    return runs.reset_index(drop=True)
+
+
 def write_page(
-    folder: Path, task: Task, table: pd.DataFrame, found: pd.DataFrame, summaries: Mapping[str, str]
+    folder: Path,
+    task: Task,
+    table: pd.DataFrame,
+    found: pd.DataFrame,
+    summaries: Mapping[str, str],
+    runs: pd.DataFrame,
 ) -> Path:
     """Write the page; ``summaries`` are those of the rules by code. Raises CannotWrite."""
     template = page_environment(_=_).get_template("fleet.html.j2")
@@ -124,6 +153,7 @@ def write_page(
         blocking=blocking(found).head(_TOP).to_dict("records"),
         firing=_ranked(found, ["code"]).head(_TOP).to_dict("records"),
         summaries=summaries,
+        runs=runs.tail(_RUNS_SHOWN).astype(object).where(runs.notna(), None).to_dict("records"),
         cost=cost(table),
     )
     file = folder / PAGE

@@ -28,7 +28,8 @@ from migrator.field_types import built
 from migrator.files.errors import cannot_write, harmless, shown
 from migrator.files.replacing import replace_file
 from migrator.findings.finding import Finding, Result
-from migrator.report.log_file import log_to
+from migrator.language import _
+from migrator.report.log_file import commit_of, log_to
 
 CHANGES = "change_list.csv"
 UNSUPPORTED = "unsupported_api.csv"
@@ -111,10 +112,6 @@ def row_of(file: str, finding: Finding) -> dict[str, Any]:
     """The values of a finding under the names that ``reports/columns.yaml`` uses: its own, and some more."""
     fix = finding.fix
     first, last = finding.lines
-    message, advice = finding.message, finding.advice
-    tips = message or advice
-    if message and advice and advice not in message:
-        tips = f"{message.rstrip('.')}. {advice}"
     verdict = finding.verdict
     return {
         **finding._asdict(),
@@ -128,9 +125,16 @@ def row_of(file: str, finding: Finding) -> dict[str, Any]:
         "before": fix.before if fix else "",
         "after": fix.after if fix else "",
         "safety": finding.safety,
-        "tips": tips,
+        "tips": with_advice(finding.message, finding.advice),
         "certainty": finding.certainty or "certain",
     }
+
+
+def with_advice(message: str, advice: str) -> str:
+    """A message and what it leaves to say as two sentences."""
+    if not (message and advice) or advice in message:
+        return message or advice
+    return _("{message}. {advice}", message=message.rstrip(".。"), advice=advice)
 
 
 def listed(result: Result) -> Iterator[Finding]:
@@ -242,6 +246,8 @@ def run_reports(
             python = ".".join(map(str, sys.version_info[:3]))
             logger.info("npumigrate %s, Python %s, torch %s", __version__, python, torch)
             logger.info("command npumigrate %s", shown(shlex.join(sys.argv[1:])))
+            if commit := commit_of(source):
+                logger.info("commit %s", commit)
             logger.info("input %s; %s", shown(os.path.abspath(source)), how)
             with suppress(OSError):  # of the result that this one replaces
                 shutil.copyfile(place / REVIEWED, folder / REVIEWED, follow_symlinks=False)

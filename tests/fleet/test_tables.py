@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from migrator.fleet.job import Task
-from migrator.fleet.tables import blocking, findings, repositories, write_page
+from migrator.fleet.tables import RUNS, blocking, findings, repositories, with_this_run, write_page
 from tests.checking import every_rule
 
 
@@ -45,6 +45,31 @@ def test_what_stops_is_not_said_to_have_an_equivalent(tmp_path: Path) -> None:
     outcomes = [{"name": "a", "source": "a", "state": "done", "findings": found}]
     task = Task("migrate", "2.6.0", str(tmp_path), 60, 1 << 32)
     summaries = {rule.code: rule.summary for rule in every_rule()}
-    page = write_page(tmp_path, task, repositories(outcomes), findings(outcomes), summaries)
+    table = repositories(outcomes)
+    runs = with_this_run(tmp_path, task, table, "2026-01-01 10:00")
+    page = write_page(tmp_path, task, table, findings(outcomes), summaries, runs)
     row = "<tr><td><code>torch.cuda.cudart</code></td><td>NPU101 <code>torch.cuda</code> API</td>"
     assert row in page.read_text()
+
+
+def test_the_page_compares_runs(tmp_path: Path) -> None:
+    """Each figure has the change since the last run of the command; a damaged file of runs is replaced."""
+    (tmp_path / RUNS).write_text("\0,,\n\n'")
+    for date, command, blockers, readiness in (
+        ("2026-01-01 10:00", "migrate", (3, 0), 40),
+        ("2026-01-02 10:00", "lint", (9, 9), None),
+        ("2026-01-03 10:00", "migrate", (1, 0), 55),
+    ):
+        task = Task(command, "2.6.0", str(tmp_path), 60, 1 << 32)
+        outcomes = [
+            {"name": name, "state": "done", "blocker": count, "error": 2, "readiness": readiness}
+            for name, count in zip("ab", blockers)
+        ]
+        table = repositories(outcomes)
+        runs = with_this_run(tmp_path, task, table, date)
+        page = write_page(tmp_path, task, table, findings(outcomes), {}, runs).read_text()
+    rows = [line for line in page.splitlines() if "2026-01-03" in line]
+    cells = [cell.partition("</td>")[0].rpartition(">")[2] for cell in rows[0].split("<td")[1:]]
+    assert cells[:6] == ["2026-01-03 10:00", "migrate", "2.6.0", "2 / 2", "1", "1 (-2)"]
+    assert (cells[6], cells[-1]) == ("4", "55 (+15)")
+    assert len((tmp_path / RUNS).read_text().splitlines()) == 4

@@ -9,6 +9,7 @@ from itertools import chain
 from migrator.analyze.third_party.steps import GUARDS, Condition, Place, Steps, Use, can_end_well, places
 from migrator.findings.finding import Finding
 from migrator.project.call_graph import Callees, CallGraph, Key
+from migrator.report.csv_tables import with_advice
 
 # It cannot work; it may not, and what calls it may not either; nobody knows, which says nothing of its
 # callers; it works once it is migrated.
@@ -112,7 +113,8 @@ class Judge:
                 while name and name not in self.prefixes.get(key[0], ()):
                     name = name.rpartition(".")[0]
                 if name:
-                    tips = _tips(self.prefixes[key[0]][name])
+                    begun = self.prefixes[key[0]][name]
+                    tips = with_advice(begun.message, begun.advice)
                     self.reasons[key, use] = _MUST, Reason(full, "cuda", "unsupported", tips)
         return [*found, *map(Place, around)]
 
@@ -220,7 +222,7 @@ def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:
     The documents call APIs unsupported that nobody tried (``torch.nn.MaxPool2d``): alone they prove nothing.
     """
     kind = "cuda" if finding.code.startswith((_OPERATORS, *_LIBRARY_IMPORTS)) else "api"
-    reason = Reason(finding.api, kind, finding.status, _tips(finding))
+    reason = Reason(finding.api, kind, finding.status, with_advice(finding.message, finding.advice))
     if finding.safety:
         return _MIGRATE, reason
     if finding.code.startswith(_LIBRARY_IMPORTS):
@@ -232,7 +234,3 @@ def _reason(finding: Finding, called: bool) -> tuple[str, Reason] | None:
     if finding.status == "absent" or (finding.status == "unsupported" and finding.severity in _STOPPING):
         return _MUST, reason
     return (_DOUBT, reason) if finding.status in ("unsupported", "unknown") else None
-
-
-def _tips(finding: Finding) -> str:
-    return f"{finding.message.rstrip('.')}. {finding.advice}".strip() if finding.advice else finding.message

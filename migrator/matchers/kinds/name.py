@@ -213,8 +213,8 @@ def _report(context: FileContext, rule: NameRule, node: ast.AST, name: str, advi
         # Torch has the name: the call fails.
         severity = "info" if harmless else "blocker" if called else "error"
         left = _("; left unchanged, because it does not raise") if harmless else ""
-        about = {"name": name, "text": context.version.text, "left": left}
-        message = _("{name} has no NPU equivalent in torch_npu for torch {text}{left}", **about)
+        about = {"name": name, "version": context.version.text, "left": left}
+        message = _("{name} has no NPU equivalent in torch_npu for torch {version}{left}", **about)
     said: Said = {"api": name, "severity": severity, "advice": advice, "message": message}
     return found(context, rule, node, status=status, **said)
 

@@ -27,7 +27,7 @@ from migrator.data_folders import data_folder, reports_yaml
 from migrator.launch.target import NAME as LAUNCHER
 from migrator.matchers.packs import Rule
 from migrator.report.csv_tables import cell_in
-from migrator.report.log_file import last_run
+from migrator.report.log_file import LastRun, last_run
 from migrator.report.views.hunks import Line
 from migrator.report.views.model import Texts, counts_of, readiness, view_of
 from migrator.report.views.run import Run
@@ -86,7 +86,7 @@ def pages(
         "script": Markup(script),  # nosec B704 # our own file
         "figures": reports_yaml("page/estimates.yaml"),
         "tables": tables,
-        "last": last_run(run.folder) if run.tables else ("", ""),
+        "last": last_run(run.folder) if run.tables else LastRun(),
         "launcher": LAUNCHER if launched else "",
         "pages": [(name, [file for file, _ in part]) for name, part in zip(names, parts)],
     }
@@ -120,9 +120,9 @@ def difference_page(runs: tuple[Run, Run], new: Any, gone: Any, same: int) -> st
     """What ``difference`` has found between two runs."""
     rows = {"new": new.to_dict("records"), "gone": gone.to_dict("records"), "same": same}
     ready = [readiness(counts_of(run))[0] for run in runs]
-    dates = [last_run(run.folder)[0] for run in runs]
+    last = [last_run(run.folder) for run in runs]
     template = page_environment(t=Texts(), sides=_sides).get_template("diff.html.j2")
-    return template.render(runs=runs, ready=ready, dates=dates, **rows)
+    return template.render(runs=runs, ready=ready, last=last, **rows)
 
 
 def _link(places: Mapping[str, tuple[str, str]], here: str, file: str, line: int = 0) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Optional
@@ -29,6 +29,7 @@ from migrator.report.csv_tables import (
     load_tables,
 )
 from migrator.report.log_file import inputs
+from migrator.report.views.said_again import said_again
 
 REPORTS = "migration_report"
 SUMMARY = "summary.json"
@@ -40,6 +41,8 @@ PLACE_COLUMNS = (
 )
 # A finding is the same where these are: its line may have moved.
 SAME = ["file", "code", "api", "message"]
+# The columns whose texts are npumigrate's own.
+_SPOKEN = ("message", "tips", "advice", "reason")
 # Under which other names a table has them.
 _OTHER_NAMES = {"message": ("tips",), "api": ("instead", "reached")}
 # What a summary has to hold.
@@ -86,10 +89,22 @@ class Run:
 
     def marks(self) -> list[str]:
         """A name for each row of ``places`` that it has in later runs as well; equal rows are counted."""
+        if "mark" in self.places:
+            return [*self.places["mark"]]
         keys = [*SAME, "table"]
         numbered = self.places[keys].assign(number=self.places.groupby(keys).cumcount())
         rows = ("\n".join(map(str, row)) for row in numbered.itertuples(index=False))
         return [hashlib.sha256(row.encode("utf-8", "replace")).hexdigest()[:12] for row in rows]
+
+    def said_again(self) -> Run:
+        """The run with its texts in the language of this one, also where it was made in English."""
+
+        def translated(rows: pandas.DataFrame) -> pandas.DataFrame:
+            return rows.assign(**{name: rows[name].map(said_again) for name in _SPOKEN if name in rows})
+
+        places = translated(self.places.assign(mark=self.marks()))
+        tables = {name: translated(rows) for name, rows in self.tables.items()}
+        return replace(self, places=places, skipped=translated(self.skipped), tables=tables)
 
 
 def read_run(given: Path) -> Run:

@@ -31,10 +31,11 @@ def write_formats(
 
     Raises SourceError and CannotWrite.
     """
-    run = read_run(given)
-    place = folder or run.folder
+    found = read_run(given)
+    place = folder or found.folder
     written = []
     for name in formats:
+        run = found if name in ("csv", "json") else found.said_again()  # programs read the tables' own words
         file = place / {"html": "index.html", "summary": "summary.html"}.get(name, f"report.{name}")
         if name == "html":
             from migrator.report.views.page import write_pages
