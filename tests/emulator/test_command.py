@@ -490,6 +490,23 @@ def test_an_npu_without_infinities_notes_an_overflow(emulate: Emulate) -> None:
     assert (done.returncode, done.stdout) == (0, "False 2 False\nFalse 2 True\nFalse\n"), done.stderr
 
 
+def test_what_torch_npu_has_a_kernel_for_as_a_whole_is_no_fallback(emulate: Emulate, tmp_path: Path) -> None:
+    program = (
+        "import torch, torch_npu\n"
+        "from torch import nn\n"
+        "data = (torch.eye(4) * 3 + torch.rand(4, 4)).npu()\n"
+        "torch.inverse(data); torch.slogdet(data); torch.linalg.cholesky(data @ data.t())\n"
+        "layer = nn.utils.weight_norm(nn.Linear(4, 4)).npu()\n"
+        "layer(data).sum().backward()\n"
+        "print(layer.weight_g.grad.shape, torch.linalg.det(data).shape)\n"
+    )
+    done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
+    assert (done.returncode, done.stdout) == (0, "torch.Size([4, 1]) torch.Size([])\n"), done.stderr
+    (report,) = (json.loads(path.read_text()) for path in tmp_path.glob("process-*.json"))
+    assert report["without_npu_kernel"] == ["aten::_linalg_det.result"]
+    assert {"aten::inverse", "aten::slogdet"} <= set(report["operators"]["0"])
+
+
 def test_the_emulated_machine_is_ready(emulate):
     variables = {"ASCEND_RT_VISIBLE_DEVICES": "0,3"}
     done = emulate("python", "-m", "migrator", "doctor", "--json", options=("--devices", "2"), env=variables)

@@ -63,7 +63,7 @@ struct Listed {
 };
 
 auto& listed() {
-  static auto* all = new std::unordered_map<std::string, Listed>;
+  static auto* all = new std::unordered_map<std::string, std::vector<Listed>>;
   return *all;
 }
 
@@ -141,6 +141,9 @@ const char* cann_name(at::ScalarType dtype) {
     case at::kComplexHalf: return "DT_COMPLEX32";
     case at::kComplexFloat: return "DT_COMPLEX64";
     case at::kComplexDouble: return "DT_COMPLEX128";
+    case at::kUInt16: return "DT_UINT16";
+    case at::kUInt32: return "DT_UINT32";
+    case at::kUInt64: return "DT_UINT64";
     default: return c10::toString(dtype);
   }
 }
@@ -152,13 +155,13 @@ bool is_half(const at::Tensor& tensor) {
 namespace {
 
 struct Checks {
-  bool of_dtypes, of_shapes, of_dimensions;
-  const Listed* listed;
+  bool of_dtypes, of_shapes, of_dimensions, of_casts;
+  const std::vector<Listed>* listed;
 };
 
 Checks checks(const std::string& name) {
   const auto found = listed().find(name);
-  return {name == "aten::bmm", name == "aten::lerp_", kEightDimensions.count(name) > 0,
+  return {name == "aten::bmm", name == "aten::lerp_", kEightDimensions.count(name) > 0, name == "aten::copy_",
           found == listed().end() ? nullptr : &found->second};
 }
 
@@ -177,13 +180,15 @@ Floats floats(const std::string& name) {
 
 }  // namespace
 
-void check_arguments(const std::string& name, Arguments& arguments) {
-  const Checks& wanted = known<checks>(name);
-  if (wanted.of_dtypes) check_same_dtype(arguments);
-  if (wanted.of_shapes) check_shapes(arguments);
-  if (wanted.of_dimensions) check_dimensions(name, arguments);
-  if (wanted.listed == nullptr) return;
-  const Listed& can = *wanted.listed;
+namespace {
+
+// What has one dtype on both sides is moved, whatever that is; what is cast between host and NPU, the host casts.
+bool is_cast_on_npu(Arguments& arguments) {
+  const at::Tensor &to = arguments[0].toTensor(), &from = arguments[1].toTensor();
+  return to.scalar_type() != from.scalar_type() && on_npu(to) && on_npu(from);
+}
+
+void check_listed(const std::string& name, Arguments& arguments, const Listed& can) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::IValue& value = arguments[i];
     if (!value.isTensor() || !on_npu(value.toTensor())) continue;
@@ -197,6 +202,17 @@ void check_arguments(const std::string& name, Arguments& arguments) {
                 "] AclNN_Parameter_Error(EZ1001): Tensor ", arguments.name(i), " not implemented for ", dtype,
                 ", should be in dtype support list [", can.list, ",].");
   }
+}
+
+}  // namespace
+
+void check_arguments(const std::string& name, Arguments& arguments) {
+  const Checks& wanted = known<checks>(name);
+  if (wanted.of_dtypes) check_same_dtype(arguments);
+  if (wanted.of_shapes) check_shapes(arguments);
+  if (wanted.of_dimensions) check_dimensions(name, arguments);
+  if (wanted.listed == nullptr || (wanted.of_casts && !is_cast_on_npu(arguments))) return;
+  for (const Listed& can : *wanted.listed) check_listed(name, arguments, can);
 }
 
 namespace {
@@ -292,5 +308,5 @@ void InFloat::write_back() const {
 // `name`: an operator with its library. `call` of CANN takes these `dtypes`, each with a comma between, for those of
 // the `arguments` that are named; for all where none is.
 EXPORT void emulator_list_dtypes(const char* name, const char* call, const char* arguments, const char* dtypes) {
-  emulator::listed()[name] = {call, emulator::split(arguments), emulator::split(dtypes), dtypes};
+  emulator::listed()[name].push_back({call, emulator::split(arguments), emulator::split(dtypes), dtypes});
 }

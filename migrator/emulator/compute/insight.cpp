@@ -224,6 +224,7 @@ NotedCall::NotedCall(const c10::OperatorHandle& op, const torch::jit::Stack& sta
   const char* const across = crossing(schema.name(), arguments);
   uint64_t kind = mixed(reinterpret_cast<uint64_t>(&schema), reinterpret_cast<uint64_t>(across));
   kind = mixed(kind, static_cast<uint64_t>((place + 1) * 4 + phase));
+  if (Whole::now() != nullptr) kind = mixed(kind, reinterpret_cast<uint64_t>(Whole::now()));
   bool by_truth = false;
   for (size_t i = 0; i < count; ++i) {
     const auto* alias = schema.arguments()[i].alias_info();
@@ -245,7 +246,7 @@ NotedCall::NotedCall(const c10::OperatorHandle& op, const torch::jit::Stack& sta
   const auto found = by_kind.find(kind);
   record_ = found != by_kind.end() ? found->second : nullptr;
   if (record_ == nullptr) {
-    record_ = &new_record(kind, full_name(schema), place, phase);
+    record_ = &new_record(kind, noted_name(schema), place, phase);
     record_->crossing = across;
     record_->by_truth = by_truth;
     record_->options = options_of(schema, arguments);

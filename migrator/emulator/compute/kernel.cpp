@@ -250,6 +250,7 @@ void run_composite(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::ji
 }
 
 void run_autograd(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const Whole whole(op.schema());
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
   } else if (op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) {

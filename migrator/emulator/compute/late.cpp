@@ -18,9 +18,9 @@ std::string late_call, late_text;
 
 }  // namespace
 
-bool keep_for_later(const c10::Error& error) {
-  if (!raise_late) return false;
-  const std::string text = error.what_without_backtrace();
+namespace {
+
+bool keep_text(const std::string& text) {
   const size_t name = text.find("call aclnn"), behind = text.find("\n[PID: ");
   if (name == std::string::npos || behind == std::string::npos) return false;
   const std::lock_guard<std::mutex> lock(late_guard);
@@ -30,6 +30,10 @@ bool keep_for_later(const c10::Error& error) {
   late_error = true;
   return true;
 }
+
+}  // namespace
+
+bool keep_for_later(const c10::Error& error) { return raise_late && keep_text(error.what_without_backtrace()); }
 
 void surface() {
   if (!late_error) return;
@@ -51,6 +55,8 @@ void surface_if_waiting(const std::string& name, Arguments& arguments) {
 
 }  // namespace emulator
 
+// What a kernel in Python found; false: it is to raise now.
+EXPORT bool emulator_keep_for_later(const char* text) { return emulator::raise_late && emulator::keep_text(text); }
 EXPORT void emulator_raise_late() { emulator::raise_late = true; }
 EXPORT void emulator_surface() { emulator::surface(); }
 EXPORT void emulator_forget_late() { emulator::late_error = false; }

@@ -11,10 +11,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "aliases.h"
+#include "arguments.h"
 #include "export.h"
 #include "insight.h"
 #include "memory.h"
@@ -42,6 +45,18 @@ using Measure = double (*)(Values);
 std::mutex guard;
 std::map<std::string, Work> devices;
 thread_local int for_npu = 0;
+thread_local const c10::FunctionSchema* whole = nullptr;
+
+// What torch_npu has kernels for, and which of them torch makes of other operators (without overloads).
+auto& native() {
+  static auto* all = new std::unordered_set<std::string>;
+  return *all;
+}
+auto& wholes() {
+  static auto* all = new std::unordered_set<std::string>;
+  return *all;
+}
+bool is_whole(const std::string& name) { return wholes().count(name) > 0; }
 
 const at::Tensor& tensor(Values arguments, size_t index) { return arguments[index].toTensor(); }
 
@@ -166,7 +181,7 @@ void note_work(const c10::OperatorHandle& op, c10::Device device, const torch::j
   const size_t count = op.schema().arguments().size();
   const Values arguments(stack.data() + stack.size() - count, count);
   const auto measured = multiply_adds(op.schema().name(), arguments, true);
-  const std::string name = full_name(op.schema());
+  const std::string name = noted_name(op.schema());
   note_shapes(name, arguments);
   const std::lock_guard<std::mutex> lock(guard);
   Work& work = devices[std::to_string(device.index())];
@@ -174,10 +189,28 @@ void note_work(const c10::OperatorHandle& op, c10::Device device, const torch::j
   add(work, measured);
 }
 
+std::string noted_name(const c10::FunctionSchema& schema) {
+  const std::string name = full_name(schema);
+  return whole == nullptr || native().count(name) > 0 ? name : full_name(*whole);
+}
+
+Whole::Whole(const c10::FunctionSchema& schema) : before_(whole) {
+  if (known<is_whole>(schema.name())) whole = &schema;
+}
+Whole::~Whole() { whole = before_; }
+const c10::FunctionSchema* Whole::now() { return whole; }
+
 ForNpu::ForNpu() { ++for_npu; }
 ForNpu::~ForNpu() { --for_npu; }
 
 }  // namespace emulator
+
+// `kernels`: what torch_npu has kernels for, one a line; `wholes`: those that torch makes of others.
+EXPORT void emulator_name_kernels(const char* kernels, const char* wholes) {
+  std::istringstream kernel_lines(kernels), whole_lines(wholes);
+  for (std::string name; std::getline(kernel_lines, name);) emulator::native().insert(name);
+  for (std::string name; std::getline(whole_lines, name);) emulator::wholes().insert(name.substr(0, name.find('.')));
+}
 
 // From now on, note what runs on the CPU as well. A forked process begins anew.
 EXPORT void emulator_note_cpu() {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
@@ -86,3 +87,40 @@ def test_a_graph_that_goes_takes_an_update_that_failed_with_it():
     del graph
     out += 2
     assert out.tolist() == [2, 2, 2]
+
+
+def _attend(query, value):
+    return torch.ops.npu.npu_fusion_attention_v3(query, query, value, 2, "BNSD", keep_prob=0.5)
+
+
+def test_a_graph_drops_anew_at_each_replay_and_its_gradient_the_same():
+    query = torch.randn(1, 2, 16, 8).npu()
+    ones = torch.ones_like(query)
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        out, largest, total, softmax, seed, offset = _attend(query, ones)
+        found = torch.ops.npu.npu_fusion_attention_grad_v3(
+            query, query, ones, ones, 2, "BNSD", softmax_max=largest, softmax_sum=total,
+            softmax_in=softmax, attention_in=out, keep_prob=0.5, seed=seed, offset=offset,
+        )  # fmt: skip
+    assert (seed.shape, seed.device.type, offset.dtype) == ((1,), "npu", torch.int64)
+    results = []
+    for _ in range(2):
+        graph.replay()
+        # Of values that are one, both come to the weights that are kept.
+        torch.testing.assert_close(found[2].sum((2, 3)), out.sum((2, 3)))
+        results.append(out.clone())
+    assert not torch.equal(*results)
+    assert 0.7 < results[0].mean().item() < 1.3
+
+
+def test_numbers_of_attention_are_on_the_host_without_a_graph_and_older_forms_are_not_recorded():
+    query = torch.randn(1, 2, 4, 8).npu()
+    *_, seed, offset = _attend(query, query)
+    assert (seed.shape, seed.device.type, offset.device.type) == ((1,), "cpu", "cpu")
+    graph = torch.npu.NPUGraph()
+    with (
+        pytest.raises(RuntimeError, match="philox_engine_inputs during NPU graph capture"),
+        torch.npu.graph(graph),
+    ):
+        torch.ops.npu.npu_fusion_attention(query, query, query, 2, "BNSD", keep_prob=0.5)

@@ -17,10 +17,11 @@ _registered: list[torch.library.Library] = []
 
 
 def register() -> None:
-    """Register what torch makes of other operators, and torch_npu does not."""
+    """Register what torch makes of other operators, and torch_npu does not, or of other ones."""
     aten = torch.library.Library("aten", "IMPL")
     for key in ("AutogradPrivateUse1", "PrivateUse1"):
         compute.implement(aten, "one_hot", _one_hot, key)
+        compute.implement(aten, "_weight_norm", _weight_norm, key)
     _registered.append(aten)
 
 
@@ -36,6 +37,12 @@ def _one_hot(data: Tensor, num_classes: int = -1) -> Tensor:
     depth = num_classes if num_classes >= 0 else max(int(data.max()) + 1, 1)
     classes = torch.arange(depth, dtype=torch.long if traced else data.dtype, device=data.device)
     return (data[..., None] == classes).to(classes.dtype)
+
+
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """As op-plugin: torch's own has a kernel for it on the CPU."""
+    v, g = v.contiguous(), g.contiguous()
+    return v * g.div(torch.norm_except_dim(v, 2, dim))
 
 
 def pack_bits(bits: Tensor, first_is_high: bool = False, rest: int = 1) -> Tensor:

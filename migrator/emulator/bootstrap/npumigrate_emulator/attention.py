@@ -16,7 +16,7 @@ _BAND_OF_TOKENS, _WHOLE_MASK, _CAUSAL_LEFT_TOP, _CAUSAL_RIGHT_BOTTOM, _BAND = ra
 # pse_type
 _ADDED_TO_SCALED, _SCALED_WITH_SCORES = range(2)
 
-Result = tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]
+Result = tuple[Tensor, Tensor, Tensor, Tensor, int | Tensor, int | Tensor, int]
 
 
 def fusion_attention(
@@ -46,12 +46,14 @@ def fusion_attention(
     offset: int = 0,
     *,
     pse_type: int = _SCALED_WITH_SCORES,
-    numbers: Optional[tuple[int, int]] = None,
+    numbers: Optional[dropout.Numbers] = None,
+    in_memory: bool = False,
     **others: Any,
 ) -> Result:
     """Return attention, its softmax's maxima and sums, and the numbers that belong to a dropout mask.
 
-    ``numbers``, the seed and the offset of an earlier call, drop what that call dropped.
+    ``numbers``, the seed and the offset of an earlier call, drop what that call dropped; with ``in_memory``
+    they may be in the NPU's memory, so that a graph draws new ones at each replay.
     """
     varlen = input_layout.upper() == "TND"
     _refuse("prefix", prefix is not None)
@@ -80,8 +82,10 @@ def fusion_attention(
         if dropout_mask is not None:
             bits = unpack_bits(dropout_mask.flatten(), count)
         else:
-            seed, offset = numbers or dropout.next_numbers(query.device)
-            bits = dropout.kept(count, keep_prob, query.device, numbers)
+            own = numbers or dropout.next_numbers(query.device, in_memory)
+            known = numbers is not None or isinstance(own[0], Tensor)
+            bits = dropout.kept(count, keep_prob, query.device, own if known else None)
+            seed, offset = own
         weights = list((bits / keep_prob if keep_prob else bits.float()).split(sizes))
     found = []
     for (queries, keys, values), weight in zip(split, weights):
@@ -129,8 +133,14 @@ def fusion_attention_v2(
 
 def fusion_attention_v3(*args: Any, **others: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """As the first, with tensors of lengths, and of the numbers that belong to a dropout mask."""
-    *found, seed, offset, _ = fusion_attention(*args, **others)
-    return found[0], found[1], found[2], found[3], torch.tensor(seed), torch.tensor(offset)
+    out, largest, total, softmax, *numbers, _ = fusion_attention(*args, **others, in_memory=True)
+    if torch.npu.is_current_stream_capturing():
+        in_memory = [
+            each if isinstance(each, Tensor) else out.new_zeros(1, dtype=torch.int64) for each in numbers
+        ]
+    else:
+        in_memory = [torch.tensor([each]) for each in numbers]
+    return out, largest, total, softmax, in_memory[0], in_memory[1]
 
 
 def split_heads(data: Tensor, heads: int, layout: str) -> Tensor:

@@ -16,7 +16,7 @@ def library() -> ctypes.CDLL:
     """Load the library (torch must be imported)."""
     loaded = ctypes.CDLL(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"])
     loaded.emulator_work.restype = loaded.emulator_insight.restype = ctypes.c_size_t
-    loaded.emulator_overflowed.restype = ctypes.c_bool
+    loaded.emulator_overflowed.restype = loaded.emulator_keep_for_later.restype = ctypes.c_bool
     return loaded
 
 
@@ -37,9 +37,12 @@ def register(kind: str, namespace: str, names: Iterable[str]) -> int:
     return int(register_kind(namespace.encode(), lines.encode()))
 
 
-def implement(library: Any, name: str, function: Callable[..., Any], key: str) -> None:
-    """Put a kernel in the place of one that is there."""
-    library.impl(name, function, key, **_overriding(library.impl.__func__))
+def implement(
+    library: Any, name: str, function: Callable[..., Any], key: str, *, with_keyset: bool = False
+) -> None:
+    """Put a kernel in the place of another; `with_keyset`: its first argument is the set of keys."""
+    keyset = {"with_keyset": True} if with_keyset else {}
+    library.impl(name, function, key, **keyset, **_overriding(library.impl.__func__))
 
 
 def replace_derivative(library: Any, name: str, reference: Callable[..., Any]) -> None:
@@ -67,8 +70,7 @@ def replace_derivative(library: Any, name: str, reference: Callable[..., Any]) -
             return original.call_boxed(keys, *args, **options)
         return plain(*args, **options)
 
-    overriding = _overriding(library.impl.__func__)
-    library.impl(name.split("::")[1], kernel, key, with_keyset=True, **overriding)
+    implement(library, name.split("::")[1], kernel, key, with_keyset=True)
 
 
 @cache

@@ -15,6 +15,7 @@ from npumigrate_emulator import (
     fused,
     insight,
     normalization,
+    own_checks,
     patches,
     refusals,
     report,
@@ -47,12 +48,15 @@ class Places:
     autograd: tuple[str, ...]
     lacking: tuple[str, ...]  # made for the NPU alone
     native: frozenset[str]  # those that torch_npu itself has a kernel for
+    wholes: frozenset[str]  # of these, those that torch makes of other operators
 
 
 def take_over() -> None:
     """Register the kernels, and cure what cannot work on a CPU."""
     compute.cann().emulator_take_over()
     found = _places()
+    kernels, wholes = ("\n".join(sorted(names)).encode() for names in (found.native, found.wholes))
+    compute.library().emulator_name_kernels(kernels, wholes)
     compute.register("cpu", "aten", found.on_cpu)
     compute.register("composite", "aten", found.composite)
     compute.register("autograd", "aten", found.autograd)
@@ -61,6 +65,7 @@ def take_over() -> None:
     compute.register("lacking", "aten", (name for name in found.lacking if name not in own))
     sparse.register()
     arrangement.register()
+    own_checks.register()
     refusals.register(torch.__version__)
     patches.apply()
     report.torch_npu_is_here(found.native)
@@ -116,4 +121,5 @@ def _places() -> Places:
             on_cpu.append(name)
         elif npu:
             lacking.append(name)
-    return Places(tuple(on_cpu), tuple(composite), tuple(autograd), tuple(lacking), frozenset(native))
+    wholes = frozenset(on_npu & composite_implicit)
+    return Places(tuple(on_cpu), tuple(composite), tuple(autograd), tuple(lacking), frozenset(native), wholes)

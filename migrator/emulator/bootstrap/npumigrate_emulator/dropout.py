@@ -15,26 +15,53 @@ from npumigrate_emulator.arrangement import pack_bits, unpack_bits
 _LENGTHS = 128  # a mask has a multiple of so many bits
 
 
-def kept(count: int, keep_prob: float, device: Any, numbers: Optional[tuple[int, int]] = None) -> Tensor:
+Numbers = tuple[int | Tensor, int | Tensor]  # a seed and an offset
+
+
+def kept(count: int, keep_prob: float, device: Any, numbers: Optional[Numbers] = None) -> Tensor:
     """Draw what is kept, by a seed and an offset or as the generator of the device goes on."""
     generator = None
     if numbers is not None:
         seed, offset = numbers
+        if isinstance(seed, Tensor):
+            return _hashed(seed + offset, count) < keep_prob
         generator = torch.Generator(device)
         state = torch.tensor([seed + offset % 4, offset - offset % 4])  # an NPU's offsets go by fours
         generator.set_state(state.view(torch.uint8))
     return torch.empty(count, device=device).bernoulli_(keep_prob, generator=generator).bool()
 
 
-def next_numbers(device: Any) -> tuple[int, int]:
-    """Return the seed and the offset with which the device's generator draws next."""
+def _hashed(seed: Tensor, count: int) -> Tensor:
+    """Return numbers from 0 to 1 of a seed in the NPU's memory, by operators that a graph can repeat."""
+    mixed = torch.arange(1, count + 1, device=seed.device) + seed * 6364136223846793005
+    mixed = mixed * -7046029254386353131
+    for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):  # splitmix64
+        mixed = (mixed ^ ((mixed >> shift) & ((1 << (64 - shift)) - 1))) * factor
+    return ((mixed >> 40) & 0xFFFFFF).float() / (1 << 24)
+
+
+def next_numbers(device: Any, in_memory: bool = False) -> Numbers:
+    """Return the seed and the offset with which the device's generator draws next.
+
+    A graph draws them anew each time that it is replayed, if they may be in the NPU's memory (`in_memory`).
+    """
     if torch.npu.is_current_stream_capturing():
-        return 0, 0
+        if not in_memory:
+            from torch_npu.utils import _error_code as codes
+
+            raise RuntimeError(
+                "Refactor this op to use NPUGeneratorImpl::philox_npu_state. Cannot call "
+                "NPUGeneratorImpl::philox_engine_inputs during NPU graph capture. If you need this call to "
+                "be captured, please file an issue. Current npuStreamCaptureStatus: "
+                "npuStreamCaptureStatusActive" + codes.pta_error(codes.ErrCode.NOT_SUPPORT)
+            )
+        seed = torch.empty(1, dtype=torch.int64, device=device).random_()
+        return seed, torch.zeros_like(seed)
     seed, offset = torch.npu.get_rng_state(device).view(torch.int64).tolist()
     return seed, offset
 
 
-def _bits(count: int, p: float, device: Any, numbers: Optional[tuple[int, int]] = None) -> Tensor:
+def _bits(count: int, p: float, device: Any, numbers: Optional[Numbers] = None) -> Tensor:
     """Bits, each 1 with the probability 1 - p: the last byte is filled with 1, those behind it are 0."""
     bytes_of = pack_bits(kept(count, 1 - p, device, numbers))  # fills its last byte
     return functional.pad(bytes_of, (0, -bytes_of.numel() % (_LENGTHS // 8)))

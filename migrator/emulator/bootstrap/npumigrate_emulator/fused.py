@@ -28,16 +28,18 @@ from npumigrate_emulator import (
     products,
     quantization,
     recurrent,
+    refusals,
     rotated,
     routing,
     selected,
+    workers,
 )
 
 _registered: list[torch.library.Library] = []
 _TOPICS = (
     *(arrangement, block_sparse, boxes, deformable, derivatives, detection, dropout, gated, inference),
     *(losses, normalization, norms, optimizers, products, quantization, recurrent, rotated),
-    *(routing, selected),
+    *(routing, selected, workers),
 )
 # Their derivatives are torch_npu's own, whose names programs may look at.
 _OWN_DERIVATIVES = frozenset(
@@ -74,7 +76,7 @@ def register() -> None:
         reference = references.get(name) or references.get(name.split(".")[0])
         if reference is None:
             continue
-        reference = _contiguous(reference)
+        reference = refusals.checked(name, _contiguous(reference))
         if name.endswith(".out") and name not in references:
             reference = _into_given(reference)
         # A reference is made of operators that have derivatives: it replaces torch_npu's derivative, and has

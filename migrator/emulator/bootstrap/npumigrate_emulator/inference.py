@@ -175,15 +175,17 @@ def _gradient(
     **_: Any,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The derivatives, with what the seed and the offset had dropped."""
-    recorded = keep_prob < 1 and torch.npu.is_current_stream_capturing()
-    refuse("npu_fusion_attention_grad", {"sink": sink, "keep_prob in a graph": recorded})
+    refuse("npu_fusion_attention_grad", {"sink": sink})
+    numbers = tuple(
+        each if isinstance(each, Tensor) and not each.is_cpu else int(each or 0) for each in (seed, offset)
+    )
     given = [each.detach().requires_grad_() for each in (query, key, value)]
     shift = None if pse is None else pse.detach().requires_grad_()
     with torch.enable_grad():
         out = attention.fusion_attention(
             given[0], given[1], given[2], head_num, input_layout, shift, padding_mask, atten_mask,
             scale_value, keep_prob, pre_tockens, next_tockens, 0, prefix, actual_seq_qlen, actual_seq_kvlen,
-            sparse_mode, numbers=(int(seed or 0), int(offset or 0)),
+            sparse_mode, numbers=(numbers[0], numbers[1]),
         )[0]  # fmt: skip
         found = torch.autograd.grad(out, [*given, *([] if shift is None else [shift])], gradient)
     empty = query.new_empty(0)
