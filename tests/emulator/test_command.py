@@ -490,6 +490,23 @@ def test_an_npu_without_infinities_notes_an_overflow(emulate: Emulate) -> None:
     assert (done.returncode, done.stdout) == (0, "False 2 False\nFalse 2 True\nFalse\n"), done.stderr
 
 
+def test_a_preloaded_library_finds_the_next_function(emulate: Emulate, tmp_path: Path) -> None:
+    """As torch_npu's test of LD_PRELOAD: what counts allocations passes them on."""
+    (tmp_path / "hook.c").write_text(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n"
+        "int aclrtMallocAlign32(void **to, unsigned long size, int policy) {\n"
+        '  int (*next)(void **, unsigned long, int) = dlsym(RTLD_NEXT, "aclrtMallocAlign32");\n'
+        '  puts("allocated"); fflush(stdout);\n'
+        "  return next ? next(to, size, policy) : -1;\n}\n"
+    )
+    command = ["cc", "-shared", "-fPIC", "-o", "hook.so", "hook.c", "-ldl"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    program = "import torch, torch_npu\nprint(torch.ones(2).npu().sum().item())"
+    hook = str(tmp_path / "hook.so")
+    done = emulate("env", f"LD_PRELOAD={hook}", "python", "-c", program, cold=True)
+    assert (done.returncode, done.stdout) == (0, "allocated\n2.0\n"), done.stderr
+
+
 def test_what_torch_npu_has_a_kernel_for_as_a_whole_is_no_fallback(emulate: Emulate, tmp_path: Path) -> None:
     program = (
         "import torch, torch_npu\n"

@@ -38,8 +38,19 @@ const Names kClassNumbers = {
     "aten::nll_loss2d_backward", "aten::nll_loss", "aten::nll_loss2d", "aten::cross_entropy_loss",
 };
 
+// Of an evaluation op-plugin makes the statistics with their size, and leaves them as they are; the CPU makes none.
+const Names kWithStatistics = {"aten::native_batch_norm", "aten::_native_batch_norm_legit"};
+
 bool any_device(const std::string& name) { return kAnyDevice.count(name) > 0; }
 bool has_class_numbers(const std::string& name) { return kClassNumbers.count(name) > 0; }
+
+bool has_statistics(const std::string& name) { return kWithStatistics.count(name) > 0; }
+
+at::Tensor statistics(const c10::OperatorHandle& op, Arguments& arguments) {
+  if (!known<has_statistics>(op.schema().name()) || !op.schema().overload_name().empty()) return {};
+  const at::Tensor& input = arguments[0].toTensor();
+  return input.dim() > 1 ? at::empty({input.size(1)}, input.options()) : at::Tensor();
+}
 
 // As on the NPU: one device for all tensors; only a number (a CPU tensor without dimensions) may come from the host.
 void check_devices(const std::string& name, Arguments& arguments) {
@@ -192,6 +203,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
 
   widen_class_numbers(name, arguments);
   const Overflow overflow(arguments);
+  const at::Tensor sized = statistics(op, arguments);
   InFloat in_float(name, arguments);
   const bool random = op.hasTag(at::Tag::nondeterministic_seeded) && !random_from_cpu();
   const auto compute = [&] {
@@ -226,6 +238,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
   for (size_t i = first; i < stack->size(); ++i) {
     c10::IValue& value = (*stack)[i];
     if (value.isTensor()) value = in_float.round(value.toTensor(), i - first);
+    if (sized.defined() && i > first && value.toTensor().numel() == 0) value = at::empty_like(sized);
   }
   overflow.look(*stack, first);
   for (size_t i = first; i < stack->size(); ++i) {

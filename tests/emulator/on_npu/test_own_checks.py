@@ -48,3 +48,16 @@ def test_what_is_checked_runs_and_has_its_derivative():
         wanted = torch.autograd.grad(expected.sum(), own)[0]
         gradient = torch.autograd.grad(found.sum(), given)[0]
         torch.testing.assert_close(gradient.cpu(), wanted)
+
+
+def test_an_evaluation_gives_statistics_their_size():
+    """As op-plugin makes them; on the CPU they are empty."""
+    channels = [torch.rand(2).npu() for _ in range(4)]
+    for name in ("native_batch_norm", "_native_batch_norm_legit"):
+        operator = getattr(torch.ops.aten, name).default
+        result, mean, deviation = operator(torch.randn(3, 2, 4).npu(), *channels, False, 0.1, 1e-5)
+        assert (result.shape, mean.shape, deviation.shape) == ((3, 2, 4), (2,), (2,))
+    data = torch.randn(3, 2, 4).half().npu().requires_grad_()
+    norm = torch.nn.BatchNorm1d(2).npu().eval()
+    norm(data.float()).sum().backward()
+    assert data.grad.shape == data.shape

@@ -146,10 +146,14 @@ def _before_torch_npu(spec: ModuleSpec) -> None:
 
 
 def _load_libraries(folder: str) -> None:
-    """Load the emulated CANN where LD_LIBRARY_PATH has lost it: torch_npu finds it by name then."""
+    """Load the emulated CANN where LD_LIBRARY_PATH has lost it: torch_npu finds it by name then.
+
+    What is preloaded, such as a library that counts allocations, asks for the next function of that name.
+    """
     import ctypes
 
-    if folder not in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
+    wanted = folder not in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    if wanted or "LD_PRELOAD" in os.environ:
         for name in sorted(os.listdir(folder)):
             if name != os.path.basename(os.environ["NPUMIGRATE_EMULATOR_COMPUTE"]):
                 ctypes.CDLL(os.path.join(folder, name), ctypes.RTLD_GLOBAL)
