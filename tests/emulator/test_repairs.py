@@ -38,6 +38,7 @@ RULES = {
     "cast_by_name": ["NPU1101"],
     "class_weights": ["NPU1104", "NPU1101"],
     "data_parallel": ["NPU1107"],
+    "default_of_a_file": ["NPU1102"],
     "device_report": ["NPU1115"],
     "fine_tuning": ["NPU1113"],
     "flag_of_the_system": ["NPU1131"],

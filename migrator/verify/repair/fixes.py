@@ -19,7 +19,7 @@ from migrator.matchers.argument_edits import added_argument, without_arguments
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import SAID, OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
-from migrator.names.tree import called_name, string_value
+from migrator.names.tree import argument_of, called_name, string_value
 from migrator.verify.diagnosis import Failure
 from migrator.verify.observed import Place
 from migrator.verify.repair.site import Code, Origin, Proposal, Seen, Site
@@ -46,7 +46,7 @@ def _rename(site: Site, values: Texts, calls: Sequence[str], namespaces: Texts) 
         for code, where in dict.fromkeys((made, (site.code, node))) if old else ():
             text, new = code.segment(where), known[old]
             if not isinstance(where, ast.Constant):
-                text = new if is_module else _with(f"str({text})", [(old, new)])
+                text = new if is_module else _with(text, [(old, new)])
                 text = f"torch.device({text})" if kind == "device" else text
             elif not is_module:
                 text = text.replace(old, new)
@@ -62,9 +62,19 @@ def _rename(site: Site, values: Texts, calls: Sequence[str], namespaces: Texts) 
     for call in site.calls(*calls):
         for node in (*call.args[:1], *(k.value for k in call.keywords if k.arg in ("device", "backend"))):
             if id(node) not in seen_there and isinstance(node, (ast.Call, ast.BinOp, ast.JoinedStr)):
-                source = _with(f"str({site.code.segment(node)})", values.items())
                 said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
-                yield site.proposal(node, [site.code.replaced(node, source)], said)
+                yield _asked(site.code, node, values, said)
+
+
+def _default_device(seen: Seen, values: Texts, calls: Sequence[str]) -> Iterator[Proposal]:
+    """What chose the device of all that is made without one: it is not on the way to the failure."""
+    for code in seen.every():
+        for call in (node for node in ast.walk(code.tree) if isinstance(node, ast.Call)):
+            names = (*calls, "device") if isinstance(code.parent(call), ast.withitem) else calls
+            node = argument_of(call, "device", 0) if called_name(call) in names else None
+            if node is not None and string_value(node) is None:
+                said = _("{call} is given {node}", call=called_name(call), node=ast.unparse(node))
+                yield _asked(code, node, values, said, seen.origin(Origin(code, node)).line)
 
 
 def _other_key(site: Site, values: Texts) -> Iterator[Proposal]:
@@ -72,12 +82,17 @@ def _other_key(site: Site, values: Texts) -> Iterator[Proposal]:
     for node, value in site.values("str"):
         is_key = getattr(site.code.parent(node), "slice", None) is node
         if is_key and any(old in value["value"] for old in values):
-            source = _with(f"str({site.code.segment(node)})", values.items())
-            yield site.proposal(node, [site.code.replaced(node, source)], _was(node, value))
+            yield _asked(site.code, node, values, _was(node, value))
 
 
 def _with(source: str, pairs: Iterable[tuple[str, str]]) -> str:
-    return source + "".join(f'.replace("{old}", "{new}")' for old, new in pairs)
+    return f"str({source})" + "".join(f'.replace("{old}", "{new}")' for old, new in pairs)
+
+
+def _asked(code: Code, node: ast.expr, values: Texts, said: str, origin: str = "") -> Proposal:
+    """A value that is not written there is changed where it is used."""
+    edit = code.replaced(node, _with(code.segment(node), values.items()))
+    return Proposal(code, node, [edit], said, origin)
 
 
 def _was(node: ast.expr, value: Mapping[str, Any]) -> str:
@@ -279,7 +294,7 @@ def _npu_condition(seen: Seen, about: str) -> Iterator[Proposal]:
                     called = (other.segment(each) for other, each in seen.functions(node))
                     texts = [there.segment(node), *called]
                     asks = isinstance(node, (ast.Call, ast.Compare, ast.BoolOp))
-                    asks = asks and not re.search("npu|args", texts[0])
+                    asks = asks and not re.search(r"npu|args|(?<!environ)\.get\(", texts[0])
                     if asks and any(re.search(about, text) for text in texts):
                         said = _("{asked} decides, and is false on an NPU", asked=there.segment(node))
                         edits = [there.replaced(node, "torch.npu.is_available()"), *there.import_of_torch()]
@@ -358,8 +373,9 @@ def _all_ranks(seen: Seen) -> Iterator[Proposal]:
 FIXES: dict[str, Callable[..., Iterator[Proposal]]] = {
     fix.__name__.strip("_").replace("_", "-"): fix
     for fix in (
-        *(_rename, _without_argument, _with_argument, _instead_of_none, _other_name, _converted),
-        *(_same_device, _other_key, _behind, _npu_condition, _copied_collective, _npu_of_rank, _all_ranks),
+        *(_rename, _default_device, _without_argument, _with_argument, _instead_of_none, _other_name),
+        *(_converted, _same_device, _other_key, _behind, _npu_condition),
+        *(_copied_collective, _npu_of_rank, _all_ranks),
     )
 }
 

@@ -18,6 +18,7 @@ _ANSWER = 2.0  # seconds for that
 _native: frozenset[str] | None = None
 _due = 0  # the process that has not written yet
 _forked = False
+_folder = os.sep  # where the process began: it may end in another one, or in one that is gone
 
 
 def begin() -> None:
@@ -50,8 +51,10 @@ def begin() -> None:
 
 
 def _expect() -> None:
-    global _due
+    global _due, _folder
     _due = os.getpid()
+    with suppress(OSError):  # it may be gone, too
+        _folder = os.getcwd()
     util.Finalize(None, _write_once, exitpriority=0)
 
 
@@ -148,7 +151,8 @@ def _files() -> list[str]:
     """The Python files that were loaded, without installed packages and Python's own."""
     # Not getattr: a module that a library imports late is imported by it, or raises.
     named = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
-    own = {os.path.realpath(file) for file in (*named, *sys.argv[:1]) if isinstance(file, str)}
+    files = (os.path.join(_folder, file) for file in (*named, *sys.argv[:1]) if isinstance(file, str))
+    own = set(map(os.path.realpath, files))
     foreign = (f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
     return sorted(file for file in own if file.endswith(".py") and not any(each in file for each in foreign))
 
