@@ -88,6 +88,7 @@ _OF_TABLES = {
 # Of the files of reports/, the keys whose values people read; None for all.
 _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "page/texts.yaml": None,
+    "api_words.json": None,
     "columns.yaml": ("name",),
     "compare.yaml": ("name", "why", "advice"),
     "consistency.yaml": ("message", "advice"),
@@ -96,7 +97,7 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "doctor_variables.yaml": ("what",),
     "insight.yaml": None,
     "launcher/k8s.yaml": ("about",),
-    "profile.yaml": ("what", "do", "gpu"),
+    "profile.yaml": ("what", "do", "gpu", "parts"),
     "rules.yaml": ("head", "fixes", "groups"),
     "waiting.yaml": ("name", "advice"),
 }

@@ -70,9 +70,7 @@ class Mode:
 
 
 MODES: Mapping[str, Mode] = {
-    "torch_apis": Mode(
-        codes=("NPU5", "NPU64", "NPU65", "NPU70", "NPU71", "NPU73"), judged=("NPU1", "NPU2", "NPU3")
-    ),
+    "torch_apis": Mode(("NPU5", "NPU64", "NPU65", "NPU70", "NPU71", "NPU73"), ("NPU1", "NPU2", "NPU3")),
     "third_party": Mode(whole_tree=True),
     "affinity_apis": Mode(codes=("NPU8",), with_changes=True),
     "dynamic_shape": Mode(codes=("NPU75",)),

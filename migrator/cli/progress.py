@@ -52,14 +52,9 @@ class ProgressBar:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-            )
+            parts = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
             # No thread of its own: processes are started by fork while the bar is up.
-            self._bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+            self._bar = Progress(*parts, console=Console(stderr=True), auto_refresh=False, transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self.stage, total=None)
         self._bar.update(

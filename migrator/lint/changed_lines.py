@@ -20,14 +20,8 @@ _COMMAND = (
 )
 # A repository's own configuration may name commands, which git would run. Neither they nor what the user has
 # set for diffs count here; and nothing is fetched.
-_SETTINGS = (
-    "core.quotePath=true",
-    "core.fsmonitor=false",
-    f"core.hooksPath={os.devnull}",
-    "core.pager=cat",
-    "diff.noprefix=false",
-    "diff.external=",
-)
+_SETTINGS = f"""core.quotePath=true core.fsmonitor=false core.hooksPath={os.devnull} core.pager=cat
+    diff.noprefix=false diff.external=""".split()
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _OF_THE_OUTER = "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY".split()
 _FILTER = re.compile(rb"filter\.[^\0]*\.(?:clean|smudge|process|required)", re.S)

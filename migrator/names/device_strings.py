@@ -223,9 +223,8 @@ def _said(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -> s
     enum = _enum_of(index, node)
     if enum is not None:
         return LIKELY if vocabulary.says(without_cuda(enum.name)) else UNCLEAR
-    if _is_repeated(node) or not (
-        is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)
-    ):
+    is_repeated = bare_name(node).strip("_").lower() in REPEATED
+    if is_repeated or not (is_backend or vocabulary.says_device(node) or _is_type(index, vocabulary, node)):
         return UNCLEAR
     return CERTAIN if is_backend or "type" in (called_name(node), bare_name(node)) else LIKELY
 
@@ -265,12 +264,8 @@ def _is_type(index: ModuleIndex, vocabulary: DeviceVocabulary, node: ast.expr) -
     made = [*made_from(index, node.value, inside=True)]
     parameters = filter(None, (parameter_of(index, each) for each in made))
     handed = (each for parameter in parameters for each in given(index, parameter))
-    return any(vocabulary.says_device(each) for each in chain(made, handed) if not _is_repeated(each))
-
-
-def _is_repeated(node: ast.expr) -> bool:
-    """Whether a name is that of CUDA itself, which says nothing of what it names: ``Topic.CUDA``."""
-    return bare_name(node).strip("_").lower() in REPEATED
+    plain = (each for each in chain(made, handed) if bare_name(each).strip("_").lower() not in REPEATED)
+    return any(map(vocabulary.says_device, plain))
 
 
 def context_of_device(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) -> DeviceContext:

@@ -9,16 +9,9 @@ from dataclasses import dataclass, field
 
 from migrator.data_folders import reports_yaml
 from migrator.insight.rows import size
-from migrator.language import N_, _
+from migrator.language import _
 
-PARTS = {  # of a step, in the order in which a moment belongs to them
-    "compute": N_("computing"),
-    "communication": N_("communication"),
-    "bubble": N_("pipeline bubbles"),
-    "data": N_("data loading"),
-    "fallback": N_("CPU fallback"),
-    "host": N_("waiting for the host"),
-}
+PARTS: dict[str, str] = reports_yaml("profile.yaml")["parts"]
 _FRAME = re.compile(r"(.+?\.py)\((\d+)\): (.+)")
 # torch.profiler leaves out the folder of Python's own modules.
 _STDLIB = "|".join(getattr(sys, "stdlib_module_names", ("threading", "contextlib")))

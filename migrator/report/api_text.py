@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional
@@ -10,6 +11,7 @@ from migrator.api_support.answer import Answer, Own, Range, at_version
 from migrator.api_support.support import limit_words
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import TorchVersion, newest
+from migrator.data_folders import data_folder
 from migrator.language import N_, _, ngettext
 from migrator.report.colors import paint
 from migrator.wrapping import columns, padded, wrap
@@ -19,27 +21,7 @@ _COLORS = {
     **dict.fromkeys((N_("partial"), N_("fallback"), N_("unknown")), "yellow"),
     **dict.fromkeys((N_("unsupported"), N_("absent"), N_("none"), N_("no NPU equivalent")), "red"),
 }
-_REGISTERED = {
-    "kernel": N_("torch_npu has a kernel"),
-    "composite": N_("torch composes it from other operators"),
-    "fallback": N_("no kernel: it falls back to the CPU"),
-    "none": N_("no kernel, not even on the CPU: it raises"),
-}
-_UNCHANGED = {
-    "works": N_("the CUDA name works unchanged"),
-    "no_effect": N_("the CUDA name has no effect and does no harm"),
-    "raises": N_("the CUDA name raises"),
-}
-_BASIS = {
-    "documents": N_("the torch_npu documents"),
-    "operators": N_("the operator of that name"),
-    "executed": N_("its operators, recorded on an emulated NPU"),
-    "source": N_("its Python source"),
-    "core": N_("the compiled part of torch, without operators"),
-    "value": N_("its kind"),
-    "area": N_("the purpose of that part of torch"),
-    "names": N_("the NPU equivalents of CUDA names"),
-}
+_WORDS = json.loads((data_folder("reports") / "api_words.json").read_bytes())
 _KERNELS_ONLY = (2, 1)  # from here on the operator lists hold no composites
 _LABEL = 13
 _SPAN = 17
@@ -133,7 +115,7 @@ def _history(answer: Answer) -> Iterator[str]:
         _("Registered"): [],
     }
     for held in answer.registered:
-        meaning = _(_REGISTERED[held.kind])
+        meaning = _(_WORDS["registered"][held.kind])
         if held.last and as_tuple(held.last) < _KERNELS_ONLY:
             meaning = _("registered in torch_npu, as a kernel or a composite")
         notes = [f"{meaning} ({', '.join(held.overloads) or answer.operator})"]
@@ -167,7 +149,7 @@ def _at(found: Mapping[str, Any]) -> Iterator[str]:
         )
         if found[key]
     ]
-    yield from _entry(_("Known from"), (_(_BASIS[basis]) if basis else "") + likely, lacking)
+    yield from _entry(_("Known from"), (_(_WORDS["basis"][basis]) if basis else "") + likely, lacking)
     if is_cuda:
         name = _colored(found["npu_name"] or _("no NPU equivalent"))
         yield from _entry(_("On NPUs"), name, _on_an_npu(found))
@@ -181,12 +163,12 @@ def _at(found: Mapping[str, Any]) -> Iterator[str]:
         notes += [f"{line}: {limit}" for line, limit in found["product_lines"]]
         yield from _entry(_("Documents"), words, notes)
     if registered := found["registered"]:
-        meaning = f"{_colored(registered)}  {_(_REGISTERED[registered])}"
+        meaning = f"{_colored(registered)}  {_(_WORDS['registered'][registered])}"
         yield from _entry(_("Registered"), meaning, [", ".join(found["overloads"])])
 
 
 def _on_an_npu(form: Mapping[str, Any]) -> list[str]:
-    return [form["advice"], "" if form["npu_name"] else _(_UNCHANGED.get(form["unchanged"], ""))]
+    return [form["advice"], "" if form["npu_name"] else _(_WORDS["unchanged"].get(form["unchanged"], ""))]
 
 
 def _limits(dtypes: Iterable[str], limits: Sequence[str], npu_name: str) -> list[str]:

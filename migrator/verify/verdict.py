@@ -27,17 +27,8 @@ DIFFERENT = N_("numbers differ")
 NOT_COMPARED = N_("not compared")
 WAITS = N_("blocked by the environment")
 INTERRUPTED = N_("interrupted")
-EXIT_CODES = {
-    PASSED: 0,
-    WARNED: 0,
-    FAILED: 1,
-    TIMED_OUT: 1,
-    NOT_ON_NPU: 3,
-    DIFFERENT: 4,
-    NOT_COMPARED: 5,
-    WAITS: 6,
-    INTERRUPTED: 130,
-}
+EXIT_CODES = {PASSED: 0, WARNED: 0, FAILED: 1, TIMED_OUT: 1, NOT_ON_NPU: 3, DIFFERENT: 4}
+EXIT_CODES |= {NOT_COMPARED: 5, WAITS: 6, INTERRUPTED: 130}
 # A share of the CPU that preparing data and computing metrics do not reach.
 _CPU_SHARE = 0.1
 

@@ -57,7 +57,6 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("takes('acme.g')", ["acme.f(1, w=acme.g)"], ["acme.f(1)"]),
         ("result_on_cpu()", ["acme.f()"], ["acme.f(**k)", "acme.f(device='cuda')"]),
         ("takes('--a')", ["acme.f(1, '--a')"], ["acme.f(1, '--b')"]),
-        ("has_string('--a')", ["acme.f(acme.g('--a'))"], ["acme.f('--ab')"]),
         ("literal('x', 'list', 'tuple')", ["acme.f([1])", "acme.f((1, 2))"], ["acme.f({1})", "acme.f(a)"]),
         ("longer('x', 1)", ["acme.f([1, 2])"], ["acme.f([1])", "acme.f([*a, 2])", "acme.f(a)"]),
         ("literal('x', 'dict')", ["acme.f({})"], ["acme.f([])"]),

@@ -123,11 +123,6 @@ def takes(call: Call, *names: str) -> bool:
     return not {*given}.isdisjoint(names)
 
 
-def has_string(use: Use, text: str) -> bool:
-    """The file contains this string literal."""
-    return any(string_value(each) == text for each in use.index.strings)
-
-
 def literal(call: Call, name: Argument, *types: str) -> bool:
     """The argument is a literal of one of these types: list, tuple, dict; an integer is int."""
     node = call.argument(name)
@@ -331,7 +326,9 @@ def runs_under(use: Use, called: str) -> bool:
     waiting, seen = [use.node], set[ast.AST]()
     for node in waiting:  # it grows
         around = [up for up in use.index.above(node) if isinstance(up, (*FUNCTIONS, ast.With, ast.AsyncWith))]
-        entered = (each for up in around for each in _contexts(up) if isinstance(each, ast.Call))
+        rows = (getattr(up, "decorator_list", ()) or getattr(up, "items", ()) for up in around)
+        every = (getattr(each, "context_expr", each) for row in rows for each in row)
+        entered = (each for each in every if isinstance(each, ast.Call))
         nearest = next((each for each in entered if called_name(each) == called), None)
         if nearest is not None and getattr(argument_of(nearest, "enabled"), "value", True) is not False:
             return True
@@ -339,12 +336,6 @@ def runs_under(use: Use, called: str) -> bool:
         seen.update(owners)
         waiting += (call for each in owners if nearest is None for call in use.index.uses_of(each))
     return False
-
-
-def _contexts(around: ast.AST) -> list[ast.expr]:
-    """The decorators of a function, or what a ``with`` enters."""
-    entered = [each.context_expr for each in getattr(around, "items", ())]
-    return entered or getattr(around, "decorator_list", [])
 
 
 def file_has(use: Use, *words: str) -> bool:

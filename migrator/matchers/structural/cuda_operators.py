@@ -313,16 +313,14 @@ class Users:
         long, short = sorted((name, candidate.name), key=len, reverse=True)
         return candidate if (long.endswith("." + short) and "." in short) or name == short else None
 
-    def modules(self) -> Iterator[tuple[Import | ast.Assign, str, list[Module | None]]]:
-        """The imports and builds that bind one name at the file's top, with the name and its modules."""
+    def modules(self) -> Iterator[tuple[Import | None, str, list[Module | None]]]:
+        """The names that imports, or builds, at the file's top bind, with the import and the modules."""
         for node in self.context.index.imports:
             bound = node.names[0].asname or node.names[0].name
             if len(node.names) == 1 and "." not in bound and self.context.index.function_of(node) is None:
                 yield node, bound, [self.module(name) for name in self.imported(node)]
-        for each in self.context.index.tree.body:
-            bound = bare_name(only_target(each))
-            if isinstance(each, ast.Assign) and bound:
-                yield each, bound, [self.operators.variables.get((self.context.name, bound))]
+        for bound in filter(None, (bare_name(only_target(each)) for each in self.context.index.tree.body)):
+            yield None, bound, [self.operators.variables.get((self.context.name, bound))]
 
     def operator(self, ref: ast.expr) -> _Meant:
         """The operator that a dotted name stands for, with its name."""
@@ -434,9 +432,12 @@ _FORMS = ("_pytorch", "_torch", "_python", "_py", "_ref", "_reference", "_naive"
 
 
 class Form(NamedTuple):
-    """What binds an extension module, an autograd function on it, and the function that does the same."""
+    """The import of an extension module, an autograd function on it, and the function that does the same.
 
-    node: Import | ast.Assign
+    There is no import of one that the file builds, which NPU651 leaves out.
+    """
+
+    node: Import | None
     bound: str
     owner: ast.ClassDef
     forward: ast.FunctionDef
@@ -449,12 +450,8 @@ def find_forms(context: FileContext, rule: Rule) -> Iterator[Match]:
     replaced: set[ast.AST] = set()
     for form in forms(context):
         edits = [_apply(index, form)]
-        node = form.node  # what is built here, NPU651 leaves out
-        if (
-            not isinstance(node, ast.Assign)
-            and node not in replaced
-            and catching(index, node, IMPORT_ERRORS) is None
-        ):
+        node = form.node
+        if node and node not in replaced and catching(index, node, IMPORT_ERRORS) is None:
             replaced.add(node)
             edits.append(instead_of(index, node, f"{form.bound} = None"))
             edits += (instead_of(index, asked, '"99"') for asked in _asked_versions(index, node))
@@ -483,23 +480,18 @@ def _forms(context: FileContext) -> Iterator[Form]:
     at_top = (each for each in index.tree.body if isinstance(each, ast.FunctionDef))
     functions = [each for each in at_top if each.name.endswith(_FORMS)]
     for node, bound, modules in users.modules() if functions else ():
-        if bound not in replaced(context) and any(
-            module and module.operators != {} and not module.npu for module in modules
-        ):
+        known = (each for each in modules if each and bound not in replaced(context))
+        if any(module.operators != {} and not module.npu for module in known):
             made = [_form(index, node, bound, owner, functions) for owner in index.classes]
             complete = [form for form in made if form is not None]
             inside = {each for form in complete for each in ast.walk(form.owner)}
             uses = index.uses(bound, index.module_scope)
-            if catching(index, node, IMPORT_ERRORS) or inside.issuperset(uses):
+            if (node and catching(index, node, IMPORT_ERRORS)) or inside.issuperset(uses):
                 yield from complete
 
 
 def _form(
-    index: ModuleIndex,
-    node: Import | ast.Assign,
-    bound: str,
-    owner: ast.ClassDef,
-    functions: list[ast.FunctionDef],
+    index: ModuleIndex, node: Import | None, bound: str, owner: ast.ClassDef, functions: list[ast.FunctionDef]
 ) -> Form | None:
     """What stands for a class, if just one function takes nothing but what its ``forward`` gets."""
     is_function = any(index.qualified_name(base).endswith("autograd.Function") for base in owner.bases)
@@ -508,7 +500,8 @@ def _form(
     if not is_function or forward is None or "apply" in methods or not forward.decorator_list:
         return None
     given = {each.arg for each in parameters(forward.args)[1:]}
-    if forward.args.vararg or forward.args.kwarg or not any(_uses_in(forward, bound)):
+    uses = (each for each in ast.walk(forward) if getattr(each, "id", "") == bound)
+    if forward.args.vararg or forward.args.kwarg or not any(uses):
         return None
     # A switch, or what may be None, asks for more: a function without it does something else.
     usual = ((each.arg, value) for each, value in defaults(forward.args) if isinstance(value, ast.Constant))
@@ -516,10 +509,6 @@ def _form(
     named = ((each, {p.arg for p in parameters(each.args)}) for each in functions)
     fitting = [each for each, names in named if optional <= names <= given]
     return Form(node, bound, owner, forward, fitting[0]) if len(fitting) == 1 else None
-
-
-def _uses_in(around: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (each for each in ast.walk(around) if isinstance(each, ast.Name) and each.id == name)
 
 
 def _apply(index: ModuleIndex, form: Form) -> Edit:

@@ -36,19 +36,8 @@ INDEX = "index.html"
 _LARGEST = 1_300_000  # bytes of the files on a page; what stands around them has room in 2 MB
 _CODE = re.compile(r"`([^`\n]+)`")
 # The kinds of tokens that have a colour, the most special first; a class each in style.css.
-_CLASSES = (
-    (Comment, "c"),
-    (String.Doc, "c"),
-    (String, "s"),
-    (Number, "n"),
-    (Literal, "n"),
-    (Operator.Word, "k"),
-    (Keyword, "k"),
-    (Name.Decorator, "d"),
-    (Name.Function, "f"),
-    (Name.Class, "f"),
-    (Name.Builtin, "b"),
-)
+_CLASSES = {Comment: "c", String.Doc: "c", String: "s", Number: "n", Literal: "n", Operator.Word: "k"}
+_CLASSES |= {Keyword: "k", Name.Decorator: "d", Name.Function: "f", Name.Class: "f", Name.Builtin: "b"}
 _WORDS = re.compile(r"\w+|\s+|.", re.S)
 Spans = list[tuple[int, int]]
 
@@ -187,7 +176,7 @@ def _tokens(name: str, lines: Sequence[str]) -> list[list[tuple[str, str]]]:
     """The parts of lines that follow one another, with the class of each, empty where it has none."""
     found: list[list[tuple[str, str]]] = [[]]
     for kind, text in lex("\n".join(lines), _lexer(name)):
-        style = next((name for each, name in _CLASSES if kind in each), "")
+        style = next((name for each, name in _CLASSES.items() if kind in each), "")
         first, *others = text.split("\n")
         found[-1].append((style, first))
         found.extend([(style, each)] for each in others)

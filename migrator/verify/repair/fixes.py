@@ -245,9 +245,7 @@ def _converted(site: Site, there: str, back: str, dtype: str = "") -> Iterator[P
     product = isinstance(site.expression, ast.BinOp)  # what is called in it did not fail
     outer = site.expression if product else next(iter(site.calls()), site.expression)
     values = ((node, [value["device"], value["dtype"]]) for node, value in site.values("tensor"))
-    tensors = [
-        node for node, (device, of) in values if device == "npu" and (not dtype or of in dtype.split())
-    ]
+    tensors = [node for node, (on, of) in values if on == "npu" and of in (dtype.split() or [of])]
     modules = [node for node, _ in site.values("module") if node is getattr(outer, "func", None)]
     if isinstance(outer, ast.expr) and tensors and (dtype or not modules):
         inside = {id(child) for node in tensors for child in ast.walk(node) if child is not node}
@@ -308,9 +306,8 @@ def _names(node: ast.AST, device: str) -> bool:
 def _moves_to_npu(statement: ast.stmt) -> bool:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "npu" or (
-                node.func.attr == "to" and any(_names(each, "npu") for each in node.args)
-            ):
+            given = node.args if node.func.attr == "to" else ()
+            if node.func.attr == "npu" or any(_names(each, "npu") for each in given):
                 return True
         value = node.value if isinstance(node, (ast.Assign, ast.Return)) else None
         if value is not None and (isinstance(value, ast.Constant) or called_name(value) == "device"):
