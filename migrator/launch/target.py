@@ -228,7 +228,7 @@ def _literal(text: str) -> str:
 _MOST = 30  # scripts of which the launcher knows how they are started
 _RANKS = {
     "none": N_(" with one rank: no use of ranks was found"),
-    "unseen": N_(" with one rank: another package does the training (--nproc N)"),
+    "unseen": N_(" with one rank: no training loop was found in the project (--nproc N)"),
     "program": N_(", which starts its own ranks"),
 }
 

@@ -130,7 +130,7 @@ def _reached_lines(verdict: Verdict, width: int) -> Iterator[Text]:
     yield from _rest(verdict.reached, _PLACES_SHOWN)
     if not shown:
         rest = _(", {not_reached} not reached", not_reached=verdict.not_reached)
-        yield Text(_("none") + (rest if verdict.not_reached else _(" (there are none)")))
+        yield Text(_("none") + (rest if verdict.not_reached else ""))
     elif verdict.not_reached:
         yield Text(_("not reached: {not_reached}", not_reached=verdict.not_reached))
 
