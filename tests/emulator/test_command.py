@@ -185,20 +185,6 @@ def test_a_report_says_what_ran_where(emulate, tmp_path):
     assert of_parent["collectives"] == {}
 
 
-def test_an_operator_with_a_kernel_of_torch_npu_is_no_fallback(emulate, tmp_path):
-    """linalg.cholesky has one, though it is made of others here; linalg.inv has none."""
-    program = (
-        "import torch, torch_npu\n"
-        "x = torch.eye(3, device='npu', requires_grad=True)\n"
-        "torch.linalg.cholesky(x).sum().backward(); torch.linalg.inv(x)\n"
-    )
-    done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
-    assert done.returncode == 0, done.stderr
-    (report,) = (json.loads(file.read_text()) for file in tmp_path.glob("process-*.json"))
-    assert "aten::linalg_cholesky" in report["operators"]["0"]
-    assert report["without_npu_kernel"] == ["aten::linalg_inv_ex.inverse"]
-
-
 DYNAMIC = """
 import torch, torch_npu
 nets = [torch.nn.Linear(4, 1).npu() for _ in range(2)]
