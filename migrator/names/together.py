@@ -676,11 +676,10 @@ class _Search:
         if isinstance(definition, ast.ClassDef):
             methods = (each for each in definition.body if isinstance(each, FUNCTIONS))
             return [each for each in methods if each.name == "__init__"]
-        function = call.func
-        if not isinstance(function, ast.Attribute):
-            return []
-        named = (each for each in index.functions if each.name == function.attr and _is_method(index, each))
-        return [each for each in named if not self._is_of_another(function, cast(Any, index.parent(each)))]
+        function: Any = call.func
+        named = (each for each in index.functions if each.name == getattr(function, "attr", ""))
+        owners = ((each, cast(Any, index.parent(each))) for each in named if _is_method(index, each))
+        return [each for each, owner in owners if not self._is_of_another(function, owner)]
 
     def _calls(self, definition: Any) -> Iterator[ast.Call]:
         """The calls of a function, a method or a class of the file."""

@@ -41,8 +41,8 @@ def _rename(site: Site, values: Texts, calls: Sequence[str], namespaces: Texts) 
         kind, made = value["kind"], site.origin(node, value["value"])
         is_module = kind == "namespace"
         known = namespaces if is_module else values
-        fits = {old: old == value["value"] if is_module else old in value["value"] for old in known}
-        old = next((old for old in known if fits[old]), "")
+        found = value["value"]
+        old = next((old for old in known if old == found or (not is_module and old in found)), "")
         for code, where in dict.fromkeys((made, (site.code, node))) if old else ():
             text, new = code.segment(where), known[old]
             if not isinstance(where, ast.Constant):

@@ -218,18 +218,14 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterat
     course = trouble.verdict.course
     yield f"saw:    {trouble.saw}"
     site = next(iter(seen.sites()), None)
-    if site is None:
-        own = [(stack.who, stack.own(seen.folder)) for stack in course.stacks]
-        places = [f"{who} at {Path(frame.file).name}:{frame.line}" for who, frame in own if frame is not None]
-        yield f"where:  {'; '.join(places) or 'no line of the project'}"
-        yield _("values: none recorded")
-        yield _("from:   unknown")
-    else:
-        yield f"where:  {site.code.place(site.statement)}"
-        values = site.values(*_TOLD)
-        shown = [f"{ast.unparse(node)} {_value(value)}" for node, value in values[:4]]
-        yield f"values: {'; '.join(shown) or 'none recorded'}"
-        yield f"from:   {site.origin(values[0][0]).line if values else 'unknown'}"
+    values = site.values(*_TOLD) if site else []
+    own = [(stack.who, stack.own(seen.folder)) for stack in course.stacks]
+    places = [f"{who} at {Path(frame.file).name}:{frame.line}" for who, frame in own if frame is not None]
+    where = site.code.place(site.statement) if site else "; ".join(places)
+    shown = [f"{ast.unparse(node)} {_value(value)}" for node, value in values[:4]]
+    yield f"where:  {where or 'no line of the project'}"
+    yield f"values: {'; '.join(shown)}" if shown else _("values: none recorded")
+    yield f"from:   {site.origin(values[0][0]).line}" if site and values else _("from:   unknown")
     advice = next((rule.advice for rule in rules if rule.advice and trouble.fits(rule, seen.failure)), "")
     advice = advice or (course.lack.advice if course.lack else "")
     yield f"write:  {advice or 'no known fix: see the location above'}"
