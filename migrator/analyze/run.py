@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,6 +46,9 @@ _NOT_REACHED = "the analysis was interrupted before it reached this file"
 
 
 _LOG = logging.getLogger("npumigrate")
+# What makes a training faster; a test does a few steps.
+_ADVICE = ("NPU70", "NPU71", "NPU75", "NPU8")
+_OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|conftest\.py$|test_\w+\.py$|\w+_test\.py$)")
 
 
 @dataclass(frozen=True)
@@ -199,7 +203,9 @@ def _keep(modes: Sequence[Mode], finding: Finding) -> bool:
 
 def _record(result: Result, modes: list[Mode], tables: CsvTables, tally: Tally) -> None:
     """Write what the modes keep of one file's findings, and count it."""
-    result = result._replace(findings=tuple(found for found in result.findings if _keep(modes, found)))
+    left = _ADVICE if _OF_TESTS.search(result.name) else ()
+    findings = (each for each in result.findings if _keep(modes, each) and not each.code.startswith(left))
+    result = result._replace(findings=tuple(findings))
     if result.left and not result.findings:  # not the modes' business
         return
     tables.add(result)

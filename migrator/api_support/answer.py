@@ -279,10 +279,7 @@ def _folded(values: dict[str, Value]) -> Iterable[tuple[str, str, Value]]:
 
 def _own(name: str) -> tuple[Own, ...]:
     rows = tables.grouped("custom_ops").get(re.sub(r"^torch\.npu\.", "torch_npu.npu.", name), ())
-    return tuple(
-        Own(first, last, replaces, source, instead, evidence)
-        for _, first, last, _, replaces, source, instead, evidence in rows
-    )
+    return tuple(Own(*row[1:3], *row[4:]) for row in rows)
 
 
 def _affine(name: str, sources: tuple[str, ...]) -> tuple[str, ...]:

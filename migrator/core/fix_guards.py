@@ -62,6 +62,8 @@ def guarded(context: FileContext, matches: list[Match], aware: bool) -> list[Mat
         if not has_twin and (item.finding.fix or isinstance(item.node, _IMPORTS)):
             reason = _reason(index, item, aware) or _taker(context, item.node)
             reason = reason or (_(_TWIN) if _asks_project(context, item.node) else "")
+            by_author = not (item.finding.fix or item.finding.status) and knows_npus(context.name)
+            reason = reason or (_(_NAMED) if by_author else "")
         elif not reason and item.finding.severity != "info" and aware:
             reason = _(_BRANCH) if has_npu_branch(index, item.node) else ""
         result.append(without_fix(item, reason) if reason else _with_fitting_quotes(index, item))

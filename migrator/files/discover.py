@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Literal, TypeVar
 
-from migrator.files.document import START, file_type, is_notebook, tells_type, type_of_start
+from migrator.files.document import PYTHON, START, file_type, is_notebook, tells_type, type_of_start
 from migrator.files.errors import SourceError, Unreadable, shown, unreadable
 from migrator.files.naming import inside, is_equivalents
 from migrator.files.patterns import Matcher, matcher
@@ -24,7 +24,6 @@ Kind = Literal["folder", "python", "notebook", "text", "file", "link", "special"
 
 LARGEST_TEXT = 1 << 20  # bytes of a script or a configuration
 
-_PYTHON = (".py", ".pyi", ".pyw")
 _INTERPRETER = re.compile(rb"pythonw?[0-9.]*")
 
 # What tools make again when they next run. Everything else is the user's, .git included.
@@ -170,7 +169,7 @@ def _why_skipped(base: str, name: str, avoided: str) -> str:
 
 def is_python(base: str, start: bytes) -> bool:
     """Whether a file called ``base``, which starts with ``start``, is Python by its ending or ``#!`` line."""
-    return base.lower().endswith(_PYTHON) or ("." not in base and names_python(start))
+    return base.lower().endswith(PYTHON) or ("." not in base and names_python(start))
 
 
 def names_python(start: bytes) -> bool:

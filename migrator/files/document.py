@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from migrator.files.notebook import Notebook
 
 NOTEBOOK = ".ipynb"
+PYTHON = (".py", ".pyi", ".pyw")
 _SUFFIXES = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs"), "shell"),
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
@@ -34,6 +35,7 @@ _NAMES = {
     "gnumakefile": "makefile",
     "pipfile": "toml",
     ".envrc": "shell",
+    "slurm.conf": "shell",  # Kaldi's slurm.pl reads it: option gpu=* -p gpu --gres=gpu:$0
 }
 DOCUMENTS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst"}
 _PICTURES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
@@ -148,7 +150,9 @@ def document(data: bytes, name: str) -> Document:
 
 def type_of(name: str, data: bytes) -> str:
     """The type of a file other than Python, by its name, path or first line; else empty."""
-    return file_type(name) or document_type(name) or type_of_start(name, data)
+    # A module may begin with the copied first line of a script.
+    is_python = name.lower().endswith(PYTHON)
+    return file_type(name) or document_type(name) or ("" if is_python else type_of_start(name, data))
 
 
 def encoded(item: Document, text: str) -> bytes:

@@ -41,7 +41,9 @@ def torch_npu_imports(
     """
     runtime = [node for node in index.imports if not is_for_types(index, node)]
     name = statement.rpartition(" ")[2]
-    present = [node for node in runtime if _binds(node, name) or (not named and _loads(node, name))]
+    loading = [] if named else [node for node in runtime if names_package(node, name)]
+    loading += [] if named else [node for node in runtime if name in [alias.name for alias in node.names]]
+    present = [node for node in runtime if node in loading or _binds(node, name)]
     around = [index.parent(node) for node in present]
     # In a try or an if of the module its absence was thought of.
     around += [index.parent(each) for each in around if isinstance(each, (ast.Try, ast.If))]
@@ -101,11 +103,6 @@ def insert_import(index: ModuleIndex, node: ast.stmt, statement: str = NPU_IMPOR
     indented = f"{separator.removeprefix(newline)}{statement}"
     written = f"{indented}{newline}" if rest.endswith((b"\n", b"\r")) else f"{newline}{indented}"
     return Edit(stop, stop, written)
-
-
-def _loads(node: Import, name: str) -> bool:
-    """Whether an import loads a package, be it from elsewhere or under another name."""
-    return names_package(node, name) or name in [alias.name for alias in node.names]
 
 
 def _binds(node: Import, name: str) -> bool:

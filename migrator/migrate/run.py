@@ -184,10 +184,8 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
 
 def _others(project: Project) -> list[str]:
     """The frameworks of scripts of which the project has as many files as of PyTorch."""
-    known = {start.framework for start in project.starts} - {""}
-    return sorted(
-        each for each in known if project.frameworks.get(each, 0) >= project.frameworks.get(TORCH, 0)
-    )
+    known, count = {start.framework for start in project.starts} - {""}, project.frameworks.get
+    return sorted(each for each in known if count(each, 0) >= count(TORCH, 0))
 
 
 def _runs(rules: Rules) -> tuple[str, ...]:

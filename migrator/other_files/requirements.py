@@ -19,7 +19,7 @@ _LISTS = {
         r"|dependency-groups\.[^.]+|tool\.uv\.(?:dev|(?:build-)?constraint|override)-dependencies"
         r"|tool\.pdm\.dev-dependencies\.[^.]+)\.\d+"
     ),
-    "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?"),
+    "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?|build\.python_packages\.\d+"),  # conda's, cog's
     "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)\.\d+"),
 }
 _POETRY = re.compile(
@@ -72,7 +72,7 @@ def _of_key(index: TextIndex, name: str, value: str, span: Span) -> Iterator[Req
         group = found[1].rpartition(".")[0]
         yield Requirement(normalized(found[2]), span, value, span, by="poetry", group=group, line=line)
     elif known is not None and known.fullmatch(name):
-        by: Literal["pip", "conda"] = "conda" if index.type == "yaml" and ".pip." not in name else "pip"
+        by: Literal["pip", "conda"] = "conda" if re.match(r"dependencies\.\d+\Z", name) else "pip"
         start, end = span
         around = index.data[start - 1 : start], index.data[end : end + 1]
         quoted = (start - 1, end + 1) if around in ((b'"', b'"'), (b"'", b"'")) else span

@@ -25,7 +25,7 @@ _NAMED = r"(?:-[rc]|--requirement|--constraint)[ =]*([\w./-]+)"
 FILES = (
     *("requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py"),
     *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "requirements/*.txt"),
-    *("Dockerfile*", "docker/Dockerfile*", "*.sh", "*.ipynb"),
+    *("Dockerfile*", "docker/Dockerfile*", "cog.yaml", "*.sh", "*.ipynb"),
 )
 # What pages tell people to type: "pip install timm==0.4.12".
 GUIDES = ("INSTALL*.md", "README*.md", "*.md")

@@ -129,17 +129,14 @@ def accumulate_without_sync(draft: Draft, training: Training, models: list[Wrapp
     asked = {dotted(node) for node in ast.walk(condition.test) if isinstance(node, ast.Name)}
     here = program.file(home.scope) is program.file(condition)
     plain = between and len(models) == 1 and step > end and here and not names_set(*between) & asked
-    if not plain or not all(program.own_line(one) and not _has_long_string(one) for one in between):
+    strings = (node for one in between for node in ast.walk(one) if string_value(node) is not None)
+    is_long = any(node.end_lineno != node.lineno for node in strings if isinstance(node, ast.Constant))
+    if not plain or is_long or not all(map(program.own_line, between)):
         advice = f"with contextlib.nullcontext() if {test} else {home.text}.no_sync():"
         draft.report("exchanged_every_step", training.backward, advice=advice)
         return
     head = f"with contextlib.nullcontext() if {' '.join(test.split())} else {home.text}.no_sync():"
     draft.indent(between[0], body[end], head, _("gradients are exchanged in the step that applies them"))
-
-
-def _has_long_string(statement: ast.stmt) -> bool:
-    strings = (one for one in ast.walk(statement) if isinstance(one, ast.Constant))
-    return any(one.end_lineno != one.lineno and string_value(one) is not None for one in strings)
 
 
 # -- the ranks leave a loop, and skip a batch, together: where a condition may differ, they agree -----

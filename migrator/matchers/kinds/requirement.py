@@ -101,6 +101,8 @@ def _found(
         for rule in rules:
             known = rule.options.packages
             value = next((known[one] for one in known if fnmatchcase(item.name, one)), None)
+            if rule.options.action == "replace" and value in [other.name for other in every]:
+                break  # the extra for NPUs has it: the others are for other machines
             if value is not None and rule.options.action == "older":
                 # What it pins loosely may be newer.
                 loose = not {"^", "~"}.isdisjoint(item.specifier)

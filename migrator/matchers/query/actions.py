@@ -162,7 +162,8 @@ def import_above(use: Use, module: str) -> list[Edit] | None:
 
 def phrase(use: Use, text: str) -> list[Edit]:
     """Other text for the phrase of a string."""
-    return replace_text(use.index, use.node, use.api, text) if isinstance(use.node, ast.Constant) else []
+    index, node = use.index, use.node
+    return replace_text(index, node, use.api, text) if isinstance(node, (ast.Constant, ast.JoinedStr)) else []
 
 
 def _written(use: Use, node: ast.expr, text: str) -> list[Edit]:

@@ -13,6 +13,7 @@ from migrator.matchers.options import LONGEST
 from migrator.matchers.query.shapes import Comparison
 from migrator.matchers.query.uses import Argument, Call, Literal, Regex, Shape, Use, is_replaced
 from migrator.names.conditions import is_asked_first, is_asked_for, is_for_cpu, is_guarded
+from migrator.names.device_strings import written as text_of
 from migrator.names.goes_to import behind, goes_to, kept_as, taken_by
 from migrator.names.made_from import made_from, one_step_back
 from migrator.names.together import together
@@ -208,14 +209,17 @@ def made_by(use: Use, *names: str) -> bool:
 
 
 def computed_by(call: Call, name: Argument, *beginnings: str) -> bool:
-    """The argument, or a part of it, comes from a function whose full name begins with one of these."""
+    """The argument, or a part of it, comes from a function whose full name begins with one of these.
+
+    The shape of a tensor does not come from what computed its values.
+    """
     node = call.argument(name)
     waiting, seen = [node] if node is not None else [], set[ast.AST]()
     while waiting:
         for each in walk(waiting.pop()):
             if each in seen:
                 continue
-            seen.add(each)
+            seen |= {each, *(walk(each) if getattr(each, "attr", "") in ("shape", "size") else ())}
             if isinstance(each, ast.Call) and call.index.qualified_name(each.func).startswith(beginnings):
                 return True
             if isinstance(each, ast.Name):  # what a call takes decides what it gives
@@ -399,8 +403,8 @@ def whole(use: Use) -> bool:
 
 def goes_on(use: Use, pattern: Regex) -> bool:
     """The text after the phrase matches."""
-    behind = (string_value(use.node) or "").partition(use.api)[2][:LONGEST]
-    return re.match(pattern, behind) is not None
+    text = text_of(use.index, use.node) if isinstance(use.node, (ast.Constant, ast.JoinedStr)) else ""
+    return re.match(pattern, text.partition(use.api)[2][:LONGEST]) is not None
 
 
 def compared(use: Use) -> bool:

@@ -14,6 +14,7 @@ from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 from migrator.matchers.query.shapes import Comparison, shape
 from migrator.names.conditions import IMPORT_ERRORS, is_caught
+from migrator.names.device_strings import written
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     argument_of,
@@ -24,7 +25,6 @@ from migrator.names.tree import (
     is_read,
     only_target,
     root,
-    string_value,
 )
 
 if TYPE_CHECKING:  # it asks for what is here
@@ -166,8 +166,8 @@ def _strings(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     """Strings with a phrase of a rule; of several the longest one comes first."""
     phrases = sorted(((each, rule) for rule in rules for each in rule.match), key=lambda one: -len(one[0]))
     for node in context.index.strings:
-        text = string_value(node)
-        if text is not None and not isinstance(context.index.parent(node), ast.JoinedStr):
+        if not isinstance(context.index.parent(node), ast.JoinedStr):
+            text = written(context.index, node)
             held = ((phrase, rule) for phrase, rule in phrases if phrase in text)
             yield from (Use(context, rule, "string", node, phrase) for phrase, rule in held)
 

@@ -353,7 +353,10 @@ def find_provider_options(context: FileContext, rule: Rule[ProviderOptions]) -> 
         keys = {key: text for key in entries.keys if key and (text := string_value(key)) in known and text}
         pairs = [(each, index.parent(each)) for each in index.reads_of(entries)]
         parted = [(each, pair.elts if isinstance(pair, ast.Tuple) else []) for each, pair in pairs]
-        of_provider = [parts[1:] == [each] and string_value(parts[0]) in rule.match for each, parts in parted]
+        of_provider = [
+            parts[1:] == [each] and {*map(string_value, made_from(index, parts[0]))} <= {*rule.match}
+            for each, parts in parted
+        ]
         if not keys or not any(of_provider):
             continue
         gone = [key for key, text in keys.items() if text in options.gone]

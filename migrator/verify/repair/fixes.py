@@ -16,6 +16,7 @@ from migrator.files.source import text_below
 from migrator.findings.finding import Edit
 from migrator.language import _, did_you_mean
 from migrator.matchers.argument_edits import added_argument, without_arguments
+from migrator.matchers.context import instead_of
 from migrator.matchers.npu_import import statement_separator
 from migrator.matchers.options import SAID, OptionError, typed
 from migrator.matchers.packs import RuleError, entries_of
@@ -50,12 +51,12 @@ def _rename(site: Site, values: Texts, calls: Sequence[str], namespaces: Texts) 
                 text = f"torch.device({text})" if kind == "device" else text
             elif not is_module:
                 text = text.replace(old, new)
-            yield Proposal(code, where, [code.replaced(where, text)], _was(node, value), made.line)
+            yield Proposal(code, where, [instead_of(code, where, text)], _was(node, value), made.line)
     for there in ast.walk(site.expression):  # a string that is written there itself
         text = string_value(there) or ""
         for old, new in values.items():
             if isinstance(there, ast.Constant) and re.match(rf"(?:torch\.)?{old}\b", text):
-                edit = site.code.replaced(there, site.code.segment(there).replace(old, new))
+                edit = instead_of(site.code, there, site.code.segment(there).replace(old, new))
                 yield site.proposal(there, [edit], _("it is {value!r}", value=text))
     # What is computed where it is used: its value was not seen, but the failure tells that it is of CUDA.
     seen_there = {id(node) for node, _ in site.values()}
@@ -91,7 +92,7 @@ def _with(source: str, pairs: Iterable[tuple[str, str]]) -> str:
 
 def _asked(code: Code, node: ast.expr, values: Texts, said: str, origin: str = "") -> Proposal:
     """A value that is not written there is changed where it is used."""
-    edit = code.replaced(node, _with(code.segment(node), values.items()))
+    edit = instead_of(code, node, _with(code.segment(node), values.items()))
     return Proposal(code, node, [edit], said, origin)
 
 
@@ -104,7 +105,7 @@ def _without_argument(site: Site, name: str) -> Iterator[Proposal]:
     for call, keyword in given:
         edits = without_arguments(site.code, call, [keyword])
         if len(call.keywords) + len(call.args) == 1 and isinstance(call.func, ast.Attribute):
-            edits = [site.code.replaced(call, site.code.segment(call.func.value))]
+            edits = [instead_of(site.code, call, site.code.segment(call.func.value))]
         said = [_was(node, value) for node, value in site.values() if node is keyword.value]
         said += [_("{name} is given", name=name)]
         if edits:
@@ -137,7 +138,7 @@ def _instead_of_none(site: Site, values: Texts) -> Iterator[Proposal]:
         texts = [source, made.code.segment(made.node), *bodies]
         fitting = (v for pattern, v in values.items() if any(re.search(pattern, t) for t in texts))
         for value in [*fitting][:1]:
-            edit = site.code.replaced(node, f"({source} or {value})")
+            edit = instead_of(site.code, node, f"({source} or {value})")
             yield site.proposal(node, [edit], _("{node} is None", node=ast.unparse(node)), node)
 
 
@@ -149,7 +150,7 @@ def _other_name(site: Site, names: Texts, otherwise: str) -> Iterator[Proposal]:
     name, new = match[1], names.get(match[1], otherwise)
     for node in ast.walk(site.expression):
         if isinstance(node, ast.Attribute) and node.attr == name and name in names:
-            yield site.proposal(node, [site.code.replaced(node, new)], _("there is no {name}", name=name))
+            yield site.proposal(node, [instead_of(site.code, node, new)], _("there is no {name}", name=name))
         if isinstance(node, ast.Call) and called_name(node) == "getattr" and len(node.args) == 2 and new:
             said = _("getattr asks for {name!r}", name=name)
             yield site.proposal(node, [site.code.added(node.args[1], f", {new}")], said, node.args[1])
@@ -220,9 +221,9 @@ def _is_changed(code: Code, node: ast.expr) -> bool:
 def _moved(code: Code, node: ast.expr, value: Mapping[str, Any], device: str) -> Edit:
     source = code.segment(node)
     if value["kind"] in ("list", "tuple"):
-        return code.replaced(node, f"[each.to({device}) for each in {source}]")
+        return instead_of(code, node, f"[each.to({device}) for each in {source}]")
     if value["kind"] == "dict":
-        return code.replaced(node, f"{{key: each.to({device}) for key, each in {source}.items()}}")
+        return instead_of(code, node, f"{{key: each.to({device}) for key, each in {source}.items()}}")
     return code.added(node, f".to({device})")
 
 
@@ -295,8 +296,8 @@ def _npu_condition(seen: Seen, about: str) -> Iterator[Proposal]:
                     asks = asks and not re.search(r"npu|args|(?<!environ)\.get\(", texts[0])
                     if asks and any(re.search(about, text) for text in texts):
                         said = _("{asked} decides, and is false on an NPU", asked=there.segment(node))
-                        edits = [there.replaced(node, "torch.npu.is_available()"), *there.import_of_torch()]
-                        yield Proposal(there, node, edits, said, question.line)
+                        edit = instead_of(there, node, "torch.npu.is_available()")
+                        yield Proposal(there, node, [edit, *there.import_of_torch()], said, question.line)
 
 
 def _names(node: ast.AST, device: str) -> bool:
@@ -330,7 +331,7 @@ def _copied_collective(site: Site, calls: Sequence[str], dtypes: Texts) -> Itera
         name = code.segment(tensor)
         copied = Edit(begin, begin, f"reduced = {name}.{dtypes[dtype]}(){next_line}")
         back = code.added(statement, f"{next_line}{name}.copy_(reduced)")
-        edits = [copied, code.replaced(tensor, "reduced"), back]
+        edits = [copied, instead_of(code, tensor, "reduced"), back]
         yield site.proposal(statement, edits, f"{name} is {dtype}", tensor)
 
 
@@ -344,7 +345,7 @@ def _npu_of_rank(seen: Seen) -> Iterator[Proposal]:
             edits = [code.added(node, statement_separator(code, node) + chosen), *code.import_of_torch()]
             yield Proposal(code, node, edits, _("no rank has selected its NPU before the first collective"))
         if isinstance(node, ast.Call) and called_name(node) == "set_device" and len(node.args) == 1:
-            edit = code.replaced(node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
+            edit = instead_of(code, node.args[0], 'int(__import__("os").environ["LOCAL_RANK"])')
             said = _("set_device is given {args}", args=code.segment(node.args[0]))
             late.append(Proposal(code, node, [edit], said))
     yield from late

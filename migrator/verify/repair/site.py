@@ -49,10 +49,6 @@ class Code(WholeFile):
         """Path, line, column in bytes, last line, column behind the last byte."""
         return str(self.path), (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
-    def replaced(self, node: ast.AST, text: str) -> Edit:
-        """An edit that puts a text in the place of a node."""
-        return Edit(*self.span(node), text)
-
     def added(self, node: ast.AST, text: str) -> Edit:
         """An edit that puts a text behind a node."""
         return Edit(self.end(node), self.end(node), text)
