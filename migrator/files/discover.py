@@ -151,7 +151,7 @@ def kind_of_file(base: str, path: str) -> Kind:
     if tells_type(base):
         with suppress(OSError), open(path, "rb", buffering=0) as file:
             start = file.read(START)  # whoever copies it meets the same error and reports it
-    if is_python(base, start):
+    if base.lower().endswith(PYTHON) or ("." not in base and names_python(start)):
         return "python"
     return "text" if type_of_start(path, start) else "file"
 
@@ -165,11 +165,6 @@ def _why_skipped(base: str, name: str, avoided: str) -> str:
         if name == avoided or name.startswith(staging):
             return _("output folder: not copied")
     return ""
-
-
-def is_python(base: str, start: bytes) -> bool:
-    """Whether a file called ``base``, which starts with ``start``, is Python by its ending or ``#!`` line."""
-    return base.lower().endswith(PYTHON) or ("." not in base and names_python(start))
 
 
 def names_python(start: bytes) -> bool:
