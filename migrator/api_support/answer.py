@@ -167,7 +167,8 @@ def _readings(asked: str) -> list[str]:
 
 def _torch(name: str) -> Optional[Answer]:
     """A name of torch, or of torch_npu where the tables list it under that name."""
-    forms, own = _forms(name), _own(name)
+    custom = tables.grouped("custom_ops").get(re.sub(r"^torch\.npu\.", "torch_npu.npu.", name), ())
+    forms, own = _forms(name), tuple(Own(*row[1:3], *row[4:]) for row in custom)
     alias = support.spelled(name)
     rows = _rows(name, alias)
     affine, perhaps = _affine(name, ("docs", "docs-affinity")), _affine(name, ("name",))
@@ -275,11 +276,6 @@ def _registered(operator: str) -> tuple[Registered, ...]:
 
 def _folded(values: dict[str, Value]) -> Iterable[tuple[str, str, Value]]:
     return tables.ranges(values, [version.text for version in known()])
-
-
-def _own(name: str) -> tuple[Own, ...]:
-    rows = tables.grouped("custom_ops").get(re.sub(r"^torch\.npu\.", "torch_npu.npu.", name), ())
-    return tuple(Own(*row[1:3], *row[4:]) for row in rows)
 
 
 def _affine(name: str, sources: tuple[str, ...]) -> tuple[str, ...]:

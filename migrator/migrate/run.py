@@ -122,6 +122,8 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
             results = _results(survey, rules, plan, progress)
             # While the launcher is made, other processes go on; one by itself checks what it has parsed then.
             first = [*islice(results, 1)] if processes_for(survey.size, plan.jobs) > 1 else []
+            # The frameworks of scripts of which the project has as many files as of PyTorch.
+            known, count = {start.framework for start in survey.project.starts}, tally.frameworks.get
             launcher = add_launcher(
                 tree,
                 survey.candidates,
@@ -129,7 +131,7 @@ def migrate(plan: Plan, out: Path, overwrite: bool, progress: Progress) -> Outco
                 survey.text_of,
                 _LOCAL_RANK_RULE in rules.enabled and not plan.safe_only,
                 resolve(plan.settings.version),
-                _others(survey.project),
+                sorted(each for each in known - {""} if count(each, 0) >= count(TORCH, 0)),
                 lambda count: progress("finding starts", count, 0),
             )
             told: set[tuple[str, int]] = set()
@@ -180,12 +182,6 @@ def preview(plan: Plan, show: Callable[[bytes], None], progress: Progress) -> Ou
         tally.add(result, changed=changed)
     code = SOME_SKIPPED if tally.skipped else DONE
     return Outcome(tally, code, survey.not_copied, conversion=survey.conversion)
-
-
-def _others(project: Project) -> list[str]:
-    """The frameworks of scripts of which the project has as many files as of PyTorch."""
-    known, count = {start.framework for start in project.starts} - {""}, project.frameworks.get
-    return sorted(each for each in known if count(each, 0) >= count(TORCH, 0))
 
 
 def _runs(rules: Rules) -> tuple[str, ...]:

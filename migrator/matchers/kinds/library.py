@@ -89,11 +89,8 @@ def every_import(context: FileContext, rules: list[Rule], members: bool = False)
         others = [name for name in names if not project.owns(name, context.name)]
         others = [name for name in others if not (adds_folders and project.folders_with(name))]
         whole = others if members and isinstance(node, ast.Import) else ()
-        used = dict.fromkeys(_members(context.index, node)) if whole else ()
         if not all(rule_of(rules, name) for name in whole):
-            others += used
-        elif used and not any(rule_of(rules, name) for name in used):
-            continue  # other rules are about all that is used of it
+            others += dict.fromkeys(_members(context.index, node))
         owners = [(rule_of(rules, name), name) for name in others]
         for rule in rules if owners else ():
             belonging = [name for owner, name in owners if owner is rule]
