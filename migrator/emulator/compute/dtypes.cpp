@@ -43,7 +43,7 @@ const std::unordered_set<std::string> kRoundedOnce = {
     "aten::slow_conv_transpose2d", "aten::slow_conv_transpose3d", "aten::upsample_bicubic2d",
     "aten::_adaptive_avg_pool3d", "aten::_adaptive_avg_pool2d_backward", "aten::_adaptive_avg_pool3d_backward",
     "aten::avg_pool2d_backward", "aten::avg_pool3d_backward", "aten::embedding_dense_backward",
-    "aten::unfold_backward",
+    "aten::unfold_backward", "aten::_softmax", "aten::_log_softmax",
 };
 
 // The CPU does not go from halves to float, and back, within these; the argument that asks for it.

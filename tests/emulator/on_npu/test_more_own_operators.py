@@ -234,6 +234,14 @@ def test_a_softmax_takes_halves_to_float_and_back(name, dtype):
     assert back.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+def test_a_softmax_of_halves_is_rounded_once(dtype):
+    data = (3 * torch.randn(4, 50, 200)).to(dtype)
+    for dim in (1, 2):
+        for function in (torch.softmax, torch.log_softmax):
+            assert torch.equal(function(data.npu(), dim).cpu(), function(data.float(), dim).to(dtype))
+
+
 def test_boxes_are_encoded_as_on_an_ascend_910b():
     boxes = torch.tensor([[1.0, 2, 3, 4], [3, 4, 5, 6]]).npu()
     truth = torch.tensor([[5.0, 6, 7, 8], [7, 8, 9, 6]]).npu()
