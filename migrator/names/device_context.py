@@ -433,14 +433,14 @@ class _Climb:
 
     def _takes_another(self, call: ast.Call, place: int) -> bool:
         """Whether a method is that of a plain class of the file, and no device to it by its name."""
-        owner = holder_of(call)
-        held = what_is(self.index, owner) if owner is not None and place >= 0 else None
-        if held is None or held.kind != CLASS:
+        plain = [each for each in self.index.classes if not each.bases] if place >= 0 else []
+        methods = ((owner, each) for owner in plain for each in owner.body if isinstance(each, FUNCTIONS))
+        same = {owner.name: each for owner, each in methods if each.name == called_name(call)}
+        owner = holder_of(call) if same else None  # few files have such a class
+        held = what_is(self.index, owner) if owner is not None else None
+        if held is None or held.kind != CLASS or held.name not in same:
             return False
-        classes = (each for each in self.index.classes if each.name == held.name and not each.bases)
-        inside = (each for plain in classes for each in plain.body if isinstance(each, FUNCTIONS))
-        names = [given_names(self.index, each) for each in inside if each.name == called_name(call)]
-        return any(not any(map(self.vocabulary.says, each[place : place + 1])) for each in names)
+        return not any(map(self.vocabulary.says, given_names(self.index, same[held.name])[place : place + 1]))
 
     def _at_place(
         self, call: ast.Call, argument: ast.expr, called: str, qualified: str, place: int
