@@ -15,9 +15,10 @@ from migrator.report.csv_tables import with_advice
 # What only fits into the field of a name; anything else fits into any.
 _FIELDS = {"n": r"[\d,]+", "version": r"\d+(?:\.\w+)*"}
 _WORD = re.compile(r"(?<!\S)[^\W\d]{2,}(?!\S)")
-_NOUNS = frozenset(
-    {"noun"}
-)  # the fields that hold a word of the catalogue: in others one is a name of the code
+_STOP = re.compile(r"(?<!^)(?:[.;:] | \()")
+_NOUNS = ("noun",)  # fields that hold a word of the catalogue: in others a single word is a name of the code
+# What is longer, or has more parts, stays: a table may be anybody's, and a part is read many times.
+_LONGEST, _MOST_STOPS = 3_000, 16
 
 
 class _Template(NamedTuple):
@@ -34,7 +35,8 @@ class _Template(NamedTuple):
 
 def said_again(text: str) -> str:
     """A text of an English run in the language of this one; as it is where no text of the catalogue fits."""
-    return _again(text)[1] if catalogue() else text
+    ours = catalogue() and len(text) <= _LONGEST and len(_STOP.findall(text)) <= _MOST_STOPS
+    return _again(text)[1] if ours else text
 
 
 @cache
@@ -56,8 +58,8 @@ def _again(text: str) -> tuple[int, str]:
             if (covered, text.startswith(found["f0"])) > (best[0], False):
                 parts = (filled[each][1] if n % 2 else each for n, each in enumerate(template.said))
                 best = covered, "".join(parts)
-    for stop in re.finditer(r"(?<!^)(?:[.;:] | \()", text):
-        # "A message. Its advice", "a message; its reason", and one whose second text has the "; " or " (".
+    for stop in _STOP.finditer(text):
+        # "A message. Its advice", "a message; its reason"; or the second text begins with "; " or " (".
         end, behind, sentence = stop.start(), stop.end(), stop[0] == ". "
         for first, rest in ((end + sentence, behind), (end, behind if sentence else end)):
             (covered, said), (more, other) = _again(text[:first]), _again(text[rest:])
