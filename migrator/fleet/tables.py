@@ -112,7 +112,10 @@ def write(folder: Path, outcomes: Sequence[Outcome]) -> tuple[pd.DataFrame, pd.D
 
 
 def with_this_run(folder: Path, task: Task, table: pd.DataFrame, date: str) -> pd.DataFrame:
-    """The figures of all runs in a folder, this one last; they are written down. Raises CannotWrite."""
+    """The figures of the runs in a folder, which are written down. Raises CannotWrite.
+
+    This run is the last one, unless it found what the last one of its command had found.
+    """
     figures: dict[str, object] = {
         "date": date,
         "command": task.command,
@@ -126,10 +129,20 @@ def with_this_run(folder: Path, task: Task, table: pd.DataFrame, date: str) -> p
     }
     runs = pd.DataFrame([figures])
     with suppress(OSError, ValueError, KeyError):  # there is none yet, or what stands there is none
-        runs = pd.concat([pd.read_csv(folder / RUNS, dtype={"torch": str})[[*figures]], runs])
-    text = runs.to_csv(index=False, lineterminator="\n", float_format="%.1f")
+        before = pd.read_csv(folder / RUNS, dtype={"torch": str})[[*figures]]
+        last = before[before["command"] == task.command].tail(1)
+        runs = (
+            before
+            if _text(last).partition(",")[2] == _text(runs).partition(",")[2]
+            else pd.concat([before, runs])
+        )
+    text = f"{','.join(figures)}\n{_text(runs)}"
     replace_file(folder / RUNS, text.encode("utf-8", "backslashreplace"))
     return runs.reset_index(drop=True)
+
+
+def _text(runs: pd.DataFrame) -> str:
+    return str(runs.to_csv(index=False, header=False, lineterminator="\n", float_format="%.1f"))
 
 
 def write_page(

@@ -29,6 +29,7 @@ from migrator.emulator.installed import (
 from migrator.this_copy import install_command
 from tests.emulator.conftest import HERE, Emulate, free_port
 from tests.timing import wait_until
+from tests.warm import warm
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -183,6 +184,14 @@ def test_a_report_says_what_ran_where(emulate, tmp_path):
     assert of_child["operators"]["0"]["aten::mm"] == of_parent["operators"]["1"]["aten::mm"] == 1
     assert of_parent["without_npu_kernel"] == []
     assert of_parent["collectives"] == {}
+
+
+def test_a_program_that_loads_torch_npu_later_than_torch(emulate):
+    """Beside a process for programs of the CPU, which cannot load it."""
+    warm(os.environ)
+    program = "import torch, torch_npu; print(torch.ones(1).npu().device)"
+    done = emulate("python", "-c", program, env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+    assert (done.returncode, done.stdout) == (0, "npu:0\n"), done.stderr
 
 
 DYNAMIC = """

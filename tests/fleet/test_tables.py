@@ -59,6 +59,7 @@ def test_the_page_compares_runs(tmp_path: Path) -> None:
         ("2026-01-01 10:00", "migrate", (3, 0), 40),
         ("2026-01-02 10:00", "lint", (9, 9), None),
         ("2026-01-03 10:00", "migrate", (1, 0), 55),
+        ("2026-01-04 10:00", "migrate", (1, 0), 55),  # nothing is new
     ):
         task = Task(command, "2.6.0", str(tmp_path), 60, 1 << 32)
         outcomes = [

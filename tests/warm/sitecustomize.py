@@ -99,6 +99,9 @@ _folder = os.environ.get("NPUMIGRATE_WARM")
 if _folder and not hasattr(sys, "warm"):
     _plain = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") == "0"
     _address = f"{_folder}/{'editor' if _is_for_editors() else 'cpu' if _plain else 'npu'}"
-    if os.path.exists(_address) and (_what := _asked()) is not None:
+    # It imports torch_npu by itself, which the one process has already and the other cannot load.
+    _later = _plain and "NPUMIGRATE_EMULATOR" in os.environ
+    _later = _later and "NPUMIGRATE_EMULATOR_STAND_IN" not in os.environ
+    if not _later and os.path.exists(_address) and (_what := _asked()) is not None:
         _run_there(_what, _address)
 _chain()
