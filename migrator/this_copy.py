@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -20,9 +18,9 @@ def version() -> str:
     """The version, and behind it the commit where it is known."""
     commit = _origin()[1]
     if _OURS and (_ROOT / ".git").exists():
-        asked = ["git", "-C", str(_ROOT), "rev-parse", "HEAD"]
-        with suppress(OSError):  # no git
-            commit = subprocess.run(asked, capture_output=True, text=True).stdout
+        from migrator.files.patterns import commit_of  # few runs need it
+
+        commit = commit_of(_ROOT)
     return f"{__version__} ({commit[:10]})" if commit else __version__
 
 

@@ -1,10 +1,11 @@
-"""The globs of ``--exclude``, as ``.gitignore`` reads them, and what ``.gitignore`` files leave out."""
+"""The globs of ``--exclude``, as ``.gitignore`` reads them; what Git's files leave out, and their commit."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Matcher = Callable[[str, bool], bool]
 _FEW_STARS = 3
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 def matcher(patterns: Sequence[str]) -> Matcher:
@@ -136,6 +138,32 @@ def repository(folder: Path) -> Optional[Path]:
     if os.path.exists(folder / ".git"):
         return folder
     return repository(folder.parent) if folder.parent != folder else None
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that a folder of a Git repository is at; empty where none is known.
+
+    Git's files say so. Git itself does not run, because the repository's own settings can start programs.
+    """
+    root = repository(folder.resolve())
+    with suppress(Unreadable):
+        git = Path(root or os.devnull, ".git")
+        if git.is_file():  # another work tree of a repository
+            git = git.parent / _text(git).partition("gitdir:")[2].strip()
+        shared = git / _text(git / "commondir") if (git / "commondir").exists() else git
+        said = _text(git / "HEAD")
+        name = said.partition("ref: ")[2]
+        if name and (shared / name).exists():
+            said = _text(shared / name)
+        elif name:
+            rows = map(str.split, _text(shared / "packed-refs").splitlines())
+            said = next((row[0] for row in rows if row[1:] == [name]), "")
+        return said if _COMMIT.fullmatch(said) else ""
+    return ""
+
+
+def _text(file: Path) -> str:
+    return read_settings(file).decode("utf-8", "replace").strip()
 
 
 def _spec(folder: Path) -> Optional[GitIgnoreSpec]:

@@ -32,6 +32,7 @@ from migrator.names.made_from import given_names, made_from
 from migrator.names.qualified import OF_ANY
 from migrator.names.tree import (
     FUNCTIONS,
+    Function,
     argument_of,
     bare_name,
     called_name,
@@ -433,9 +434,17 @@ class _Climb:
 
     def _takes_another(self, call: ast.Call, place: int) -> bool:
         """Whether a method is that of a plain class of the file, and no device to it by its name."""
-        plain = [each for each in self.index.classes if not each.bases] if place >= 0 else []
-        methods = ((owner, each) for owner in plain for each in owner.body if isinstance(each, FUNCTIONS))
-        same = {owner.name: each for owner, each in methods if each.name == called_name(call)}
+
+        def find() -> dict[str, dict[str, Function]]:
+            found: dict[str, dict[str, Function]] = {}
+            for owner in self.index.classes:
+                for each in owner.body if not owner.bases else ():
+                    if isinstance(each, FUNCTIONS):
+                        found.setdefault(each.name, {})[owner.name] = each
+            return found
+
+        methods = self.index.once(("methods of plain classes",), find) if place >= 0 else {}
+        same = methods.get(called_name(call), {})
         owner = holder_of(call) if same else None  # few files have such a class
         held = what_is(self.index, owner) if owner is not None else None
         if held is None or held.kind != CLASS or held.name not in same:

@@ -689,9 +689,11 @@ class _Search:
         named: Sequence[ast.expr] = ()
         if _is_method(index, definition):
             owner: Any = index.parent(definition)
-            members = index.members(definition.name)
-            named = [each for each in members if not self._is_of_another(each, owner)]
-            named = index.uses_of(owner) if definition.name == "__init__" else named
+            if definition.name == "__init__":
+                named = index.uses_of(owner)
+            else:
+                members = index.members(definition.name)
+                named = [each for each in members if not self._is_of_another(each, owner)]
         else:
             named = index.uses_of(definition)
         yield from filter(None, map(index.call_of, named))
@@ -711,10 +713,10 @@ class _Search:
 
     def _is_of_another(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
         """Whether an attribute is that of another class: ``Topic.GPU`` is no ``Device.GPU``, nor torch's."""
-        other = self._owner_of(node)
-        scope = self.index.inside(other)
         if self.index.qualified_name(node).startswith("torch."):
             return True
+        other = self._owner_of(node)
+        scope = self.index.inside(other)
         if other is None or scope is None or self._inherits(other, owner) or self._inherits(owner, other):
             return False
         return node.attr in scope.bindings or node.attr in self.index.stored_on_self(other)

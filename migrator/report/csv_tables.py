@@ -26,10 +26,11 @@ from migrator import __version__
 from migrator.data_folders import reports_yaml
 from migrator.field_types import built
 from migrator.files.errors import cannot_write, harmless, shown
+from migrator.files.patterns import commit_of
 from migrator.files.replacing import replace_file
 from migrator.findings.finding import Finding, Result
 from migrator.language import _
-from migrator.report.log_file import commit_of, log_to
+from migrator.report.log_file import log_to
 
 CHANGES = "change_list.csv"
 UNSUPPORTED = "unsupported_api.csv"

@@ -8,16 +8,13 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import NamedTuple
 
 from migrator import __version__
-from migrator.files.errors import Unreadable
-from migrator.files.patterns import repository
-from migrator.files.source import read_settings
 from migrator.findings.finding import Result
 from migrator.language import _
 
@@ -27,7 +24,6 @@ _OLD_FILES = 9  # ten with the current one
 # As run_reports in csv_tables.py writes it.
 _INPUT = re.compile(r" INFO input (.+); (?:Settings\(|modes )")
 _COMMAND = re.compile(r"^([\d-]+ [\d:]{5})\S* INFO command (.+)$(?:\n.* INFO commit (\w+)$)?", re.M)
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 @contextmanager
@@ -65,32 +61,6 @@ def last_run(folder: Path) -> LastRun:
     """The last run that was logged in a folder."""
     found = _COMMAND.findall(_read(folder))
     return LastRun(*found[-1]) if found else LastRun()
-
-
-def commit_of(folder: Path) -> str:
-    """The commit that a folder of a Git repository is at; empty where none is known.
-
-    Git's files say so. Git itself does not run, because the repository's own settings can start programs.
-    """
-    root = repository(folder.resolve())
-    with suppress(Unreadable):
-        git = Path(root or os.devnull, ".git")
-        if git.is_file():  # another work tree of a repository
-            git = git.parent / _text(git).partition("gitdir:")[2].strip()
-        shared = git / _text(git / "commondir") if (git / "commondir").exists() else git
-        said = _text(git / "HEAD")
-        name = said.partition("ref: ")[2]
-        if name and (shared / name).exists():
-            said = _text(shared / name)
-        elif name:
-            rows = map(str.split, _text(shared / "packed-refs").splitlines())
-            said = next((row[0] for row in rows if row[1:] == [name]), "")
-        return said if _COMMIT.fullmatch(said) else ""
-    return ""
-
-
-def _text(file: Path) -> str:
-    return read_settings(file).decode("utf-8", "replace").strip()
 
 
 def _read(folder: Path) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from migrator.report.log_file import commit_of, last_run, log_to
+from migrator.files.patterns import commit_of
+from migrator.report.log_file import last_run, log_to
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
