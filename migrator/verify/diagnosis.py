@@ -137,9 +137,8 @@ def what_waits(stacks: Sequence[Stack], folder: Path) -> Lack | None:
 
 def _fits(entry: Mapping[str, Any], call: Frame, inside: Sequence[Frame]) -> bool:
     """Whether a sign of ``waiting.yaml`` is that of a program's call, with those that it led to."""
-    source = linecache.getline(call.file, call.line)
     return bool(
-        ("source" in entry and not inside and re.search(entry["source"], source))
+        ("source" in entry and not inside and re.search(entry["source"], call.source))
         or {one.function for one in inside}.intersection(entry.get("calls", ()))
         or ("files" in entry and any(re.search(entry["files"], one.file) for one in inside))
     )
@@ -181,11 +180,13 @@ def read_stacks(notes: Path) -> list[Stack]:
     """The stacks that were written, by rank and number; of DataLoader workers and the like too."""
     found = []
     ranks = {data["process"]: data["rank"] for data in noted(notes, "stacks")}
+    linecache.checkcache()  # a repair has changed lines since the last run
     for path in notes.glob("stacks-*.txt"):
         text = path.read_text(encoding="utf-8", errors="replace")
         # The main thread is the oldest one, which is written last; its innermost call first.
         thread = re.split(r"^(?=(?:Current thread|Thread) 0x)", text, flags=re.M)[-1]
-        frames = [Frame(file, int(line), function) for file, line, function in _FRAME.findall(thread)]
+        found_frames = ((file, int(line), function) for file, line, function in _FRAME.findall(thread))
+        frames = [Frame(*each, linecache.getline(*each[:2]).strip()) for each in found_frames]
         if frames:
             process = int(path.stem.partition("-")[2])
             found.append(Stack(process, ranks.get(process), tuple(reversed(frames))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from functools import partial
@@ -13,13 +14,13 @@ from migrator.core.rules import Rules
 from migrator.core.settings import Settings
 from migrator.findings.edits import apply
 from migrator.matchers.packs import RuleError
-from migrator.verify.diagnosis import Failure, Frame
+from migrator.verify.diagnosis import Failure, Frame, read_stacks, what_waits
 from migrator.verify.observed import Process
 from migrator.verify.processes import Ended
 from migrator.verify.repair.fixes import guards, load, load_all, proposals
 from migrator.verify.repair.loop import MOST_ROUNDS, lines, record, repair
 from migrator.verify.repair.site import Seen
-from migrator.verify.verdict import FAILED, INTERRUPTED, NOT_ON_NPU, PASSED, Course, Shares, Verdict
+from migrator.verify.verdict import FAILED, INTERRUPTED, NOT_ON_NPU, PASSED, WAITS, Course, Shares, Verdict
 from tests.checking import load_pack
 
 RULES = load_all()
@@ -158,6 +159,66 @@ def test_an_interrupted_run_leaves_no_change_that_was_not_tried(tmp_path: Path, 
     assert done.left == ()
 
 
+def test_a_run_that_ends_before_its_program_begins_leaves_no_change(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    runs = iter([verdict(tmp_path)])
+
+    def run() -> Verdict:
+        try:
+            return next(runs)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    done = repair(tmp_path, run, print)
+    assert (tmp_path / "train.py").read_text() == TRAIN
+    assert ([each.kept for each in done.rounds], done.verdict.outcome) == ([False], INTERRUPTED)
+
+
+def test_what_brings_an_earlier_failure_back_is_taken_back(tmp_path: Path) -> None:
+    """One line fails, then the next one, then the first again: the second change led back to it."""
+    lines = "a = input()\nb = input()\nnet.to(a)\nnet.to(b)\n"
+    (tmp_path / "train.py").write_text(lines)
+    names = iter("aba")
+
+    def run() -> Verdict:
+        name = next(names, "b")
+        failed = frame(tmp_path, "train.py", 3 + (name == "b"), "<module>", **{name: "cuda"})
+        where = replace(failed, source=f"net.to({name})")
+        return ended(tmp_path, where, text="Torch not compiled with CUDA enabled")
+
+    done = repair(tmp_path, run, print)
+    assert [each.kept for each in done.rounds] == [True, False, False]
+    assert (tmp_path / "train.py").read_text() == lines.replace(
+        "input()", 'str(input()).replace("cuda", "npu")', 1
+    )
+
+
+def test_a_program_that_waits_at_the_same_line_has_no_help(tmp_path: Path) -> None:
+    """Its process has another number in each run."""
+    text = "rank = 0\nif rank == 0:\n    print(rank)\n    queue.get()\n"
+    (tmp_path / "train.py").write_text(text)
+    numbers = itertools.count(100)
+
+    def run() -> Verdict:
+        process = next(numbers)
+        notes = tmp_path / f"notes_{process}"
+        notes.mkdir()
+        stack = (
+            f'Thread 0x1 (most recent call first):\n  File "{tmp_path / "train.py"}", line 4 in <module>\n'
+        )
+        (notes / f"stacks-{process}.txt").write_text(stack)
+        stacks = tuple(read_stacks(notes))
+        lack = what_waits(stacks, tmp_path)
+        ended = Ended(143, 9.0, timed_out=True, still=9.0)
+        reasons = (lack.name, *lack.lines)
+        course = Course(stacks=stacks, lack=lack)
+        return Verdict(WAITS, reasons, ended, (), Shares(None, None, ""), (), 0, None, course)
+
+    done = repair(tmp_path, run, print)
+    assert [(each.rule.code, each.kept) for each in done.rounds] == [("NPU1133", False)]
+    assert (tmp_path / "train.py").read_text() == text
+
+
 def project(folder: Path, **modules: str) -> None:
     for name, text in modules.items():
         (folder / f"{name}.py").write_text(text)
@@ -221,6 +282,23 @@ def test_what_the_run_did_not_load_stays_and_so_do_conditions_that_ask_for_no_de
     done = repair(tmp_path, run, print)
     assert done.rounds == ()
     assert {file: file.read_text() for file in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("does", "changes"),
+    [
+        ('"""One process per GPU: the first one."""\n    return number == 0', False),
+        ("return number == 0  # of the processes, one per GPU", False),
+        ('"""Whether there is one."""\n    return bool(shutil.which("nvidia-smi"))', True),
+    ],
+)
+def test_what_a_guard_tells_its_readers_makes_it_no_guard_of_devices(
+    tmp_path: Path, does: str, changes: bool
+) -> None:
+    text = f"def first():\n    {does}\nif first():\n    place = 'npu'\n"
+    project(tmp_path, train=text)
+    done = repair(tmp_path, partial(ended, tmp_path, asked=("train",)), print)
+    assert {each.rule.code for each in done.rounds} == ({"NPU1131"} if changes else set())
 
 
 def test_a_condition_that_was_not_evaluated_stays(tmp_path: Path) -> None:

@@ -290,8 +290,8 @@ def _npu_condition(seen: Seen, about: str) -> Iterator[Proposal]:
                 for question in dict.fromkeys((seen.origin(here), here)):  # the earliest cause first
                     there, node = question
                     # It is about CUDA by its words, or those of what it calls.
-                    called = (other.segment(each) for other, each in seen.functions(node))
-                    texts = [there.segment(node), *called]
+                    bodies = (each.body[bool(ast.get_docstring(each)) :] for _, each in seen.functions(node))
+                    texts = [there.segment(node), *(ast.unparse(line) for body in bodies for line in body)]
                     asks = isinstance(node, (ast.Call, ast.Compare, ast.BoolOp))
                     asks = asks and not re.search(r"npu|args|(?<!environ)\.get\(", texts[0])
                     if asks and any(re.search(about, text) for text in texts):

@@ -68,14 +68,15 @@ class _Trouble:
         """What there was first."""
         return next(iter(self.failures), None)
 
-    @property
-    def key(self) -> tuple[object, ...]:
+    def key(self, folder: Path) -> tuple[object, ...]:
         """Two runs with one key had the same trouble; a tenth more of the work on NPUs is another one."""
         if self.kind == "cpu":
             shares = (self.verdict.shares.forward or 0.0, self.verdict.shares.backward or 0.0)
             return (self.kind, *(int(10 * share + 0.5) for share in shares))
         if self.failure is None:
-            return (self.kind, *self.verdict.reasons[:2])
+            own = (stack.own(folder) for stack in self.verdict.course.stacks)
+            lines = {(frame.file, frame.function, frame.source) for frame in own if frame}
+            return (self.kind, *(sorted(lines) or self.verdict.reasons[:2]))
         inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in self.failure.written[-2:]]
         return (self.kind, self.failure.type, *inner)
 
@@ -97,15 +98,17 @@ def repair(
 ) -> Repaired:
     """Repair a migrated project in its folder; ``run`` runs the program and judges.
 
-    Each fix is tried once. One after which the same trouble comes at the same place is taken back. Without
-    progress for five minutes it ends with what it has learnt.
+    Each fix is tried once. One after which the same trouble comes at the same place, or an earlier one comes
+    again, is taken back. Without progress for five minutes it ends with what it has learnt.
     """
     rules = load_all()
     tried: set[tuple[str, str, str]] = set()
     rounds: list[Round] = []
+    met: set[tuple[object, ...]] = set()
     verdict = run()
     progress = clock()
     while (trouble := _trouble(verdict)) is not None and verdict.outcome != INTERRUPTED:
+        met.add(trouble.key(folder))
         late = clock() - progress > _PATIENCE
         more = len(rounds) < MOST_ROUNDS and not late
         found = next(_proposals(rules, trouble, folder, tried), None) if more else None
@@ -119,17 +122,22 @@ def repair(
         say(_("round {number}: {its.code} {place}: {its.message}", number=made.number, its=rule, place=place))
         before = proposal.code.path.read_bytes()
         replace_file(proposal.code.path, encode(proposal.code.origin, text.decode("utf-8")))
-        verdict = run()
+        try:
+            verdict = run()
+        except KeyboardInterrupt:  # before its processes begin, or after their end
+            verdict = replace(verdict, outcome=INTERRUPTED, reasons=(_("the run was interrupted"),))
         after = _trouble(verdict)
         # A change that was not tried to the end does not stay either.
         stays = verdict.outcome != INTERRUPTED
-        if stays and after is not None and (after.key == trouble.key or _is_of_change(after, trouble, made)):
+        if stays and after is not None and (after.key(folder) in met or _is_of_change(after, trouble, made)):
             say(_("round {number}: the same failure again; change reverted", number=made.number))
             stays = False
         if stays:
             progress = clock()
         else:
             replace_file(proposal.code.path, before)
+            # What is known of the program as it is now is what the run before has shown.
+            verdict = verdict if verdict.outcome == INTERRUPTED else trouble.verdict
         rounds.append(replace(made, kept=stays))
     return Repaired(verdict, tuple(rounds))
 
