@@ -48,6 +48,8 @@ HELP = """
 An example has to run by itself: what it lacks goes into its `setup:` or `use:`. One that cannot run says why
 in `not_run:`. See "Examples" in docs/rule_format.md."""
 DIFFERS = "Where that is what the change is for, say so in its `differs:`."
+# What many examples import, and takes a second or more: once, before the first one runs.
+OFTEN_IMPORTED = ("torch", "torch.distributed", "torch._dynamo")
 # What a migration changes in names, in values too.
 NAMES = (("ascend_rt_", "cuda_"), ("ascend_", "cuda_"), ("npu", "cuda"), ("cann", "cuda"), ("hccl", "nccl"))
 
@@ -60,7 +62,7 @@ def results(folder: Path, side: str, examples: Mapping[str, Mapping[str, str]], 
     }
     (folder / "examples.json").write_text(json.dumps(texts))
     files = str(folder / "examples.json"), str(folder / "results.json")
-    done = run(PROGRAM, *files, "torch", "torch.distributed", *modules)
+    done = run(PROGRAM, *files, *OFTEN_IMPORTED, *modules)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(Path(files[1]).read_text())
 
@@ -80,7 +82,7 @@ def on_npu(emulate, tmp_path_factory) -> dict[str, Any]:
         (folder / EQUIVALENTS / f"{name}.py").write_text(text)
     run = partial(emulate, "python", env={"PYTHONPATH": str(folder)}, timeout=900)
     every = {name: example for name, (_, _, example) in EXAMPLES.items()}
-    return results(folder, "after", every, run, "torch_npu")
+    return results(folder, "after", every, run, "torch_npu", "torchvision")
 
 
 @pytest.fixture(scope="module")
