@@ -8,6 +8,7 @@ here.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import shutil
@@ -37,6 +38,7 @@ DOCUMENTS = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
+_EVERY = int(os.environ.get("SITE_EVERY", "1"))
 _ALL_RULES = {"en": "All rules", "zh": "所有规则"}
 _ERRORS = {"en": "Errors", "zh": "错误码"}
 _ENDS = {"en": ".md", "zh": ".zh.md"}
@@ -82,7 +84,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 def _pages_of_rules(tongue: str) -> Iterator[tuple[str, str]]:
     """A page for each rule and the tables of them, in the language that is spoken."""
-    rules, end = load_all(), _ENDS[tongue]
+    rules, end = load_all()[::_EVERY], _ENDS[tongue]
     yield f"rules{end}", tables_as_markdown(rules, "rules/{code}.md")
     for rule in rules:
         yield f"rules/{rule.code}{end}", f"{as_markdown(rule)}\n[{_ALL_RULES[tongue]}](../rules.md)\n"
@@ -92,7 +94,7 @@ def _pages_of_errors(tongue: str) -> Iterator[tuple[str, str]]:
     """A page for each error and a table of them, in the language that is spoken."""
     title, end = _ERRORS[tongue], _ENDS[tongue]
     rows = ["| | | |", "| --- | --- | --- |"]
-    for entry in entries():
+    for entry in entries()[::_EVERY]:
         rows.append(f"| [{entry.code}](errors/{entry.code}.md) | {_(entry.name)} | {entry.layer} |")
         examples = "\n".join(entry.examples)
         page = as_page(parts_of_entry(entry))[1:]  # its heading is the page's
