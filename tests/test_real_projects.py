@@ -21,8 +21,16 @@ from tests.checking import migrate_text
 from tests.core.test_change_rows import check_rows
 from tests.fuzzing.properties import lost_lines, reported_lines
 
+DAILY = ("ultralytics", "basicsr", "open_clip_torch")  # the others take half a minute each
 
-@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
+
+@pytest.mark.parametrize(
+    "project",
+    [
+        pytest.param(each, id=each.name, marks=() if each.name in DAILY else pytest.mark.thorough)
+        for each in PROJECTS
+    ],
+)
 def test_project(project: Project) -> None:
     root = fetch(project)
     engine = Rules(Settings(version="2.6"))

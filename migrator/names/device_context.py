@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any, NamedTuple, cast
 
 from migrator.files.document import YACS_KEY
@@ -230,7 +231,9 @@ class _Climb:
                 return self._hinted(key, _("the value of {name}", name=key))
             self.siblings |= self._among(holder, holder.elts)
             if isinstance(holder, ast.Tuple):
-                self.column = next(n for n, each in enumerate(holder.elts) if each is value)
+                self.column = self.index.once(
+                    ("columns", holder), lambda: dict(zip(cast("list[ast.AST]", holder.elts), count()))
+                )[value]
                 self.places[holder] = self.column
             return None
         if kind == "text":

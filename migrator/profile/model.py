@@ -12,7 +12,7 @@ from migrator.insight.rows import size
 from migrator.language import _
 
 PARTS: dict[str, str] = reports_yaml("profile.yaml")["parts"]
-_FRAME = re.compile(r"(.+?\.py)\((\d+)\): (.+)")
+_FRAME = re.compile(r"(.+?\.py)\((\d+)\): ((?s:.+))")
 # torch.profiler leaves out the folder of Python's own modules.
 _STDLIB = "|".join(getattr(sys, "stdlib_module_names", ("threading", "contextlib")))
 _INSTALLED = re.compile(rf"(?:site|dist)-packages|/lib/python3|^<|^torch(?:_npu)?/|^(?:{_STDLIB})(?:/|\.py$)")

@@ -105,7 +105,7 @@ def test_patterns() -> None:
     assert answer.matching("torch.no_such.*") == []
 
 
-@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.thorough)])  # each name takes 0.7 ms
+@pytest.mark.parametrize("step", [24, pytest.param(1, marks=pytest.mark.thorough)])  # each name takes 0.7 ms
 def test_every_name_has_an_answer(step: int) -> None:
     assert all(answer.look_up(name) for name in answer.matching("*")[::step])
 

@@ -91,6 +91,7 @@ def test_the_check_names_a_wrong_word(tmp_path: Path) -> None:
     assert "env_vars.csv: CUDA_LAUNCH_BLOCKING: same_values is 'maybe', not one of no, yes" in checked.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(NO_TORCH_NPU, reason="needs torch_npu and the emulator")
 def test_the_live_package_agrees(capsys) -> None:
     code = live.main()

@@ -18,12 +18,12 @@ from tests.reading import write
 
 LAUNCH = Path(__file__).parents[1] / "launch"
 ODD = (
-    "plain",
     "my $HOME 'x' \"y\"",
-    "-dash",
-    "two\nlines",
-    "grün & <b>",
     b"\xff`id`".decode("utf-8", "surrogateescape"),
+    *(
+        pytest.param(name, marks=pytest.mark.thorough)
+        for name in ("plain", "-dash", "two\nlines", "grün & <b>")
+    ),
 )
 
 

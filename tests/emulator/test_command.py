@@ -389,7 +389,7 @@ def test_numbers_drawn_as_on_the_cpu(emulate):
     [
         ("group", signal.SIGINT),
         pytest.param("npumigrate", signal.SIGTERM, marks=pytest.mark.thorough),
-        ("npumigrate", signal.SIGKILL),
+        pytest.param("npumigrate", signal.SIGKILL, marks=pytest.mark.thorough),
         ("rank", signal.SIGKILL),
     ],
 )

@@ -15,7 +15,13 @@ from tests.faults.killing import COMMANDS, Command, Trial
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(each, id=each.name, marks=pytest.mark.thorough if each.name == "fleet" else ())
+        for each in COMMANDS
+    ],
+)
 def test_killed_at_any_moment(command: Command, tmp_path: Path) -> None:
     if command.name == "fleet":
         pytest.importorskip("distributed")

@@ -65,6 +65,7 @@ def test_a_fleet_of_this_machine_that_is_started_twice(make_list: MakeList, tmp_
     assert "3 of 4 repositories examined (2 in earlier runs)" in changed.stdout
 
 
+@pytest.mark.thorough
 def test_two_of_one_name_change_places(make_list: MakeList, tmp_path: Path) -> None:
     """Each result is its own repository's, though both were known before under the other's name."""
     first = make_list(2)

@@ -39,14 +39,12 @@ def test_mutations_of_examples(part: int) -> None:
             assert broken(name, data, rules) == "", (name, data)
 
 
-CASES = 30
-
-
+@pytest.mark.parametrize("cases", [8, pytest.param(60, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("kind", [*kinds(), *recorded_kinds()], ids=lambda kind: kind.file)
-def test_a_file_is_read_or_refused(kind: Kind, tmp_path: Path) -> None:
+def test_a_file_is_read_or_refused(kind: Kind, cases: int, tmp_path: Path) -> None:
     for start in kind.starts:
         assert broken_setting(kind, start.encode(), tmp_path) == "", start
-    for seed in range(CASES):
+    for seed in range(cases):
         random = Random(seed)
         data = changed(kind, random.choice(kind.starts), random)
         assert broken_setting(kind, data, tmp_path) == "", data

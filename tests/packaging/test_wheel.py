@@ -51,6 +51,7 @@ def test_the_sdist_holds_what_the_tests_need(built) -> None:
     assert "tools/lint_documents.py" in names
 
 
+@pytest.mark.thorough  # pre-commit's own test installs it every day
 def test_the_installed_command_migrates_a_sample(built, tmp_path) -> None:
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)

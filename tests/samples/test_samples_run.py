@@ -206,6 +206,7 @@ def test_imagenet_two_processes_and_resume(folder):
     assert rest == whole
 
 
+@pytest.mark.thorough
 def test_imagenet_ends_where_gloo_is_late(slow_gloo, folder):
     """The process group ends before its threads are done with the last collective."""
     ranks = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}

@@ -239,8 +239,16 @@ def test_before_printing_all_is_open_and_paper_is_white(page) -> None:
     assert page.evaluate("document.querySelectorAll('.file[open]').length") == 0
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        *(("desktop", "light"), ("phone", "dark")),
+        *(
+            pytest.param(*each, marks=pytest.mark.thorough)
+            for each in (("desktop", "dark"), ("phone", "light"))
+        ),
+    ],
+)
 def test_axe_finds_no_serious_fault_and_nothing_is_wider_than_the_page(
     browser, result, width, scheme, tmp_path_factory
 ) -> None:
