@@ -30,7 +30,9 @@ def step_{number}(x, y):
 """
 
 
-@pytest.mark.parametrize("write", [False, True], ids=["found", "fixed"])
+@pytest.mark.parametrize(
+    "write", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["found", "fixed"]
+)
 def test_bytes_of_a_finding(write: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (tree, readable):
         monkeypatch.setattr(module, "LARGE", 1000)

@@ -135,9 +135,8 @@ def outcomes(out: Path, count: int, seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(
-    "count", [8, pytest.param(200, marks=pytest.mark.thorough)], ids=["few", "two hundred"]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [8, 200], ids=["few", "two hundred"])
 def test_a_worker_is_killed_and_the_scheduler_is_started_again(
     make_list: MakeList, tmp_path: Path, count: int
 ) -> None:

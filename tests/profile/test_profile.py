@@ -275,6 +275,7 @@ def test_a_trace_that_breaks_off_gives_what_was_before(
     assert len(notes) == bool(said)
 
 
+@pytest.mark.thorough
 def test_a_large_trace_takes_little_memory(tmp_path: Path) -> None:
     """A trace of 60 MB in less than a fifth of that."""
     file = tmp_path / "trace_view.json"

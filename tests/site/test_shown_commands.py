@@ -99,7 +99,7 @@ _ELSEWHERE = (
 )
 
 
-@pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
+@pytest.mark.parametrize("page", ["README.md", pytest.param("README.zh.md", marks=pytest.mark.thorough)])
 def test_the_commands_of_a_readme_run_one_after_the_other(page, tmp_path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
     ran = 0

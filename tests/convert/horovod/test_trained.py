@@ -106,6 +106,7 @@ def test_collectives(emulate: Emulate, torch: object, tmp_path: Path) -> None:
     assert found.count("\n") > 90
 
 
+@pytest.mark.thorough
 def test_the_sample(emulate: Emulate, torch: object, tmp_path: Path) -> None:
     expected = original(SAMPLE / "benchmark.py", tmp_path / "cpu", *SMALL.split())
     script = migrated(SAMPLE, tmp_path) / "benchmark.py"
