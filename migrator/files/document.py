@@ -19,7 +19,7 @@ PYTHON = (".py", ".pyi", ".pyw")
 _SUFFIXES = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs"), "shell"),
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
-    **dict.fromkeys((".ini", ".cfg", ".properties"), "ini"),
+    **dict.fromkeys((".ini", ".cfg", ".properties", ".service"), "ini"),  # a unit of systemd, too
     ".pbtxt": "pbtxt",
     ".env": "env",
     ".json": "json",

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import TYPE_CHECKING, Optional
 
 from migrator.core.changes import first_line
@@ -136,10 +135,7 @@ def read(text: str, line_ends: bool = False) -> Suppressions:
     ends: dict[int, int] = {}
     skip = False
     lines = lines_of(text)
-    if "\r" in text:
-        breaks = [match.end() for match in LINE_END.finditer(text)]
-    else:
-        breaks = list(accumulate(len(line) + 1 for line in lines[:-1]))
+    breaks = [match.end() for match in LINE_END.finditer(text)]
     for match in re.finditer(_TOKEN, text):
         token = match.group()
         if token[0] == "#":

@@ -18,7 +18,8 @@ from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import last_part
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import bare_name
-from migrator.names.what_is import Elsewhere, Value, what_is
+from migrator.names.what_is import Elsewhere, Value, kept_on_the_cpu, what_is
+from migrator.project.offers import CUDA_DEFAULT
 from migrator.project.project import Project
 
 if TYPE_CHECKING:  # a hook does without
@@ -50,6 +51,11 @@ class FileContext:
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
         return what_is(self.index, node, self.elsewhere)
+
+    def is_on_cpu(self, *nodes: ast.expr) -> bool:
+        """Whether a value was moved to the CPU, or made there, where the project has no other default."""
+        made = not self.project.offers.of(CUDA_DEFAULT)
+        return any(kept_on_the_cpu(self.index, node, made) for node in nodes)
 
     def fits(self, rule: Rule, name: str) -> bool:
         """Whether a name is one of a rule's, and of no package of the project."""

@@ -54,6 +54,7 @@ _NUMBERED, _QUOTED = re.compile(r"f?[\"']cuda:[\d%{]"), re.compile(r"[\"']cuda[:
 _WHOLE_TEXT = ("format", "lower", "upper", "strip")
 _CONTAINER_METHODS = ("add", "append", "insert", "extend", "remove", "discard")
 _DEEPEST_SUM = 3  # operands of operands that are looked at
+_DEEPEST_CHAIN = 4  # what an object is a part of, and what that is
 _GETTERS = ("get", "pop", "setdefault")
 _LOOK_UPS = ("get", "getenv", "setdefault", "pop", "getattr", "get_attr")
 # Calls whose value is what they are given, as far as a device goes.
@@ -351,10 +352,13 @@ class _Climb:
     def _target(self, target: ast.expr) -> DeviceContext:
         """What is assigned is what its name is used for, as far as this module shows it."""
         if isinstance(target, ast.Name) and self.depth < 2:
-            verdicts, api = self._used_as(target)
+            found = self._used_as(target)
+            verdicts = {each.verdict for each in found}
             if verdicts == {CERTAIN}:
                 goes = self._likely(N_("{id} is used only where a {noun} is expected"), id=target.id)
-                return goes._replace(verdict=CERTAIN, api=api)
+                return goes._replace(verdict=CERTAIN, api=found[0].api)
+            if {each.by for each in found} == {FOREIGN}:
+                return found[0]
             if CERTAIN in verdicts:
                 return self._likely(N_("{id} is used as a {noun}"), id=target.id)
             if LIKELY in verdicts and UNCLEAR not in verdicts:
@@ -371,15 +375,11 @@ class _Climb:
             return self._hinted(without_cuda(owner.name), where)
         return self._hinted(name, where)
 
-    def _used_as(self, target: ast.Name) -> tuple[set[str], str]:
-        """The verdicts on the uses of a variable, and the API that decided on the first of them."""
-
-        def find() -> tuple[set[str], str]:
-            contexts = [self.of(use) for use in self.index.uses_of(target)]
-            return {context.verdict for context in contexts}, contexts[0].api if contexts else ""
-
+    def _used_as(self, target: ast.Name) -> list[DeviceContext]:
+        """Where the value of a variable goes, by its uses."""
         owner = self.index.scope_of(target).owner(target.id)
-        return self.index.once(("used as", target.id, owner, self.vocabulary, self.depth), find)
+        key = "used as", target.id, owner, self.vocabulary, self.depth
+        return self.index.once(key, lambda: [*map(self.of, self.index.uses_of(target))])
 
     def _returned(self, statement: ast.AST, name: str) -> DeviceContext:
         function, owner = self.index.function_of(statement), self.index.class_of(statement)
@@ -398,6 +398,16 @@ class _Climb:
         names = map(self.index.qualified_name, made_from(self.index, function))
         return next((name for name in names if name in self.vocabulary.apis), "")
 
+    def _maker(self, node: ast.expr, rounds: int = _DEEPEST_CHAIN) -> str:
+        """The full name of the function that made an object, or what that is a part of."""
+        for each in made_from(self.index, node) if rounds else ():
+            if isinstance(each, ast.Call) and (name := self.index.qualified_name(each.func)):
+                return name
+            inner = each.func if isinstance(each, ast.Call) else getattr(each, "value", None)
+            if isinstance(inner, ast.expr):  # the value of a constant is none
+                return self._maker(inner, rounds - 1)
+        return ""
+
     def _argument(self, call: Any, sink: Sink) -> DeviceContext | None:
         """An argument by its place, or else by its name; None where the call hands the value on."""
         if not isinstance(call, ast.Call):
@@ -412,10 +422,11 @@ class _Climb:
         if called in ("partial", "partialmethod") and place > 0:  # which call the first one
             qualified, place = self._called_api(call.args[0]), place - 1
             called = qualified.rpartition(".")[2] or bare_name(call.args[0])
-        owners = {qualified.partition(".")[0], *([qualified] if by_name else ())}
-        if not owners.isdisjoint(vocabulary.foreign) and name.lower() not in vocabulary.keys:
+        made = qualified or self._maker(call.func)  # or else it is a method of what a library made
+        is_foreign = not vocabulary.foreign.isdisjoint((made, made.partition(".")[0]))
+        if is_foreign and name.lower() not in vocabulary.keys:
             foreign = N_("an argument of {qualified}(), which is not a torch function")
-            return DeviceContext(UNCLEAR, _(foreign, qualified=qualified), by=FOREIGN)
+            return DeviceContext(UNCLEAR, _(foreign, qualified=qualified or called), by=FOREIGN)
         takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
         takers = () if takers and self._takes_another(call, place) else takers
         shown = called or _("a call")
@@ -573,7 +584,7 @@ class _Climb:
         return DeviceContext(UNCLEAR, _("a match case"))
 
     def _dictionary_value(self, node: ast.Dict, child: ast.AST, outside: DeviceContext) -> DeviceContext:
-        if outside.verdict == CERTAIN:
+        if outside.verdict == CERTAIN or outside.by == FOREIGN:
             return outside
         key = keys_of(self.index, node)[child]
         if key is not None and self.vocabulary.says_device(key):

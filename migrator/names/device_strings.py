@@ -207,9 +207,12 @@ def _deciding(
     if said == LIKELY and any(works_with_foreign(index, vocabulary, each) for each in members):
         said = UNCLEAR
     compared = [DeviceContext(said, _("compared with a device or a backend"))] if said != UNCLEAR else []
-    uses = (use for use in found.uses if use not in found.strings)
+    uses = [use for use in found.uses if use not in found.strings]
     taken = (_taken(index, vocabulary, use) for use in uses)
     used = (each._replace(verdict=LIKELY) for each in taken if each.verdict == CERTAIN)
+    theirs = (use for use in uses if works_with_foreign(index, vocabulary, use))
+    if any(_taken(index, vocabulary, use).by == FOREIGN for use in theirs):
+        return next(used, None)  # a device of another library, where nothing gives it to torch
     likely = (each for each in contexts if each.verdict == LIKELY and each.by != BESIDE)
     meeting = (each for each in _elsewhere(index, found) if each[0] == "device")
     files = (_listed(each[1:]) or _("another file") for each in meeting)

@@ -104,6 +104,9 @@ _ON_CPU = frozenset(
     " torch.ones torch.rand torch.randint torch.randn torch.tensor torch.zeros torch.Tensor".split()
 )
 
+# Methods that give a tensor on the device of what they are given, or on another one.
+_MOVING = ("to", "type", "type_as", "cuda", "npu", "to_empty")
+
 _UNKNOWN, _OTHER, _TENSOR, _MAYBE = Value(UNKNOWN), Value(OTHER), Value(TENSOR), Value(MAYBE)
 _SAME = Value("same")  # what it was before: x = f(x)
 
@@ -387,19 +390,7 @@ def _annotated(annotation: ast.expr | None) -> Value:
     return _OTHER if re.match(_CLEAR_TYPES, text) else Value(UNKNOWN, text)
 
 
-# -- whether it has just been put on the CPU, as the expression itself shows -----
-
-
-def on_the_cpu(node: ast.expr) -> bool:
-    """Whether an expression has just been moved to the CPU: ``x.detach().cpu()``."""
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "cpu" or (node.func.attr == "to" and _says_cpu(node)):
-                return True
-            if node.func.attr in ("cuda", "npu", "to"):
-                return False
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return False
+# -- whether it is on the CPU, as the expression itself shows, and what was assigned to its name -----
 
 
 def kept_on_the_cpu(index: ModuleIndex, node: ast.expr, made: bool = False) -> bool:
@@ -407,33 +398,40 @@ def kept_on_the_cpu(index: ModuleIndex, node: ast.expr, made: bool = False) -> b
 
     What a name is made of itself, and not moved by, says nothing new: ``x = x.to(memory_format=…)``.
     """
-    values = [node]
-    if isinstance(node, ast.Name):
-        last, values = last_assigned(index, node), index.only_assigned(node)
-        if last and last.kind == "assign" and last.value and not _is_of_itself(last.value, node.id):
-            values = [last.value]
-        values = [each for each in values if not _is_of_itself(each, node.id)]
-    return bool(values) and all(on_the_cpu(each) or (made and _is_made(index, each)) for each in values)
+    return index.ask(("kept on the CPU", made), node, lambda: _is_kept(index, node, made), False)
 
 
-def stays_on_the_cpu(index: ModuleIndex, call: ast.Call) -> bool:
+def _is_kept(index: ModuleIndex, node: ast.expr, made: bool) -> bool:
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return kept_on_the_cpu(index, node.value, made)
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.Call) and stays_on_the_cpu(index, node, made)
+    last, values = last_assigned(index, node), index.only_assigned(node)
+    if last and last.kind == "assign" and last.value and not _is_of_itself(last.value, node.id):
+        values = [last.value]
+    values = [each for each in values if not _is_of_itself(each, node.id)]
+    return bool(values) and all(kept_on_the_cpu(index, each, made) for each in values)
+
+
+def stays_on_the_cpu(index: ModuleIndex, call: ast.Call, made: bool = True) -> bool:
     """Whether what a function of torch, or a method of a tensor, gives is surely on the CPU."""
-    name = index.qualified_name(call.func)
-    device = argument_of(call, "device", None if name else 0)
-    if device is not None and not index.qualified_name(device).startswith("torch."):  # no dtype
+    name, method = index.qualified_name(call.func), called_name(call)
+    device = argument_of(call, "device", 0 if method in _MOVING and not name else None)
+    if device is not None and not re.fullmatch(r"torch\.\w+", index.qualified_name(device)):  # no dtype
         return is_cpu_device(index, device)
-    if name:
-        if name not in _ON_CPU and call.args:  # it is where its input is
-            return kept_on_the_cpu(index, call.args[0], made=True)
-        return not any(keyword.arg is None for keyword in call.keywords)
-    holder, stays = holder_of(call), called_name(call) not in ("cuda", "npu")
-    return holder is not None and kept_on_the_cpu(index, holder, made=stays)
+    if name in _ON_CPU:  # unless the file gives them another device
+        known = made and not any(each in index.text for each in ("set_default_device", "with torch.device"))
+        return known and all(keyword.arg for keyword in call.keywords)
+    if name:  # it is where its input is
+        return made and bool(call.args) and kept_on_the_cpu(index, call.args[0], made)
+    holder = None if method in ("cuda", "npu") else holder_of(call)
+    return holder is not None and (method == "cpu" or kept_on_the_cpu(index, holder, made))
 
 
 def is_cpu_device(index: ModuleIndex, device: ast.expr | None) -> bool:
     """Whether a device is written as the CPU: ``"cpu"``, ``torch.device("cpu")``."""
     if isinstance(device, ast.Call) and index.qualified_name(device.func) == "torch.device":
-        return _says_cpu(device)
+        device = argument_of(device, "type", 0)
     return is_cpu(device)
 
 
@@ -447,13 +445,3 @@ def _is_of_itself(value: ast.expr, name: str) -> bool:
             return False
         value = value.func.value
     return isinstance(value, ast.Name) and value.id == name
-
-
-def _is_made(index: ModuleIndex, value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call) or index.qualified_name(value.func) not in _ON_CPU:
-        return False
-    return not any(keyword.arg in ("device", None) for keyword in value.keywords)
-
-
-def _says_cpu(call: ast.Call) -> bool:
-    return bool(call.args) and is_cpu(call.args[0])

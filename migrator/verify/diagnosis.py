@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import re
 import signal
@@ -10,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from linecache import checkcache, getline
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Optional
@@ -180,13 +180,12 @@ def read_stacks(notes: Path) -> list[Stack]:
     """The stacks that were written, by rank and number; of DataLoader workers and the like too."""
     found = []
     ranks = {data["process"]: data["rank"] for data in noted(notes, "stacks")}
-    linecache.checkcache()  # a repair has changed lines since the last run
+    checkcache()  # a repair has changed lines since the last run
     for path in notes.glob("stacks-*.txt"):
         text = path.read_text(encoding="utf-8", errors="replace")
         # The main thread is the oldest one, which is written last; its innermost call first.
         thread = re.split(r"^(?=(?:Current thread|Thread) 0x)", text, flags=re.M)[-1]
-        found_frames = ((file, int(line), function) for file, line, function in _FRAME.findall(thread))
-        frames = [Frame(*each, linecache.getline(*each[:2]).strip()) for each in found_frames]
+        frames = [Frame(f, int(n), name, getline(f, int(n)).strip()) for f, n, name in _FRAME.findall(thread)]
         if frames:
             process = int(path.stem.partition("-")[2])
             found.append(Stack(process, ranks.get(process), tuple(reversed(frames))))

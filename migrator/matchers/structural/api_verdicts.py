@@ -23,7 +23,7 @@ from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.conditions import asks_for_type, is_for_cpu, is_guarded
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import LOOPS, argument_of, attributes, hands_on, is_read, root
-from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, kept_on_the_cpu, on_the_cpu, options_like
+from migrator.names.what_is import MAYBE, TENSOR, is_cpu_device, options_like
 from migrator.names.written_names import Written, may_give, names_in
 from migrator.project.facts import is_reducing
 
@@ -212,7 +212,7 @@ def _named(context: FileContext, ref: ast.expr, name: str) -> Use | None:
         evident = (verdict.documents or verdict.kernel) and not verdict.by_hardware
         return Use(ref, verdict) if verdict.status in _OPEN and evident else None
     read_there = getattr(context.index.parent(call), "attr", "") == "numpy"  # numpy takes no others
-    if read_there or (call.args and kept_on_the_cpu(context.index, call.args[0])):
+    if read_there or context.is_on_cpu(*call.args[:1]):
         return None
     note = "" if verdict.status in _OPEN else _shown_limit(context, call, verdict)
     return Use(ref, verdict, note) if note or verdict.status in _OPEN else None
@@ -284,7 +284,7 @@ def _member(context: FileContext, node: ast.Attribute) -> Use | None:
     if verdict.status not in _OPEN or options_like(node.value):
         return None
     called = context.index.call_of(node) is not None
-    if (verdict.by_hardware and not called) or on_the_cpu(node.value):
+    if (verdict.by_hardware and not called) or context.is_on_cpu(node.value):
         return None
     value = context.value(node.value)
     if value.is_no_tensor:

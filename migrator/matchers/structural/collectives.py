@@ -15,9 +15,8 @@ from migrator.names.index import ModuleIndex, identifiers
 from migrator.names.made_from import made_from, made_with, parameter_of, reduced
 from migrator.names.outline import Scope
 from migrator.names.tree import Statement, argument_of, bare_name, last_name, parameters, string_value, walk
-from migrator.names.what_is import kept_on_the_cpu
 from migrator.project.facts import is_reducing
-from migrator.project.offers import CHOOSES, CUDA_DEFAULT, DOUBLE, DOUBLE_ATTRIBUTE, REDUCER, WAITER, WAITS
+from migrator.project.offers import CHOOSES, DOUBLE, DOUBLE_ATTRIBUTE, REDUCER, WAITER, WAITS
 
 _JOIN = "init_process_group"
 _RANK = "LOCAL_RANK"
@@ -37,12 +36,9 @@ def find_before_device(context: FileContext, rule: Rule[DeviceOptions]) -> Itera
     calls = [(call, index.qualified_name(call.func)) for call in index.calls]
     choosing = tuple(f".{name}" for name in rule.options.choosing)
     chosen = [call for call, name in calls if f".{name}".endswith(choosing)]
-    on_cpu = not offers.of(CUDA_DEFAULT)
     # Of a tensor on the CPU gloo takes care, which needs no device.
     fitting = [call for call, name in calls if rule.fits(name)]
-    given = [call for call in fitting if on_cpu and call.args]
-    apart = {call for call in given if kept_on_the_cpu(index, call.args[0], made=True)}
-    collectives = [call for call in fitting if call not in apart]
+    collectives = [each for each in fitting if not context.is_on_cpu(*each.args[:1])]
     # The file's functions that call a collective, and choose no device.
     waiting = {*map(index.function_of, collectives)} - {None, *map(index.function_of, chosen)}
     uses = (use for function in waiting if function is not None for use in index.uses_of(function))
@@ -177,11 +173,10 @@ def find_float64(context: FileContext, rule: Rule[CollectiveOptions]) -> Iterato
     One that stays on the CPU is reduced by gloo, unless a CUDA type is the default.
     """
     index, given = context.index, list[tuple[ast.expr, str]]()
-    on_cpu = not context.project.offers.of(CUDA_DEFAULT)
     for value, api in reduced(index, rule.fits)[0]:
         call = taken_by(index, value).holder
         is_given = isinstance(call, ast.Call) and rule.fits(index.qualified_name(call.func))
-        if not (is_given and on_cpu and kept_on_the_cpu(index, value, made=True)):
+        if not (is_given and context.is_on_cpu(value)):
             given.append((value, api))
     yield from _makers(context, rule, given)
 

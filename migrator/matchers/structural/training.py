@@ -23,7 +23,7 @@ from migrator.names.tree import (
     holder_of,
     last_name,
 )
-from migrator.names.what_is import TENSOR, kept_on_the_cpu
+from migrator.names.what_is import TENSOR
 
 _TEXTS = frozenset({"print", "format", "info", "debug", "set_postfix", "set_description", "write"})
 _NUMBERS = frozenset({"float", "int", "bool", "isnan", "isfinite", "isinf"})
@@ -197,8 +197,7 @@ def find_calls(context: FileContext, rule: Rule) -> Iterator[Match]:
     for call in context.index.calls:
         name, func = context.index.qualified_name(call.func), call.func
         if name and context.fits(rule, name):
-            there = bool(call.args) and kept_on_the_cpu(context.index, call.args[0])
-            if not there and _depends(call, name.rpartition(".")[2], 1):
+            if not context.is_on_cpu(*call.args[:1]) and _depends(call, name.rpartition(".")[2], 1):
                 yield found(context, rule, call, api=name)
         elif not name and isinstance(func, ast.Attribute) and f".{func.attr}" in rule.match:
             how = _tensor(context, func.value) or ("certain" if func.attr in _TENSORS_ONLY else "")
@@ -221,7 +220,7 @@ def _depends(call: ast.Call, name: str, first: int) -> bool:
 def _tensor(context: FileContext, node: ast.expr) -> str:
     """``certain``, ``likely`` or empty: whether an expression is a tensor, and not surely on the CPU."""
     index, value = context.index, context.value(node)
-    is_other = value.is_no_tensor or kept_on_the_cpu(index, node)
+    is_other = value.is_no_tensor or context.is_on_cpu(node)
     if value.kind == TENSOR or is_other:
         return "" if is_other else "certain"
     root: ast.AST = node

@@ -74,8 +74,8 @@ class _Trouble:
             shares = (self.verdict.shares.forward or 0.0, self.verdict.shares.backward or 0.0)
             return (self.kind, *(int(10 * share + 0.5) for share in shares))
         if self.failure is None:
-            own = (stack.own(folder) for stack in self.verdict.course.stacks)
-            lines = {(frame.file, frame.function, frame.source) for frame in own if frame}
+            waiting = self.seen(folder)[0].waiting()
+            lines = {(frame.file, frame.function, frame.source) for _who, frame in waiting}
             return (self.kind, *(sorted(lines) or self.verdict.reasons[:2]))
         inner = [f"{frame.file}:{frame.function}:{frame.source}" for frame in self.failure.written[-2:]]
         return (self.kind, self.failure.type, *inner)
@@ -98,13 +98,12 @@ def repair(
 ) -> Repaired:
     """Repair a migrated project in its folder; ``run`` runs the program and judges.
 
-    Each fix is tried once. One after which the same trouble comes at the same place, or an earlier one comes
-    again, is taken back. Without progress for five minutes it ends with what it has learnt.
+    Each fix is tried once. One after which the same trouble comes at the same place, or an earlier one, is
+    taken back. Without progress for five minutes it ends with what it has learnt.
     """
     rules = load_all()
-    tried: set[tuple[str, str, str]] = set()
+    tried, met = set[tuple[str, str, str]](), set[tuple[object, ...]]()
     rounds: list[Round] = []
-    met: set[tuple[object, ...]] = set()
     verdict = run()
     progress = clock()
     while (trouble := _trouble(verdict)) is not None and verdict.outcome != INTERRUPTED:
@@ -127,17 +126,14 @@ def repair(
         except KeyboardInterrupt:  # before its processes begin, or after their end
             verdict = replace(verdict, outcome=INTERRUPTED, reasons=(_("the run was interrupted"),))
         after = _trouble(verdict)
-        # A change that was not tried to the end does not stay either.
-        stays = verdict.outcome != INTERRUPTED
+        stays = verdict.outcome != INTERRUPTED  # nor does a change stay that was not tried to the end
         if stays and after is not None and (after.key(folder) in met or _is_of_change(after, trouble, made)):
             say(_("round {number}: the same failure again; change reverted", number=made.number))
-            stays = False
+            stays, verdict = False, trouble.verdict  # what is known of the program without the change
         if stays:
             progress = clock()
         else:
             replace_file(proposal.code.path, before)
-            # What is known of the program as it is now is what the run before has shown.
-            verdict = verdict if verdict.outcome == INTERRUPTED else trouble.verdict
         rounds.append(replace(made, kept=stays))
     return Repaired(verdict, tuple(rounds))
 
@@ -227,8 +223,7 @@ def _left(rules: Sequence[RuntimeRule], trouble: _Trouble, seen: Seen) -> Iterat
     yield f"saw:    {trouble.saw}"
     site = next(iter(seen.sites()), None)
     values = site.values(*_TOLD) if site else []
-    own = [(stack.who, stack.own(seen.folder)) for stack in course.stacks]
-    places = [f"{who} at {Path(frame.file).name}:{frame.line}" for who, frame in own if frame is not None]
+    places = [f"{who} at {Path(frame.file).name}:{frame.line}" for who, frame in seen.waiting()]
     where = site.code.place(site.statement) if site else "; ".join(places)
     shown = [f"{ast.unparse(node)} {_value(value)}" for node, value in values[:4]]
     yield f"where:  {where or 'no line of the project'}"
@@ -281,6 +276,5 @@ def as_json(repaired: Repaired) -> dict[str, Any]:
 
 def lines(repaired: Repaired) -> list[str]:
     """What was done and what is left, for the terminal."""
-    words = {True: "kept", False: "taken back"}
-    found = ((words[each.kept], each.finding, each.rule.message) for each in repaired.rounds)
+    found = (("kept" if one.kept else "taken back", one.finding, one.rule.message) for one in repaired.rounds)
     return [*(f"{kept}: {it.code} {it.file}:{it.line} {what}" for kept, it, what in found), *repaired.left]

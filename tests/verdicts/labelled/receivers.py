@@ -85,7 +85,7 @@ def chain(settings: Settings, batch: dict[str, torch.Tensor], files: list[str]):
     if settings.mode == "train" and settings.solve:  # expect: none
         third = torch.zeros(3).to("cuda").to_sparse()  # expect: unsupported torch.Tensor.to_sparse
     else:
-        third = torch.ones(3).to_mkldnn()  # expect: unsupported torch.Tensor.to_mkldnn
+        third = make(3).to_mkldnn()  # expect: unsupported torch.Tensor.to_mkldnn
     fourth = (x + 1).mode(0)  # expect: unsupported torch.Tensor.mode
     fifth = x[0].mode()  # expect: unsupported torch.Tensor.mode
     sixth = torch.stack([x, x]).T.mode()  # expect: unsupported torch.Tensor.mode

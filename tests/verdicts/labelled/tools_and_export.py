@@ -80,10 +80,10 @@ def recurrent(packed):
 
 def wide(x, n):
     eigen = torch.eye(n, dtype=torch.float64)  # expect: partial torch.eye
-    hist = torch.histc(torch.ones(2).double())  # expect: partial torch.histc; partial torch.Tensor.double
+    hist = torch.histc(torch.ones_like(x).double())  # expect: partial torch.histc; partial torch.Tensor.double
     both = torch.matmul(x.to(torch.float64), eigen)  # expect: partial torch.matmul
     z = torch.full((2,), 1.0, dtype=torch.float64)  # expect: partial torch.full
-    cov = torch.cov(torch.zeros(2, 2, dtype=torch.double))  # expect: partial torch.cov
+    cov = torch.cov(x.new_zeros(2, 2, dtype=torch.double))  # expect: partial torch.cov
     index = torch.zeros(n, dtype=torch.int64)  # expect: none
     flags = torch.ones(n, dtype=torch.bool)  # expect: none
     halves = torch.eye(n, dtype=torch.float16)  # expect: none
