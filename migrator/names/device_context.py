@@ -442,7 +442,10 @@ class _Climb:
             is_list = elements(sink.value) and isinstance(self.index.definition(call.func), ast.ClassDef)
             reason, by = f"{shown}({name}=…)", BESIDE if is_list else ""
             return DeviceContext(CERTAIN if certain else LIKELY, reason, name, by)
-        if called == "fixture" and name == "params" and vocabulary.says(getattr(self.index.parent(call), "name", "")):
+        made = (
+            getattr(self.index.parent(call), "name", "") if called == "fixture" and name == "params" else ""
+        )
+        if made and vocabulary.says(made):
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)

@@ -20,7 +20,7 @@ _LISTS = {
         r"|tool\.pdm\.dev-dependencies\.[^.]+)\.\d+"
     ),
     "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?|build\.python_packages\.\d+"),  # conda's, cog's
-    "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)\.\d+"),
+    "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)(?:\.\d+)?"),
 }
 _POETRY = re.compile(
     r"((?:tool\.poetry\.(?:group\.[^.]+\.)?(?:dev-)?dependencies|(?:dev-)?packages)\.([^.]+))(?:\.version)?"
@@ -71,7 +71,7 @@ def _of_key(index: TextIndex, name: str, value: str, span: Span) -> Iterator[Req
         line = whole if _ENTRY.fullmatch(index.text_of(whole)) else None
         group = found[1].rpartition(".")[0]
         yield Requirement(normalized(found[2]), span, value, span, by="poetry", group=group, line=line)
-    elif known is not None and known.fullmatch(name):
+    elif known is not None and known.fullmatch(name) and "\n" not in value:
         by: Literal["pip", "conda"] = "conda" if re.match(r"dependencies\.\d+\Z", name) else "pip"
         start, end = span
         around = index.data[start - 1 : start], index.data[end : end + 1]

@@ -207,9 +207,9 @@ def _versions(
             message = _("torch_npu {torch_npu} is built for {name} {version}, not for {specifier}", **about)
         elif edits:
             message = _("{name} is not pinned; torch_npu {torch_npu} is built for {version}", **about)
-        if name == "torch" or other:
-            edits += _torch_npu(context, item, every, release.torch_npu)
-        if not edits:
+        added = _torch_npu(context, item, every, release.torch_npu) if name == "torch" or other else None
+        edits += added or []
+        if not edits and added is None:
             return
     if rule is not None:
         said: Said = {"api": name, "edits": edits, "message": message, "advice": advice, "severity": severity}
@@ -218,11 +218,14 @@ def _versions(
 
 def _torch_npu(
     context: TextContext, item: Requirement, every: Sequence[Requirement], version: str
-) -> list[Edit]:
-    """torch_npu beside the first torch for Linux of a list, with the marker of an only one; not twice."""
+) -> Optional[list[Edit]]:
+    """torch_npu beside the first torch for Linux of a list, with the marker of an only one; not twice.
+
+    None where it need not be added; no edits where it has to be, by hand.
+    """
     among = [one for one in every if one.name in _TORCH and one.group == item.group and _is_for_linux(one)]
     if among[0] is not item or any(one.name == _TORCH_NPU for one in every):
-        return []
+        return None
     of_command, of_type = item.group.startswith("command"), context.index.type
     exact = of_command or context.index.name.endswith("Pipfile") or of_type in _INSTALLED
     new = f"torch_npu=={version}" if exact else f"torch_npu=={'.'.join(version.split('.')[:3])}.*"
@@ -230,23 +233,25 @@ def _torch_npu(
         new = new.replace("_", "-").replace("==", ' = "==', 1) + '"'
     written = context.index.text_of(item.span)
     quote = written[0] if written.startswith(("'", '"')) else ""
+    if item.line is None and of_command:
+        return _in_command(context.index, item, quote, new)
+    marker = f" ; {item.marker}" if item.marker and len(among) == 1 else ""
+    quote = "" if item.by == "poetry" else quote
+    comma = "," if quote and of_type in ("toml", "setup") else ""
+    inside = [Edit(item.span[1], item.span[1], f", {quote}{new}{marker}{quote}")] if comma else []
     if item.line is None:
-        return _in_command(context.index, item, quote, new) if of_command else []
+        return inside  # a list on one line
     start, end = item.line
     line = context.index.text_of(item.line)
     ending = line[len(line.rstrip("\r\n")) :]
-    marker = f" ; {item.marker}" if item.marker and len(among) == 1 else ""
-    before = context.index.text_of((start, item.span[0]))
-    if item.by == "poetry":
-        quote = before = ""
-    comma = "," if quote and of_type in ("toml", "setup") else ""
+    before = "" if item.by == "poetry" else context.index.text_of((start, item.span[0]))
     text = f"{before}{quote}{new}{marker}{quote}{comma}"
     if not ending:  # the last line of a file
         return [Edit(end, end, newline_of(context.index.text_of((0, end))) + text)]
     behind = context.index.data[item.span[1] : end].strip() if comma else b","
     if not behind:  # the last item of a list, without a comma
         return [Edit(item.span[1], item.span[1], f",{ending}{text.rstrip(',')}")]
-    return [Edit(end, end, text + ending)] if behind.startswith(b",") else []
+    return [Edit(end, end, text + ending)] if behind.startswith(b",") else inside
 
 
 def _in_command(index: TextIndex, item: Requirement, quote: str, new: str) -> list[Edit]:
