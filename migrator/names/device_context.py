@@ -352,7 +352,9 @@ class _Climb:
     def _target(self, target: ast.expr) -> DeviceContext:
         """What is assigned is what its name is used for, as far as this module shows it."""
         if isinstance(target, ast.Name) and self.depth < 2:
-            found = self._used_as(target)
+            scope = self.index.scope_of(target).owner(target.id)
+            key = "used as", target.id, scope, self.vocabulary, self.depth
+            found = self.index.once(key, lambda: [*map(self.of, self.index.uses_of(target))])
             verdicts = {each.verdict for each in found}
             if verdicts == {CERTAIN}:
                 goes = self._likely(N_("{id} is used only where a {noun} is expected"), id=target.id)
@@ -374,12 +376,6 @@ class _Climb:
             self.siblings |= self._among(owner, values)
             return self._hinted(without_cuda(owner.name), where)
         return self._hinted(name, where)
-
-    def _used_as(self, target: ast.Name) -> list[DeviceContext]:
-        """Where the value of a variable goes, by its uses."""
-        owner = self.index.scope_of(target).owner(target.id)
-        key = "used as", target.id, owner, self.vocabulary, self.depth
-        return self.index.once(key, lambda: [*map(self.of, self.index.uses_of(target))])
 
     def _returned(self, statement: ast.AST, name: str) -> DeviceContext:
         function, owner = self.index.function_of(statement), self.index.class_of(statement)
@@ -427,6 +423,8 @@ class _Climb:
         if is_foreign and name.lower() not in vocabulary.keys:
             foreign = N_("an argument of {qualified}(), which is not a torch function")
             return DeviceContext(UNCLEAR, _(foreign, qualified=qualified or called), by=FOREIGN)
+        if called == "dict" and by_name and (outside := self.of(call)).by == FOREIGN:
+            return outside
         takers = vocabulary.apis.get(qualified) or vocabulary.apis.get(f".{called}") or ()
         takers = () if takers and self._takes_another(call, place) else takers
         shown = called or _("a call")
@@ -442,10 +440,8 @@ class _Climb:
             is_list = elements(sink.value) and isinstance(self.index.definition(call.func), ast.ClassDef)
             reason, by = f"{shown}({name}=…)", BESIDE if is_list else ""
             return DeviceContext(CERTAIN if certain else LIKELY, reason, name, by)
-        made = (
-            getattr(self.index.parent(call), "name", "") if called == "fixture" and name == "params" else ""
-        )
-        if made and vocabulary.says(made):
+        is_fixture = (called, name) == ("fixture", "params")
+        if is_fixture and vocabulary.says(getattr(self.index.parent(call), "name", "")):
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
@@ -625,6 +621,5 @@ class _Climb:
         if isinstance(around, ast.arg):
             self.siblings = Beside()  # what the parameter is used for decides, not the other choices
             return self._hinted(around.arg, _("a Literal"))
-        holder = around.arg if isinstance(around, ast.keyword) else ""
-        name = holder or last_name(getattr(around, "target", None))
+        name = getattr(around, "arg", "") or last_name(getattr(around, "target", None))
         return self._hinted(name, _("a Literal"))._replace(by="")
