@@ -45,6 +45,7 @@ from migrator.names.tree import defaults as defaults_of
 from migrator.project.project import Project
 from migrator.project.wanted_versions import limits_hold, wanted_libraries
 
+_QUESTIONS = ("isinstance", "issubclass", "hasattr", "type", "print")  # about a class, and no call of it
 _MESSAGES = {
     "cpu": N_("{api} without a device uses CUDA or the CPU, not NPUs{versions}"),
     "disabled": N_("{api} creates mixed precision for CUDA, which is off on NPUs{versions}"),
@@ -73,7 +74,7 @@ def _last_parts(outcomes: tuple[str, ...]) -> frozenset[str]:
 
 
 def find_defaults(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[Match]:
-    """Calls of such functions that are not given what would help."""
+    """Calls of such functions that are not given what would help, and what is handed on to be called."""
     index = context.index
     for owner in index.classes:  # a class of the file with such a base is called by its own name
         if any(index.qualified_name(base) in defaults() for base in owner.bases):
@@ -82,9 +83,14 @@ def find_defaults(context: FileContext, rule: Rule[DefaultOptions]) -> Iterator[
                 for statement in index.statements_in(function):
                     index.expand(statement)
     for ref in (each for each in index.refs if index.qualified_name(each) in defaults()):
-        kept = only_target(behind(index, ref, (*CHOICES, "value")).holder)  # in a table, or a choice
+        sink, name = behind(index, ref, (*CHOICES, "value")), index.qualified_name(ref)
+        kept, known = only_target(sink.holder), defaults()[name][0]  # in a table, or a choice
         for use in index.uses_of(kept) if isinstance(kept, ast.Name) else ():
             index.expand(index.statement_of(use))
+        handed_on = sink.kind in ("argument", "default") and called_name(sink.holder) not in _QUESTIONS
+        if handed_on and not known.argument and known.outcome in rule.options.outcomes:
+            said = _(_MESSAGES[known.outcome], api=name, how="", versions="")
+            yield found(context, rule, ref, api=name, message=said, advice=known.advice, severity="warning")
     for call in index.calls:
         default, sure = _default(context, call)
         if default is not None and default.outcome in rule.options.outcomes:

@@ -102,8 +102,7 @@ def repair(
     taken back. Without progress for five minutes it ends with what it has learnt.
     """
     rules = load_all()
-    tried, met = set[tuple[str, str, str]](), set[tuple[object, ...]]()
-    rounds: list[Round] = []
+    tried, met, rounds = set[tuple[str, str, str]](), set[tuple[object, ...]](), list[Round]()
     verdict = run()
     progress = clock()
     while (trouble := _trouble(verdict)) is not None and verdict.outcome != INTERRUPTED:
