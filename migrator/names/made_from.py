@@ -151,8 +151,10 @@ def _inside(index: ModuleIndex, node: ast.expr) -> Optional[list[ast.expr]]:
 
 
 def _put_in(index: ModuleIndex, node: ast.Name, key: Optional[str]) -> list[ast.expr]:
-    """What a name loops over, what is appended to it, and what is put under the key."""
+    """What a name loops over, what is appended or added to it, and what is put under the key."""
     found = [loop.iter for loop in loops(index, node)]
+    added = [each.node.value for each in index.bindings(node) if isinstance(each.node, ast.AugAssign)]
+    found += (each for each in added if isinstance(each, (ast.List, ast.Tuple)))
     holds = any(map(_is_mapping, index.assigned(node)))
     for use in index.uses_of(node):
         around = index.parent(use)

@@ -17,13 +17,15 @@ _LISTS = {
     "toml": re.compile(
         r"(?:project\.dependencies|project\.optional-dependencies\.[^.]+|build-system\.requires"
         r"|dependency-groups\.[^.]+|tool\.uv\.(?:dev|(?:build-)?constraint|override)-dependencies"
-        r"|tool\.pdm\.dev-dependencies\.[^.]+)\.\d+"
+        r"|tool\.pdm\.dev-dependencies\.[^.]+|tool\.hatch\.envs\.[^.]+\.(?:extra-)?dependencies)\.\d+"
     ),
     "yaml": re.compile(r"dependencies\.\d+(?:\.pip\.\d+)?|build\.python_packages\.\d+"),  # conda's, cog's
     "ini": re.compile(r"options\.(?:install_requires|setup_requires|extras_require\.[^.]+)(?:\.\d+)?"),
 }
+# Tables with an entry for each package: of Poetry, Pipenv and pixi.
 _POETRY = re.compile(
-    r"((?:tool\.poetry\.(?:group\.[^.]+\.)?(?:dev-)?dependencies|(?:dev-)?packages)\.([^.]+))(?:\.version)?"
+    r"((?:tool\.poetry\.(?:group\.[^.]+\.)?(?:dev-)?dependencies|(?:dev-)?packages"
+    r"|(?:tool\.pixi\.)?(?:feature\.[^.]+\.)?pypi-dependencies)\.([^.]+))(?:\.version)?"
 )
 # An entry that has its line to itself; an optional one is named again, in a list of extras.
 _ENTRY = re.compile(

@@ -18,6 +18,7 @@ from migrator.matchers.context import FileContext, Match, Said, TextContext, fou
 from migrator.matchers.options import SAID
 from migrator.matchers.packs import Options, Rule
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import made_from
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import Content, Requirement, TextIndex
 from migrator.other_files.requirements import ONE_INDEX, alone_on_line, requirement_at, requirements_of
@@ -60,26 +61,24 @@ def find_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Itera
     index = context.index
     keywords = (each for call in index.calls if called_name(call) == "setup" for each in call.keywords)
     lists = ((each.value, each.arg) for each in keywords if each.arg in _SETUP_LISTS)
-    every = tuple(dict.fromkeys(item for value, group in lists for item in _in_value(index, value, group)))
+    items = {item for value, group in lists for item in _in_value(index, value, group)}
+    every = tuple(sorted(items, key=lambda item: item.span))
     text = TextIndex(context.name, "setup", index.lines, Content(requirements=every))
     other = TextContext(text, context.version, context.project, context.hardware, context.vocabularies)
     yield from _found(other, [rule], every)
 
 
 def _in_value(index: ModuleIndex, value: ast.expr, group: str) -> Iterator[Requirement]:
-    """The requirements in a list, a dictionary of lists, or what a name was assigned."""
-    if isinstance(value, ast.Name):
-        for assigned in index.assigned(value):
-            if not isinstance(assigned, ast.Name):
-                yield from _in_value(index, assigned, group)
-    elif isinstance(value, ast.Dict):
-        for part in value.values:
-            yield from _in_value(index, part, f"{group} {index.start(part)}")
-    for part in value.elts if isinstance(value, (ast.List, ast.Tuple)) else ():
-        text, span = string_value(part), index.span(part)
-        if text is not None and index.segment(part)[1:-1] == text:
-            line = alone_on_line(index.lines, span)
-            item = requirement_at(text, span[0] + 1, span=span, group=group, line=line)
+    """The requirements in the lists of which a value is made; each list is a group of its own."""
+    for part in made_from(index, value, inside=True):
+        text, span, around = string_value(part), index.span(part), index.parent(part)
+        if (
+            isinstance(around, (ast.List, ast.Tuple))
+            and text is not None
+            and index.segment(part)[1:-1] == text
+        ):
+            line, group_of_list = alone_on_line(index.lines, span), f"{group} {index.start(around)}"
+            item = requirement_at(text, span[0] + 1, span=span, group=group_of_list, line=line)
             if item is not None:
                 yield item
 
@@ -301,11 +300,10 @@ def _fits(item: Requirement, version: str) -> Optional[bool]:
         found = re.match(r"(\^|~|==|=|>=)?\s*(\d+(?:\.\d+)*)(?:\+\w+)?\Z", item.specifier)
         if item.specifier == "*":
             return True
-        if found is None:
-            return None
-        sign = {"^": "~=", "~": "~=", "=": "==", None: "=="}.get(found[1], found[1])
-        number = ".".join((*found[2].split("."), "0")[:2]) if sign == "~=" else found[2]
-        return SpecifierSet(f"{sign}{number}").contains(version)
+        if found is not None:
+            sign = {"^": "~=", "~": "~=", "=": "==", None: "=="}.get(found[1], found[1])
+            number = ".".join((*found[2].split("."), "0")[:2]) if sign == "~=" else found[2]
+            return SpecifierSet(f"{sign}{number}").contains(version)
     try:
         return SpecifierSet(item.specifier).contains(version, prereleases=True)
     except InvalidSpecifier:
