@@ -337,6 +337,34 @@ def test_no_library_says_in_english_what_is_wrong(program) -> None:
         assert words - values <= set(re.split(r"[\s=]", line)), errors
 
 
+MISSING = (
+    "migrate nowhere -o out",
+    "analyze nowhere -o out",
+    "lint nowhere",
+    "lint --config nowhere train.py",
+    "lint --baseline nowhere train.py",
+    "lint --rules nowhere train.py",
+    "verify nowhere -- true",
+    "profile nowhere",
+    "report nowhere",
+    "explain nowhere",
+    "explain --run nowhere",
+    "fleet nowhere -o out",
+    "rule --check nowhere",
+    "doctor --root nowhere",
+    "launch k8s --from nowhere",
+    "mcp nowhere",
+)
+
+
+def test_a_missing_path_has_one_wording(program) -> None:
+    answers = list(map(json.loads, _python("-c", EACH, *MISSING, folder=program).stdout.splitlines()))
+    assert [line for line, _, _ in answers] == list(MISSING)
+    said = re.compile(r"npumigrate: (?:--\w+: )?(?:\S*/)?nowhere(?:: |：)没有该文件或文件夹\n")
+    odd = [(line, code, errors) for line, code, errors in answers if code != 2 or not said.fullmatch(errors)]
+    assert odd == []
+
+
 def test_english_reads_no_catalogue(program) -> None:
     code = (
         "import sys, builtins; sys.argv = ['npumigrate', 'lint', '--no-cache', 'train.py']; found = []\n"

@@ -61,7 +61,7 @@ _OF_LIBRARIES = (
 # Where an answer is from, as the tables of api_db say.
 _SOURCES = (
     *("torch wheels", "torch_npu wheels", "torch_npu sources", "torch_npu documents", "package index"),
-    *("torch_npu operator lists", "documents (published list)"),
+    *("torch_npu operator lists", "documents (published list)", "(published list)"),
 )
 # What is between the parts of a list: Chinese has signs of its own for it.
 _SIGNS = (
@@ -98,7 +98,7 @@ _OF_REPORTS: dict[str, tuple[str, ...] | None] = {
     "insight.yaml": None,
     "launcher/k8s.yaml": ("about",),
     "profile.yaml": ("what", "do", "gpu", "parts"),
-    "rules.yaml": ("head", "fixes", "groups"),
+    "rules.yaml": ("head", "fixes", "words", "groups"),
     "waiting.yaml": ("name", "advice"),
 }
 

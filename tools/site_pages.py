@@ -48,6 +48,8 @@ _OTHER_LANGUAGE = re.compile(
 )
 _folder = TemporaryDirectory()  # of the pages: the plugin for languages knows files only
 _LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)")
+_PICTURE = re.compile(r'(src="images/\w+)\.zh(?=\.)')
+_BREAK = re.compile(r"(?<=[\u3001-\u9fff\uff01-\uff60])\n *(?=[\u3008-\u9fff\uff01-\uff60])")
 _CODE_WITH_BAR = re.compile(r"`[^`\n]*\\\|[^`\n]*`")  # GitHub wants \| in tables, where MkDocs shows both
 
 
@@ -112,8 +114,18 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         return markdown
     of_root = name in DOCUMENTS.values()
     if of_root:
-        markdown = markdown.replace('src="docs/', 'src="../' if name.endswith(_ENDS["zh"]) else 'src="')
+        markdown = markdown.replace(
+            'src="docs/', 'src="'
+        )  # in zh/ the plugin takes .zh out of a picture's name
+        markdown = _PICTURE.sub(r"\1", markdown) if name.endswith(_ENDS["zh"]) else markdown
+    if name.endswith(_ENDS["zh"]):
+        markdown = "".join(map(_joined, re.split(r"(^```.*?^```)", markdown, flags=re.M | re.S)))
     return _LINK.sub(lambda link: _turned(link, page, of_root), markdown)
+
+
+def _joined(text: str) -> str:
+    """A Chinese text without the blanks that a browser shows for line breaks between its characters."""
+    return text if text.startswith("```") else _BREAK.sub("", text)
 
 
 def _turned(link: re.Match[str], page: Page, of_root: bool) -> str:

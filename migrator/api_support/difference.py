@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrator.api_support import npu_names, support, tables, torch_names
-from migrator.api_support.versions import TorchVersion, known, resolve
+from migrator.api_support.versions import TorchVersion, resolve
 from migrator.language import N_, MessageError, _
 
 
@@ -105,5 +105,5 @@ def pair(words: tuple[str, str]) -> tuple[TorchVersion, TorchVersion]:
     """
     older, newer = sorted((resolve(word) for word in words), key=lambda version: version.tuple)
     if older == newer:
-        raise MessageError(f"both are torch {older}: choose two of {', '.join(map(str, known()))}")
+        raise MessageError("both are torch {older}: choose two different versions", older=older)
     return older, newer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from migrator.cli import options
-from migrator.cli.ending import INTERRUPTED, say, stop, summary_printed
+from migrator.cli.ending import INTERRUPTED, check_folder, say, stop, summary_printed
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar, log_on_terminal
 from migrator.cli.report import chosen_formats, write_reports
@@ -90,8 +90,7 @@ def _check_together(given: Given, modes: tuple[str, ...]) -> None:
     if given.env_path and not given.deep:
         stop("--env-path needs --deep")
     for path in given.env_path or ():
-        if not os.path.isdir(path):
-            stop("--env-path {path}: no such folder", path=path)
+        check_folder(path, "--env-path: ")
 
 
 def _show(outcome: Outcome, head: str, files: Sequence[Path], commands: Sequence[str]) -> None:

@@ -54,7 +54,7 @@ def api(arguments: Sequence[str]) -> int:
         torch = at.text if at else None
         print_json({"schema": 1, "asked": given.name, "torch": torch, "answers": found, "nearest": nearest})
     elif not answers:
-        hint = _("; did you mean {nearest}?", nearest=" or ".join(nearest[:3])) if nearest else ""
+        hint = _("; did you mean {nearest}?", nearest=_(" or ").join(nearest[:3])) if nearest else ""
         say(_("{name} is unknown{hint}", name=given.name, hint=hint))
         say_next(*(f"npumigrate api {name}" for name in nearest[:1]))
     else:

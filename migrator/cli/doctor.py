@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, print_json, stop, wrapped
+from migrator.cli.ending import PROBLEMS, check_folder, print_json, stop, wrapped
 from migrator.cli.next_commands import own_command, say_next
 from migrator.cli.options import Given, refuse_together
 from migrator.language import _, ngettext
@@ -44,8 +44,7 @@ def doctor(given: Given) -> None:
     )
     if given.emulate and not given.self_test:
         stop("--emulate works only with --self-test")
-    if given.root is not None and not given.root.is_dir():
-        stop("--root: no such folder: {root}", root=given.root)
+    check_folder(given.root, "--root: ")
     machine = this_machine(given.root or Path("/"))
     work = _plan if given.plan is not None else _self_test if given.self_test else _check
     if not work(given, machine):
@@ -121,7 +120,7 @@ def _self_test(given: Given, machine: Machine) -> bool:
         if given.emulate or count >= RANKS:
             steps, faults = run_self_test(command)
     except OSError as error:
-        stop("cannot start {command}: {strerror}", command=command[0], strerror=error.strerror)
+        stop("cannot start {command}: {strerror}", command=command[0], strerror=error)
     if given.as_json:
         print_json({"schema": 1, "steps": steps, "faults": [one._asdict() for one in faults]})
     else:

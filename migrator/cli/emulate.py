@@ -57,7 +57,7 @@ def emulate(given: Given) -> None:
     try:
         code = run([program, *command[1:]], env)
     except OSError as error:
-        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error.strerror)
+        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error)
     if folder is not None and folder.is_dir() and project is not None:
         write_insight(folder, folder, project, ("", installed.torch), soc, old, shown=False)
     raise typer.Exit(code)

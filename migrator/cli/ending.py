@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Callable, NoReturn, TextIO
 
+from migrator.files.errors import reason
 from migrator.language import UserError, _
 
 DONE = 0
@@ -51,10 +52,19 @@ def fail(line: str, code: int = WRONG_USE) -> int:
 
 
 def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
-    """End the command with one line, whose fields are ``values``, and an exit code."""
-    stopped = UserError(line, **values)
+    """End the command with a line, its fields ``values`` (of an OSError the reason), and an exit code."""
+    said = {name: reason(each) if isinstance(each, OSError) else each for name, each in values.items()}
+    stopped = UserError(line, **said)
     stopped.code = code
     raise stopped
+
+
+def check_folder(given: str | os.PathLike[str] | None, option: str = "") -> None:
+    """Stop, with an option's name before the path, where no folder can be read."""
+    try:
+        os.scandir(given or ".").close()
+    except OSError as error:
+        stop("{option}{given}: {why}", option=option, given=given, why=error)
 
 
 def ended(work: Callable[[], int]) -> int:
@@ -104,8 +114,6 @@ def lost_output(error: OSError, what: str = "the output") -> int:
     """
     if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         raise error
-    from migrator.files.errors import reason
-
     forget_stdout()
     return fail(_("cannot write {what}: {error}", what=what, error=reason(error)))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, print_json, stop
+from migrator.cli.ending import PROBLEMS, check_folder, print_json, stop
 from migrator.cli.options import Given
 from migrator.cli.progress import ProgressBar
 from migrator.language import _, did_you_mean, english_for_programs
@@ -49,8 +49,7 @@ def explain(given: Given) -> None:
         return
     logs = [log for path in asked for log in _logs_at(path, codes)]
     if given.run:
-        if not given.run.is_dir():
-            stop("--run: no such folder: {folder}", folder=given.run)
+        check_folder(given.run, "--run: ")
         logs += _logs_at(str(given.run), codes)
     with ProgressBar(shown=True) as bar:
         explanation = explain_logs(logs, lambda done, total: bar(_("reading logs"), done, total))
@@ -67,7 +66,7 @@ def _logs_at(path: str, codes: Iterable[str]) -> list[Log]:
 
     if path != "-" and not os.path.exists(path):
         meant = did_you_mean(path, codes) if not os.path.dirname(path) else ""
-        stop("no such log: {path}{meant}", path=path, meant=meant)
+        stop("{path}: no such file or folder{meant}", path=path, meant=meant)
     return logs_of_run(path) if os.path.isdir(path) else [log_at(path)]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import typer
 
-from migrator.cli.ending import PROBLEMS, note, stop, wrapped
+from migrator.cli.ending import PROBLEMS, check_folder, note, stop, wrapped
 from migrator.cli.next_commands import say_next, shell_word
 from migrator.cli.options import Given, described
 from migrator.files.errors import (
@@ -90,9 +90,8 @@ def modelarts(given: Given) -> None:
     write_all(given.folder, made, given.overwrite)
     ranks = start.way.ranks if start.way else ""
     if ranks == "program":
-        notes.append(
-            f"{shown(start.entry)} starts its own ranks: it is started once on each node, and chooses NPUs"
-        )
+        said = N_("{entry} starts its own ranks: start it once on each node; it chooses the NPUs")
+        notes.append(_(said, entry=shown(start.entry)))
     if ranks in ("none", "unseen"):
         notes.append(
             _(
@@ -282,12 +281,9 @@ def text_of(file: Path, encoding: str = "utf-8-sig") -> str:
     try:
         return read_settings(file).decode(encoding)
     except Unreadable as error:
-        cause = error.__cause__
-        if isinstance(cause, OSError):
-            stop("cannot read {file}: {strerror}", file=file, strerror=cause.strerror)
-        stop(f"{file} {error}")
+        stop(f"{file}: {error}")
     except UnicodeDecodeError:
-        stop("cannot read {file}: not UTF-8", file=file)
+        stop(f"{file}: {_('not UTF-8')}")
 
 
 def give(text: str, output: Path | None) -> None:
@@ -335,10 +331,7 @@ def find_script(folder: Path, main: str | None, framework: str = "torch") -> tup
     from migrator.launch.target import chosen_script
     from migrator.project.entry import candidate, ranked
 
-    if not folder.is_dir():
-        raise SourceError(
-            "not a folder: {folder}; give the folder of the migrated project with -o", folder=shown(folder)
-        )
+    check_folder(folder, "-o: ")
     names = [found.name for found in discover(folder) if found.kind == "python" and not main]
     texts = ((name, text_below(folder, name)) for name in names)
     candidates = (candidate(name, text, framework) for name, text in texts if text is not None)

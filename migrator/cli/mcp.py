@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from migrator.cli.ending import stop
+from migrator.cli.ending import check_folder, stop
 from migrator.cli.options import Given
 from migrator.language import english_for_programs
 from migrator.this_copy import install_command
@@ -19,8 +19,7 @@ def mcp(given: Given) -> None:
     Exit status: 0 ended by the client; 2 usage error, or the package mcp is not installed.
     """
     folder = Path(os.path.realpath(given.workspace or Path.cwd()))
-    if not folder.is_dir():
-        stop("no such folder: {workspace}", workspace=given.workspace)
+    check_folder(given.workspace or folder)
     if given.workspace is None and folder == Path(folder.anchor):
         stop("the current folder is the root of this machine: give the workspace: npumigrate mcp FOLDER")
     packs = [os.path.abspath(file) for file in given.rules or ()]

@@ -56,7 +56,7 @@ def record(given: Given) -> None:
         code = run([program, *given.command[1:]], env)
         _write_about(folder, given.command, how, code)
     except OSError as error:
-        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=program, strerror=error.strerror)
+        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=program, strerror=error)
     count = len([*folder.glob("process-*.jsonl.gz")])
     if count:
         say(_("recorded in {folder} (processes: {count})", folder=folder, count=count))
@@ -78,7 +78,7 @@ def _prepare(folder: Path) -> None:
         for old in folder.iterdir():
             old.unlink()
     except OSError as error:
-        stop("{folder}: {why}", folder=folder, why=error.strerror)
+        stop("{folder}: {why}", folder=folder, why=error)
 
 
 def _write_about(folder: Path, command: Sequence[str], how: str, code: int | None) -> None:

@@ -8,7 +8,7 @@ from typing import Optional
 
 import typer
 
-from migrator.cli.ending import DONE, forget_stdout, stop
+from migrator.cli.ending import DONE, check_folder, forget_stdout, stop
 from migrator.cli.next_commands import after_report, say_next, shell_word
 from migrator.cli.options import Given
 from migrator.command_options import Several, split
@@ -53,8 +53,7 @@ def write_reports(
     result: Path, formats: tuple[str, ...], rules: Several = None, output: Optional[Path] = None
 ) -> list[Path]:
     """Build the reports of a result; gives their files. Stops with one line where that cannot be done."""
-    if output is not None and not output.is_dir():
-        stop("--output: no such folder: {output}", output=output)
+    check_folder(output, "--output: ")
     from migrator.matchers.packs import load_all
     from migrator.report.views.writing import write_formats
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import typer
 
 from migrator.cli.emulate import checked_sandbox, checked_soc, prepare, size, write_insight
-from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, say, stop
+from migrator.cli.ending import CANNOT_RUN, NO_PROGRAM, check_folder, say, stop
 from migrator.cli.options import Given
 from migrator.cli.report import chosen_formats, write_reports
 from migrator.language import N_, _
@@ -34,8 +34,7 @@ def verify(given: Given) -> None:
     input); 126 the emulator cannot run here; 127 no such program; 130 interrupted.
     """
     migrated, original, json_file = given.migrated, given.original, given.json_file
-    if not migrated.is_dir():
-        stop("no such folder: {migrated}", migrated=migrated)
+    check_folder(migrated)
     built = chosen_formats(given.formats)
     if built and not (migrated / "migration_report/summary.json").is_file():
         why = N_("--format is for results of migrate: {migrated} has no migration_report/summary.json")
@@ -45,10 +44,9 @@ def verify(given: Given) -> None:
         stop(why, migrated=migrated)
     if original is not None and not given.compare_cpu:
         stop("--original needs --compare-cpu")
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        stop("--json: no such folder: {parent}", parent=json_file.absolute().parent)
     if json_file is not None and json_file.is_dir():
-        stop("--json: expected a folder, not a file: {json_file}", json_file=json_file)
+        stop("--json: expected a file, not a folder: {json_file}", json_file=json_file)
+    check_folder(json_file and json_file.absolute().parent, "--json: ")
     from migrator.emulator.launch import Machine
     from migrator.verify.repair.fixes import watched
     from migrator.verify.run import NoProgram, find_original
@@ -73,8 +71,7 @@ def verify(given: Given) -> None:
         stop("--version needs --insight")
     source = None
     if given.compare_cpu:
-        if original is not None and not original.exists():
-            stop("--original: no such folder: {given}", given=original)
+        check_folder(original, "--original: ")
         source = original or find_original(migrated)
     emulator = prepare(given.torch)
 
@@ -95,7 +92,7 @@ def verify(given: Given) -> None:
     except NoProgram:
         stop("command not found: {command}", NO_PROGRAM, command=command[0])
     except OSError as error:
-        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error.strerror)
+        stop("cannot start {command}: {strerror}", CANNOT_RUN, command=command[0], strerror=error)
     from rich.console import Console
 
     from migrator.verify.terminal import show_verdict

@@ -19,6 +19,7 @@ from typing import Any
 
 from migrator.emulator.elf import Wanted, defined_functions, wanted_from_cann
 from migrator.emulator.installed import EmulatorError, Installed
+from migrator.language import N_, _
 
 SOURCES = Path(__file__).parent
 CORE = "libnpumigrate_cann.so"
@@ -136,7 +137,8 @@ def _unseen(stage: str, done: int, total: int) -> None:
 def _build_into(
     folder: Path, installed: Installed, say: Say, progress: AbstractContextManager[Progress]
 ) -> None:
-    say(f"building the emulated NPU for torch_npu {installed.torch_npu} (once, half a minute)")
+    said = N_("building the emulated NPU for torch_npu {torch_npu} (once, half a minute)")
+    say(_(said, torch_npu=installed.torch_npu))
     start = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
     try:
@@ -155,7 +157,7 @@ def _build_into(
         os.rename(work, folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    say(f"built in {time.monotonic() - start:.0f} s: {folder}")
+    say(_("built in {seconds:.0f} s: {folder}", seconds=time.monotonic() - start, folder=folder))
 
 
 def _compile(work: Path, installed: Installed, progress: Progress) -> None:

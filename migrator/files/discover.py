@@ -87,7 +87,7 @@ def discover(root: Path, exclude: Sequence[str] = (), avoid: Path | None = None)
             return iter((Entry(kind_of_file(name, os.fspath(root)), name, root, excluded(name, False)),))
         top = listing(os.fspath(root))
     except OSError as error:
-        raise Unreadable(f"{shown(root)} {unreadable(error)}") from error
+        raise Unreadable(f"{shown(root)}: {unreadable(error)}") from error
     result = inside(os.path.realpath(avoid), os.path.realpath(root)) if avoid else None
     avoided = "" if result in (None, ".") else str(result)
     return walk([(item, ("", False, False)) for item in top], lambda place: _look(place, excluded, avoided))

@@ -53,14 +53,26 @@ def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
+# What the system refuses often; rare reasons are in its own English words.
+_REASONS = {
+    errno.ENOENT: N_("no such file or folder"),
+    errno.EACCES: N_("permission denied"),
+    errno.EISDIR: N_("it is a folder"),
+    errno.ENOTDIR: N_("not a folder"),
+    errno.ENOSPC: N_("no space left on device"),
+}
+
+
 def reason(error: OSError) -> str:
-    """The system's own words, such as ``permission denied``."""
-    return (error.strerror or str(error) or type(error).__name__).lower()
+    """What the system refused, such as ``permission denied``: its own words where it happens rarely."""
+    said = _REASONS.get(error.errno or 0)
+    return _(said) if said else (error.strerror or str(error) or type(error).__name__).lower()
 
 
 def unreadable(error: OSError) -> Unreadable:
-    """The Unreadable that stands for ``error``."""
-    return Unreadable("cannot be read: {error}", error=reason(error))
+    """The Unreadable that stands for ``error``; a path and a colon go before it."""
+    why = "{error}" if error.errno == errno.ENOENT else N_("cannot be read: {error}")
+    return Unreadable(why, error=reason(error))
 
 
 _ELSEWHERE = N_("choose another output folder with -o")

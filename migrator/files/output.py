@@ -93,7 +93,7 @@ def _check_places(source: Path, out: Path, result: Path) -> None:
     try:
         mode = os.stat(source).st_mode
     except OSError as error:
-        raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
+        raise Unreadable(f"{shown(source)}: {unreadable(error)}") from error
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise Unreadable("{source} is neither a folder nor a file", source=shown(source))
     if os.path.dirname(os.path.abspath(source)) == os.path.abspath(source):

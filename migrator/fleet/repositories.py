@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, Literal, NamedTuple, Optional
 
-from migrator.files.errors import SourceError, reason
+from migrator.files.errors import SourceError, unreadable
 from migrator.language import N_, _
 
 Kind = Literal["folder", "archive", "package", "git"]
@@ -61,8 +61,8 @@ def read_list(file: Path) -> list[Repository]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = reason(error) if isinstance(error, OSError) else _("not UTF-8")
-        raise SourceError(_("{file} cannot be read: {why}", file=file, why=why)) from None
+        why = unreadable(error) if isinstance(error, OSError) else _("not UTF-8")
+        raise SourceError(f"{file}: {why}") from None
     found: list[Repository] = []
     wrong: list[str] = []
     names: set[str] = set()

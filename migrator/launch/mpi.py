@@ -188,7 +188,7 @@ def _take(line: MpiLine, name: str, values: list[str], place: int) -> None:
         text = ",".join(part if ":" in part else f"{part}:1" for part in values[0].split(","))
         line.hosts = parse_hosts(text)
     elif means == "hostfile" and _OF_SHELL.search(values[0]):
-        raise MpiLineError(f"word {place}: {name} {values[0]}: only the shell knows this file: name it")
+        _stop_at(place - 1, _("only the shell knows the file {file}: name it", file=values[0]))
     elif means == "hostfile":
         line.hosts = parse_hostfile(line.read_text(values[0]), values[0])
     elif means == "variable":
@@ -226,7 +226,7 @@ def _take_program(line: MpiLine, words: Sequence[str], at: int) -> None:
 
 def _stop_at(at: int, text: str) -> NoReturn:
     """Raise MpiLineError with the place of a word."""
-    raise MpiLineError(f"word {at + 1}: {text}")
+    raise MpiLineError("word {at}: {text}", at=at + 1, text=text)
 
 
 def _share(line: MpiLine) -> list[tuple[str, int]]:
@@ -272,11 +272,11 @@ def _take_for_msrun(line: MpiLine, words: Sequence[str], at: int) -> None:
     """Python, pytest or a script, with all that stands behind it."""
     first, *rest = words[at:]
     if not first.endswith(".py") and not _PROGRAM.match(first):
-        _stop_at(at, f"{first!r} is no Python, pytest or Python script")
+        _stop_at(at, _("{program!r} is not a Python script", program=first))
     if not first.endswith(".py") and first not in _STARTED:
         if first.endswith("pytest"):
-            _stop_at(at, f"msrun starts pytest by that name only, not {first}")
-        line.notes.append(f"assumed: {first} is the python in PATH, which msrun starts")
+            _stop_at(at, _("msrun starts pytest by that name only, not {name}", name=first))
+        line.note(N_("assumed: {first} is the python in PATH, which msrun starts"), first=first)
         first = "python"
     line.arguments = [first, *rest]
     line.entry = next((word for word in line.arguments if word.endswith(".py")), "")
@@ -289,7 +289,8 @@ def _msrun_words(line: MpiLine, hosts: Sequence[tuple[str, int]], number: int) -
     words = ["msrun", f"--worker_num={total}", f"--local_worker_num={count or line.ranks_of_shell}"]
     if len(hosts) > 1:
         if number == 0:
-            line.notes.append(f"assumed: port {_MSRUN_PORT} of {first} is free (--master_port changes it)")
+            said = N_("assumed: port {port} of {first} is free (--master_port changes it)")
+            line.note(said, port=_MSRUN_PORT, first=first)
         words += [f"--node_rank={number}", f"--master_addr={first}", f"--master_port={_MSRUN_PORT}"]
     return [*words, f"--log_dir={line.logs or 'msrun_log'}", "--join=True", *line.arguments]
 

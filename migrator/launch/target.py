@@ -326,6 +326,6 @@ def chosen_script(
             if found and framework == TORCH:
                 raise SourceError(why_not_started(shown(entry), found))
             if found != framework and framework != TORCH:
-                raise SourceError(f"{shown(entry)} is no program of {NAMES[framework]}")
+                raise SourceError("{entry} does not use {name}", entry=shown(entry), name=NAMES[framework])
             return entry
     raise SourceError("{main} (-m/--main) is not a file in {source}", main=shown(main), source=shown(source))

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Callable
 
 from migrator import __version__
-from migrator.files.errors import Unreadable, shown
+from migrator.files.errors import shown
 from migrator.files.replacing import replace_file
-from migrator.files.source import LARGEST, read_settings
+from migrator.files.source import LARGEST
 from migrator.findings.finding import Finding
 from migrator.language import _
-from migrator.lint.options import ConfigError
+from migrator.lint.options import ConfigError, read_named
 
 _FORMAT = 1
 Key = tuple[str, str, str]  # file, rule, source line
@@ -58,8 +58,9 @@ def write(file: Path, found: Iterable[Finding], lines: Lines) -> int:
 
 def read(file: Path) -> Known:
     """The findings of a baseline. Raises ConfigError."""
+    data = read_named(file, LARGEST)
     try:
-        content = json.loads(read_settings(file, LARGEST).decode("utf-8"))
+        content = json.loads(data.decode("utf-8"))
         if content["format"] == _FORMAT:
             return Counter(
                 {
@@ -70,8 +71,6 @@ def read(file: Path) -> Known:
                 }
             )
         what = _("unsupported baseline format {content}", content=content["format"])
-    except Unreadable as error:
-        raise ConfigError(f"{shown(file)}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         what = _("not a baseline")
     raise ConfigError("{file}: {what}: write it again with --write-baseline", file=shown(file), what=what)

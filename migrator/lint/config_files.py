@@ -15,7 +15,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.patterns import repository
 from migrator.files.source import read_settings
 from migrator.language import N_, _
-from migrator.lint.options import ConfigError, Options, checked_table, with_values
+from migrator.lint.options import ConfigError, Options, checked_table, read_named, with_values
 
 _PLACES = {"rules", "baseline", "cache-dir"}
 _OWN = (".npumigrate.toml", "npumigrate.toml")
@@ -135,9 +135,7 @@ def _layers(file: Path) -> dict[Path, dict[str, Any]]:
 def read_file(file: Path) -> dict[str, Any]:
     """The checked values of a configuration file. Raises ConfigError, with the place and what to do."""
     try:
-        text = read_settings(file).decode("utf-8-sig")
-    except Unreadable as error:
-        raise ConfigError(f"{shown(file)}: {error}") from None
+        text = read_named(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(
             "{file}: not TOML: not UTF-8 (byte {start})", file=shown(file), start=error.start

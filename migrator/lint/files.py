@@ -97,9 +97,6 @@ def targets(
         try:
             try:
                 is_folder = stat.S_ISDIR(os.stat(place).st_mode)
-            except FileNotFoundError:
-                trouble(_("{path}: no such file or folder", path=shown(path)))
-                continue
             except OSError as error:
                 trouble(f"{shown(path)}: {unreadable(error)}")
                 continue

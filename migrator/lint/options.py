@@ -265,14 +265,15 @@ def rule_set(options: Options, noqa: bool = True) -> RuleSet:
         ignore=options.ignore,
         rule_files=options.rules,
         hardware=options.hw,
-        content=digest(*map(_pack_bytes, options.rules)).hex() if options.rules else "",
+        content=digest(*map(read_named, options.rules)).hex() if options.rules else "",
     )
     return RuleSet(settings, tuple(sorted(mentioned)), noqa)
 
 
-def _pack_bytes(file: str) -> bytes:
+def read_named(file: str | Path, *largest: int) -> bytes:
+    """What is in a file that a person names, as ``read_settings`` reads it. Raises ConfigError."""
     try:
-        return read_settings(file)
+        return read_settings(file, *largest)
     except Unreadable as error:
         raise ConfigError(f"{shown(file)}: {error}") from None
 

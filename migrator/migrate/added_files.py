@@ -18,7 +18,7 @@ from migrator.files.errors import CannotWrite
 from migrator.files.naming import EQUIVALENTS, MADE, is_equivalents, is_made
 from migrator.files.output import OutputTree, add
 from migrator.findings.finding import Finding, Result
-from migrator.language import _
+from migrator.language import N_, _
 from migrator.matchers.packs import Rule
 from migrator.matchers.structural.added_imports import ModuleOptions, is_added
 from migrator.project.added_package import Place
@@ -99,8 +99,8 @@ class Wanted:
             for name in sorted(posixpath.join(folder, module.file) for folder in folders):
                 there_is = tree.building / name
                 if there_is.is_file() and not is_made(there_is, module.file, module.mark):
-                    who = module.wanted_by
-                    raise CannotWrite(f"{name} is the project's own, and {who} needs the name: rename it")
+                    said = N_("rename {name}: it belongs to the project, and {who} needs the name")
+                    raise CannotWrite(said, name=name, who=module.wanted_by)
                 add(tree, name, data, replace=True)
         return written
 
@@ -150,7 +150,7 @@ def sources(functions: Iterable[str]) -> dict[str, str]:
     shown = sorted(name for name in texts if not name.startswith("_"))
     imports = "".join(f"from .{name} import {name}\n" for name in shown)
     exported = "".join(f'    "{name}",\n' for name in shown)
-    about = f'"""{MADE}: what stands for APIs that NPUs lack, from operators that they have."""'
+    about = f'"""{MADE}: equivalents of APIs that NPUs do not support."""'
     texts["__init__"] = f"{about}\n\n# npumigrate: skip-file\n\n{imports}\n__all__ = [\n{exported}]\n"
     return dict(sorted(texts.items()))
 

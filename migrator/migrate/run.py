@@ -198,7 +198,7 @@ def _check_readable(source: Path) -> None:
         elif os.path.isfile(source):
             source.open("rb").close()
     except OSError as error:
-        raise Unreadable(f"{shown(source)} {unreadable(error)}") from error
+        raise Unreadable(f"{shown(source)}: {unreadable(error)}") from error
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _NO_STEP = N_("{folder}: contains no step times")
 def read_profile(path: Path) -> Profile:
     """Read a rank's folder, a folder of ranks, a trace or a memory snapshot. Raises ProfileError."""
     if not path.exists():
-        raise ProfileError(N_("no such file or folder: {path}"), path=shown(path))
+        raise ProfileError(N_("{path}: no such file or folder"), path=shown(path))
     try:
         folder = path.parent if path.name == _OUTPUT else path
         profile = _read_folder(folder) if path.is_dir() else _read_file(path)

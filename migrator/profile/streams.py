@@ -31,7 +31,7 @@ class ProfileError(UserError):
 def unreadable(path: Path, error: Exception) -> str:
     """The line on a file that cannot be read."""
     what = reason(error) if isinstance(error, OSError) else shown(str(error)) or type(error).__name__
-    return _("cannot read {name}: {what}", name=shown(path.name), what=what)
+    return f"{shown(path.name)}: {_('cannot be read: {error}', error=what)}"
 
 
 def events(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:

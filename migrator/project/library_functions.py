@@ -53,10 +53,8 @@ def read_api_files(files: Iterable[Path]) -> Mapping[str, LibraryFunction]:
                         raise SourceError(said, file=shown(file), line_num=reader.line_num)
                     if row["Verdict"] in _TOLD and row["Kind"] != "module":
                         _add(found, row)
-        except Unreadable as error:
-            raise SourceError(f"{shown(file)} {error}") from None
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise SourceError("{file} cannot be read: {error}", file=shown(file), error=error) from None
+        except (Unreadable, UnicodeDecodeError, csv.Error) as error:
+            raise SourceError(f"{shown(file)}: {error}") from None
     return found
 
 

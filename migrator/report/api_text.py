@@ -36,9 +36,8 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     if answer.alias_of:
         lines.append(_("another spelling of {alias_of}", alias_of=answer.alias_of))
     if answer.member_of:
-        near = (
-            _("; did you mean {nearest}?", nearest=" or ".join(answer.nearest[:3])) if answer.nearest else ""
-        )
+        nearest = _(" or ").join(answer.nearest[:3])
+        near = _("; did you mean {nearest}?", nearest=nearest) if nearest else ""
         said = N_("no data of its own; the following holds for all of {member_of}{near}")
         lines += _wrapped(_(said, member_of=answer.member_of, near=near))
     here = at_version(answer, version or newest())
@@ -60,7 +59,7 @@ def page(answer: Answer, version: Optional[TorchVersion]) -> list[str]:
     found += [known.source for known in (answer.environment, answer.variable) if known]
     found += [f"torch_npu ({row.evidence})" for row in answer.own]
     found += ["torch wheels"] if answer.in_torch else []
-    editions = " ".join(row.source.replace("documents ", "", 1) for row in answer.documents)
+    editions = " ".join(_(row.source.replace("documents ", "", 1)) for row in answer.documents)
     if editions:
         editions = " ".join(dict.fromkeys(editions.replace(") (", ")|(").split(" ")))
         found.append(_("documents {editions}", editions=editions))
@@ -163,7 +162,7 @@ def _at(found: Mapping[str, Any]) -> Iterator[str]:
         notes += [f"{line}: {limit}" for line, limit in found["product_lines"]]
         yield from _entry(_("Documents"), words, notes)
     if registered := found["registered"]:
-        meaning = f"{_colored(registered)}  {_(_WORDS['registered'][registered])}"
+        meaning = f"{_colored(registered)}: {_(_WORDS['registered'][registered])}"
         yield from _entry(_("Registered"), meaning, [", ".join(found["overloads"])])
 
 
@@ -187,18 +186,19 @@ def _dtype_words(group: str) -> str:
     if where == "!":
         return _("all but {dtypes}", dtypes=dtypes)
     if not where.startswith("@"):
-        return f"of {where.replace('&', ', ')}: {dtypes}"
+        return _("of {where}: {dtypes}", where=where.replace("&", ", "), dtypes=dtypes)
     hardware = where.strip("@!+")
     if where.endswith("!"):
         return _("not on {hardware}: {dtypes}", hardware=hardware, dtypes=dtypes)
-    return f"{'also ' if where.endswith('+') else ''}on {hardware}: {dtypes}"
+    said = N_("also on {hardware}: {dtypes}") if where.endswith("+") else N_("on {hardware}: {dtypes}")
+    return _(said, hardware=hardware, dtypes=dtypes)
 
 
 def _about(own: Own) -> list[str]:
     said = []
     if own.replaces:
         named = _("its name suggests it") if own.replaces_source == "name" else _("documented")
-        split = " or ".join(own.replaces.split())
+        split = _(" or ").join(own.replaces.split())
         said.append(_("replaces {split} ({named})", split=split, named=named))
     if own.use_instead == "none":
         said.append(_("deprecated, no successor"))

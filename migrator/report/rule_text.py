@@ -52,7 +52,7 @@ def tables_as_markdown(rules: Sequence[Rule], link: str) -> str:
             for rule in group:
                 place = link.format(code=rule.code, anchor=f"{rule.code}-{rule.name}".lower())
                 summary = rule.summary.replace("|", "\\|")
-                parts.append(f"| [{rule.code}]({place}) | {summary} | {rule.fix} |")
+                parts.append(f"| [{rule.code}]({place}) | {summary} | {_(rule.fix)} |")
             parts[-1] += "\n"
     return "\n".join(parts)
 

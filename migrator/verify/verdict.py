@@ -216,7 +216,7 @@ def _outcome(
 def _how_it_failed(code: int) -> str:
     if code > 128:
         return _("the program was terminated by signal {code}", code=code - 128)
-    return _("the program ended with {code}", code=code)
+    return _("the program ended with exit code {code}", code=code)
 
 
 def _not_on_npu(processes: Sequence[Process], shares: Shares) -> list[str]:

@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
         ),
         (("-m", "third_party", "--deep"), "--deep has no effect with -m third_party"),
         (("--env-path", "."), "--env-path needs --deep"),
-        (("--deep", "--env-path", "no/such"), "no/such: no such folder"),
+        (("--deep", "--env-path", "no/such"), "--env-path: no/such: no such file or folder"),
         (("-m", ""), "choose from torch_apis, third_party"),
         (("-m", "everything"), "no such mode: everything"),
         (("-q", "--verbose"), "cannot be used together"),

@@ -147,7 +147,7 @@ def test_a_self_test_that_fails(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--root", "nowhere"], "--root: no such folder: nowhere"),
+        (["--root", "nowhere"], "--root: nowhere: no such file or folder"),
         (["--python", "nowhere"], "--python: nowhere is not a Python environment"),
         (["--json", "--brief"], "--json and --brief cannot be used together"),
         (["--fix"], "no such option: --fix"),

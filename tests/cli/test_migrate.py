@@ -170,7 +170,7 @@ def test_an_input_that_may_not_be_read_is_refused(
     answer = npumigrate("-i", project / name, "-v", "2.6", *options)
     (project / name).chmod(0o700)
     assert answer.code == 2
-    assert f"{name} cannot be read: permission denied" in answer.err
+    assert f"{name}: cannot be read: permission denied" in answer.err
     assert not (tmp_path / "out").exists()
 
 

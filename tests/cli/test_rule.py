@@ -124,8 +124,8 @@ def test_a_pack_of_ours_is_not_read_twice(npumigrate):
         (["--output-format", "json"], "no rule given"),
         (["NPU101", "--all"], "no rule given"),
         (["NPU101", "--check", "acme.yaml"], "--check tests a whole pack"),
-        (["--check", "/nowhere.yaml"], "/nowhere.yaml: cannot be read: no such file"),
-        (["NPU101", "--rules", "/nowhere.yaml"], "/nowhere.yaml: cannot be read: no such file"),
+        (["--check", "/nowhere.yaml"], "/nowhere.yaml: no such file or folder"),
+        (["NPU101", "--rules", "/nowhere.yaml"], "/nowhere.yaml: no such file or folder"),
     ],
 )
 def test_wrong_use(npumigrate, arguments, line):

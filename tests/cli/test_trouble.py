@@ -139,7 +139,7 @@ def test_a_current_folder_that_is_gone_is_one_line(tmp_path, command: str) -> No
     line = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m migrator {command}'
     done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "npumigrate: the current folder cannot be used: no such file or directory\n"
+    assert done.stderr == "npumigrate: the current folder cannot be used: no such file or folder\n"
 
 
 def environment() -> dict[str, str]:

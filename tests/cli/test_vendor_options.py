@@ -74,7 +74,7 @@ def test_one_source_is_written_with_its_module(project):
 def test_a_module_of_that_name_is_an_error_in_one_line(project, capsys):
     (project / "src" / "shared_device.py").write_text("x = 1\n")
     assert main.run(["src", "-o", "out", "-v", "2.6", "--keep-cuda"]) == 2
-    assert "shared_device.py is the project's own" in capsys.readouterr().err
+    assert "shared_device.py: it belongs to the project" in capsys.readouterr().err
     assert not (project / "out" / "src_msft").exists()
 
 

@@ -252,20 +252,20 @@ def test_an_original_that_fails(verify, tmp_path):
     result = migrated_training(tmp_path, CUDA)
     (tmp_path / "original" / "train.py").write_text("raise SystemExit(7)\n")
     code, verdict, _ = verify(result, "--compare-cpu")
-    assert (code, verdict["reasons"]) == (5, ["the original on the CPU: the program ended with 7"])
+    assert (code, verdict["reasons"]) == (5, ["the original on the CPU: the program ended with exit code 7"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("missing", "--", "true"), "no such folder: missing"),
+        (("missing", "--", "true"), "missing: no such file or folder"),
         ((".",), "no program to run: no training script was found in "),
         ((".", "--original", ".", "--", "true"), "--original needs --compare-cpu"),
         (
             (".", "--soc", "H100", "--", "true"),
             "--soc: 'H100' is not an Ascend chip name, such as Ascend910B2",
         ),
-        ((".", "--json", "no/where.json", "--", "true"), "--json: no such folder: "),
+        ((".", "--json", "no/where.json", "--", "true"), "--json: "),
         ((".", "--json", ".", "--", "true"), "--json: expected a folder, not a file: ."),
         (
             (".", "--compare-cpu", "--", "true"),

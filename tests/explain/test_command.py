@@ -473,9 +473,9 @@ def test_from_the_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere.log"], "no such log: nowhere.log"),
+        (["nowhere.log"], "nowhere.log: no such file or folder"),
         (["EI00006"], "did you mean 'EI0006'?"),
-        (["--run", "nowhere"], "--run: no such folder: nowhere"),
+        (["--run", "nowhere"], "--run: nowhere: no such file or folder"),
         (["--output-format", "xml", "-"], "xml"),
     ],
 )

@@ -77,7 +77,7 @@ def test_standard_output_may_be_a_pipe_or_a_file(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("no/file", "no such file or directory"), ("folder", "is a directory")]
+    ("name", "why"), [("no/file", "no such file or folder"), ("folder", "it is a folder")]
 )
 def test_what_cannot_be_written(tmp_path, name, why) -> None:
     (tmp_path / "folder").mkdir()

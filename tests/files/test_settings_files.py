@@ -53,7 +53,7 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
     assert read_settings(tmp_path / "file", 5) == b"12345"
     with pytest.raises(Unreadable, match="it is larger than"):
         read_settings(tmp_path / "file", 4)
-    with pytest.raises(Unreadable, match="is a directory"):
+    with pytest.raises(Unreadable, match="it is a folder"):
         read_settings(tmp_path)
 
 

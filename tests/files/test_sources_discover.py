@@ -205,7 +205,7 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
 
 
 def test_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Unreadable, match=r"gone cannot be read: no such file or directory"):
+    with pytest.raises(Unreadable, match=r"gone: no such file or folder"):
         discover(tmp_path / "gone")
     monkeypatch.setattr(discover_module, "listing", refuse)
     with pytest.raises(Unreadable, match=r"cannot be read: permission denied"):

@@ -232,7 +232,7 @@ def test_a_file_that_cannot_be_read_leaves_no_half_copy(
         monkeypatch.setattr(os, "read", fail)
         with pytest.raises(Unreadable, match=r"^cannot be read: input/output error$"):
             copy(tree, Entry("file", "data.bin", project / "data.bin"))
-        gone = r"^cannot be read: no such file or directory$"
+        gone = r"^no such file or folder$"
         with pytest.raises(Unreadable, match=gone):
             copy(tree, Entry("file", "gone", project / "gone"))
         with pytest.raises(Unreadable, match=gone):
@@ -332,10 +332,10 @@ def test_places_that_do_not_go_together(
         (project, tmp_path / "same", CannotWrite, "same is the input: choose another output folder with -o"),
         (inner, tmp_path / "in", CannotWrite, "^the input is inside .*proj_msft, the output folder"),
         (Path("/"), tmp_path, CannotWrite, "^/ has no name for a result"),
-        (tmp_path / "gone", tmp_path, Unreadable, "gone cannot be read: no such file or directory$"),
+        (tmp_path / "gone", tmp_path, Unreadable, "gone: no such file or folder$"),
         (Path(os.devnull), tmp_path, Unreadable, "null is neither a folder nor a file$"),
         (project, tmp_path / "file", CannotWrite, "file cannot be written: "),
-        (project, tmp_path / "file" / "x", CannotWrite, "x cannot be written: not a directory: choose "),
+        (project, tmp_path / "file" / "x", CannotWrite, "x cannot be written: not a folder: choose "),
         (project, tmp_path / "dangling", CannotWrite, "dangling cannot be written: "),
         (project, tmp_path / ("o" * 300), CannotWrite, "cannot be written: file name too long: choose"),
     ]:

@@ -270,8 +270,8 @@ def test_a_wrong_line_of_a_job_file(k8s, tmp_path, line, message):
         ("--from m.yaml --image ~", "--image: '~' is not a name of an image"),
         ("--from m.yaml --workers 2", "--from and --workers cannot be used together"),
         ("--from m.yaml --job j", "--from and --job cannot be used together"),
-        ("--from missing.yaml", "cannot read missing.yaml: No such file"),
-        ("--job missing.txt", "cannot read missing.txt: No such file"),
+        ("--from missing.yaml", "missing.yaml: no such file or folder"),
+        ("--job missing.txt", "missing.txt: no such file or folder"),
     ],
 )
 def test_wrong_use(k8s, arguments, message):

@@ -123,7 +123,7 @@ def test_a_program_of_pytorch_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["launch", "mindspore", "-o", str(tmp_path)]) == 2
     assert "no training script was found" in capsys.readouterr().err
     assert run(["launch", "mindspore", "-o", str(tmp_path), "-m", "train.py"]) == 2
-    assert "train.py is no program of MindSpore" in capsys.readouterr().err
+    assert "train.py does not use MindSpore" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["train.py"]
 
 

@@ -212,7 +212,7 @@ def test_no_table_never_is_a_traceback(launch, tmp_path, text):
         (["--hosts", "a", "--devices", "3-1"], "--devices: '3-1' is not a device or a range (0 or 4-7)"),
         (["--hosts", "a", "--devices", "1,1"], "--devices: 1,1 lists a device twice"),
         ([], "no hosts given: use --hosts a:8,b:8, --hostfile FILE or --hccn /etc/hccn.conf"),
-        (["--hostfile", "no"], "cannot read no: No such file or directory"),
+        (["--hostfile", "no"], "no: no such file or folder"),
     ],
 )
 def test_wrong_use_is_one_line(launch, arguments, line):

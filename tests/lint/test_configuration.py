@@ -109,7 +109,7 @@ def test_overrides_and_per_file_ignores(lint, tmp_path) -> None:
             "[tool.npumigrate]\nfix = true",
             "[tool.npumigrate] belongs in pyproject.toml: put its keys at the top level here",
         ),
-        ("extend = 'absent.toml'", "absent.toml: cannot be read: no such file or directory"),
+        ("extend = 'absent.toml'", "absent.toml: no such file or folder"),
         ("extend = ['../a.toml']", "extend is ['../a.toml'] and must be a path"),
         ("baseline = ''", "baseline is '' and must be a path"),
         ("hw = 'a2'", "did you mean 'A2'?"),

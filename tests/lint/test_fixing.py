@@ -224,7 +224,7 @@ def test_a_file_that_goes_away_is_told_and_the_rest_is_changed(
     monkeypatch.setattr(run, "check_files", check_slowly)
     answer = lint(option)
     assert answer.code == 2
-    assert answer.err == "npumigrate: a.py: not changed: cannot be read: no such file or directory\n"
+    assert answer.err == "npumigrate: a.py: not changed: no such file or folder\n"
     assert train.read_text() != TRAIN
 
 

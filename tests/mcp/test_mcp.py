@@ -157,7 +157,7 @@ def test_a_server_needs_a_folder_and_the_package(
     from migrator.cli.main import run
 
     assert run(["mcp", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err == f"npumigrate: no such folder: {tmp_path}/none\n"
+    assert capsys.readouterr().err == f"npumigrate: {tmp_path}/none: no such file or folder\n"
     monkeypatch.chdir("/")
     assert run(["mcp"]) == 2
     assert "give the workspace: npumigrate mcp FOLDER" in capsys.readouterr().err

@@ -147,7 +147,7 @@ class Evil:
 def test_a_pickle_runs_nothing(tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "s.pickle"
     file.write_bytes(content)
-    with pytest.raises(ProfileError, match=r"cannot read s\.pickle: "):
+    with pytest.raises(ProfileError, match=r"s\.pickle: cannot be read: "):
         read_snapshot(file)
     assert capsys.readouterr().out == ""
 
@@ -302,9 +302,9 @@ def test_a_large_trace_takes_little_memory(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("kernel_details.csv", "Device_id,Name\n0,x\n", "kernel_details.csv has no column Duration(us)"),
-        ("communication.json", "{", "cannot read communication.json: "),
+        ("communication.json", "{", "communication.json: cannot be read: "),
         ("step_trace_time.csv", "\0\0", "step_trace_time.csv has no column Computing"),
-        ("trace_view.json", '[{"a": 1}', "cannot read trace_view.json: Expecting"),
+        ("trace_view.json", '[{"a": 1}', "trace_view.json: cannot be read: Expecting"),
         ("operator_memory.csv", "Name,Size(KB)\n", "operator_memory.csv has no column Allocation Time(us)"),
     ],
 )

@@ -20,8 +20,12 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the pages are for bash")
 
 
-def compare(page: str, folder: Path) -> None:
+def compare(page: str, folder: Path, until: str | None = None) -> None:
+    """Of the whole page, or of what comes before its heading ``until``."""
     text = (ROOT / page).read_text(encoding="utf-8")
+    if until is not None:
+        text, heading, _ = text.partition(until)
+        assert heading, f"{page} has no heading {until.strip()}"
     assert shown_runs.with_output(text, folder) == text, f"python tools/shown_runs.py {page}"
 
 
@@ -54,6 +58,24 @@ def test_a_page_shows_what_its_commands_print(page, tmp_path, cache, monkeypatch
 
     monkeypatch.setattr(shown_runs, "_environment", environment)
     compare(page, tmp_path)
+
+
+def test_the_migration_of_yolov5(tmp_path) -> None:
+    """The tutorial's commands before the training run, on the real project without its libraries."""
+    page = "docs/tutorials/yolov5.md"
+    compare(page, tmp_path, until=shown_runs.LONG[page])
+
+
+def test_the_chinese_page_of_yolov5_has_the_figures_of_the_english_one() -> None:
+    """Rules, counts, locations and percentages; the commands differ only where they look for words."""
+
+    def figures(page: str) -> list[str]:
+        shown = re.findall(r"^```console\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+        return sorted(re.findall(r"NPU\d{3}|[\w./]+\.py(?::\d+)?|\d+(?:\.\d+)*", "".join(shown)))
+
+    english, chinese = map(figures, shown_runs.LONG)
+    assert len(english) > 80
+    assert chinese == english
 
 
 @pytest.mark.thorough

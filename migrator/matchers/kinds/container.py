@@ -110,7 +110,7 @@ def _converted(context: TextContext, is_job: bool) -> tuple[list[Edit], str]:
     if not is_job:
         hardware = context.hardware or DEFAULT_HARDWARE
         platforms = ((name, entry["hw"].get(hardware)) for name, entry in tables()["platforms"].items())
-        names = " or ".join(f"{known['resource']} ({name})" for name, known in platforms if known is not None)
+        names = _(" or ").join(f"{known['resource']} ({name})" for name, known in platforms if known)
         said = N_(
             "Name the cluster's NPU resource, such as {names} on {hardware}, and select nodes that have it."
         )

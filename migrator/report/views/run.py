@@ -115,7 +115,7 @@ def read_run(given: Path) -> Run:
     folder = next((each for each in (given / REPORTS, given) if (each / SUMMARY).is_file()), None)
     if folder is None:
         said = N_("{given} has no {reports}/{summary}: name a result of migrate or analyze")
-        said = said if given.is_dir() else N_("no such folder: {given}")
+        said = said if given.exists() else N_("{given}: no such file or folder")
         raise SourceError(said, given=shown(given), reports=REPORTS, summary=SUMMARY)
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))

@@ -62,7 +62,7 @@ def test_the_report_is_the_one_that_the_migration_built(copied) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["nowhere"], "no such folder: nowhere"),
+        (["nowhere"], "nowhere: no such file or folder"),
         (["."], "has no migration_report/summary.json"),
         ([".", "--format", "pdf"], "no such format: pdf (choose from html, summary, md, xlsx, csv, json)"),
         (["diff", "."], "diff needs two results"),
