@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from migrator import language
 from migrator.cli.main import COMMANDS
@@ -37,6 +38,7 @@ AVOIDED = {
     r"\bhardly\b|every some|\bfor ever\b|in silence|without a word": "rarely, every N, silently",
     r"\bno Python (?!files)": "is not a …",
     r"(?<!in[ -])\bplaces?\b(?! of)": "location, line",
+    r"\bin vain\b|\bnot suffice\b|\bnot to be [a-z]+ed\b": "without success, too little, failed",
 }
 
 
@@ -106,6 +108,20 @@ def test_messages_have_the_words_of_the_glossary(tool) -> None:
         if re.search(pattern, re.sub(r"\{[^{}]*\}", "{}", text))
     ]
     assert not found, "\n".join(found)
+
+
+def test_texts_of_findings_are_short() -> None:
+    """Summaries and messages are read in lists: they have at most 25 words."""
+    rules = [rule for pack in PACKS for rule in yaml.safe_load(pack.read_text(encoding="utf-8"))]
+    said = [
+        (rule["code"], text)
+        for rule in rules
+        for each in (rule, *rule.get("cases", ()))
+        for text in (each.get("summary"), each.get("message"))
+        if text
+    ]
+    assert len(said) > 500
+    assert [(code, text) for code, text in said if len(text.split()) > 25] == []
 
 
 def test_an_error_speaks_the_language_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def failure(kinds: tuple[str, ...], text: str, process: int = 1) -> Failure:
         (("OSError",), "[Errno 98] Address already in use", "port taken"),
         (("DistStoreError",), "Timed out after 61 seconds waiting for clients. 1/2 joined.", "rank missing"),
         (("EOFError",), "EOF when reading a line", "waits for input"),
-        (("URLError", "OSError"), "<urlopen error [Errno -3] …>", "not to be downloaded"),
+        (("URLError", "OSError"), "<urlopen error [Errno -3] …>", "download failed"),
         (("ModuleNotFoundError", "ImportError"), "No module named 'apex'", "package missing"),
         (("EOFError",), "Ran out of input", None),
         (("RuntimeError",), "Expected all tensors to be on the same device", None),
