@@ -37,7 +37,7 @@ def analyze(given: Given) -> None:
     wrong = [name for name in modes if name not in _MODES]
     if wrong or not modes:
         named = ", ".join(wrong) or _("without a name")
-        stop("no such mode: {named} (choose from {modes})", named=named, modes=", ".join(_MODES))
+        stop("--mode: choose from {known}, not {wrong!r}", wrong=named, known=", ".join(_MODES))
     _check_together(given, modes)
 
     # From here on the work begins, and with it the imports that take their time.

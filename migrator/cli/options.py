@@ -119,7 +119,7 @@ def settings_of(given: Given, source: str, **more: Any) -> Settings:
 
         version, why = chosen_version(Path(source))
         if not given.quiet and os.path.exists(source):
-            say(_("torch {version}: {why}. Override with -v", version=version, why=why))
+            say(_("Target: torch {version} ({why}). Override with -v", version=version, why=why))
     packs = tuple(given.rules or ())
     for file in packs:
         if file.endswith(".json"):

@@ -45,7 +45,7 @@ def chosen_formats(formats: Several) -> tuple[str, ...]:
     given = tuple(dict.fromkeys(split(formats)))
     wrong = [name for name in given if name not in FORMATS]
     if wrong:
-        stop("no such format: {wrong} (choose from {formats})", wrong=wrong[0], formats=", ".join(FORMATS))
+        stop("--format: choose from {known}, not {wrong!r}", wrong=wrong[0], known=", ".join(FORMATS))
     return given
 
 

@@ -94,5 +94,5 @@ def _find(code: str, known: list[Rule]) -> Rule:
         near = [one.code for one in known if one.code.startswith(code.upper())][:3]
         near = near or get_close_matches(code.upper(), names, n=3) or get_close_matches(code, names, n=3)
         hint = N_("; did you mean {near}?") if near else N_("; npumigrate rule --all lists them")
-        stop("no such rule: {code!r}{hint}", code=code, hint=_(hint, near=", ".join(near)))
+        stop("unknown rule {wanted!r}{hint}", wanted=code, hint=_(hint, near=", ".join(near)))
     return found[0]

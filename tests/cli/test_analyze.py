@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_parsed_is_listed(project: Path) -> None:
         (("--env-path", "."), "--env-path needs --deep"),
         (("--deep", "--env-path", "no/such"), "--env-path: no/such: no such file or folder"),
         (("-m", ""), "choose from torch_apis, third_party"),
-        (("-m", "everything"), "no such mode: everything"),
+        (("-m", "everything"), "not 'everything'"),
         (("-q", "--verbose"), "cannot be used together"),
         (("--exclude", "*.py"), "has no Python files or notebooks that are not excluded"),
     ],

@@ -118,7 +118,7 @@ def test_a_pack_of_ours_is_not_read_twice(npumigrate):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["NPU000"], "no such rule: 'NPU000'"),
+        (["NPU000"], "unknown rule 'NPU000'"),
         (["cuda-modul"], "did you mean cuda-module"),
         (["npu20"], "did you mean NPU201, NPU202"),
         (["--output-format", "json"], "no rule given"),

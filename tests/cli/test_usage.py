@@ -248,7 +248,7 @@ def test_bash_completes(tmp_path: Path) -> None:
 def test_without_a_version_the_requirements_say_it(npumigrate, project, tmp_path: Path, command: str) -> None:
     (project / "requirements.txt").write_text("torch==2.1.2\n")
     answer = npumigrate(command, "-i", project, "-o", tmp_path / "out")
-    line = "npumigrate: torch 2.1.0: requirements.txt:1 has torch==2.1.2. Override with -v"
+    line = "npumigrate: Target: torch 2.1.0 (requirements.txt:1 has torch==2.1.2). Override with -v"
     assert (answer.code, answer.err) == (0, line + "\n")
     assert "for torch 2.1.0" in answer.out
     (summary,) = (tmp_path / "out").rglob("summary.json")

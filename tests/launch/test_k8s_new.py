@@ -251,7 +251,7 @@ def test_a_wrong_line_of_a_job_file(k8s, tmp_path, line, message):
         ),
         (
             "--name j --image i --platform x -- python t.py",
-            "no such platform: 'x' (choose from mindcluster, cce)",
+            "--platform: choose from mindcluster, cce, not 'x'",
         ),
         ("--name j --image i --accelerator-type module -- python t.py", "'module' is not available on A2"),
         ("--workers 0 --name j", "--workers: '0' is not a number"),

@@ -131,7 +131,7 @@ def test_what_is_refused_is_said_in_a_line(agent: Agent, tmp_path: Path) -> None
     assert reasons[4] == "no such file or folder in the workspace: pipe.py"
     assert reasons[6].startswith("unknown torch version '9.9'")
     assert reasons[7] == "unknown rule 'NPU000'"
-    assert reasons[8] == "no such rule: 'NPU000'"
+    assert reasons[8] == "unknown rule 'NPU000'"
     assert reasons[9] == "run.sh has no Python files or notebooks: nothing to do"
     assert "1000000" in replies[10].text
     # A link out of the workspace is no way out of it.

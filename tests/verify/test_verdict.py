@@ -112,7 +112,7 @@ def test_a_failure_is_explained() -> None:
     lack, entry = what_fails([peer, own], Path("/p"))
     assert (lack, entry and entry.code) == (None, "npu-out-of-memory")
     verdict = judge(Ended(1, 1.0), [], [], [], None, Course((peer, own), explained=entry))
-    assert verdict.reasons[2].startswith("npu-out-of-memory: The memory of the NPU")
+    assert verdict.reasons[2].startswith("npu-out-of-memory: The tensors of this step")
     assert "  Make the batch smaller" in shown(verdict)
     _lack, alone = what_fails([peer], Path("/p"))
     assert alone is not None

@@ -70,7 +70,7 @@ def cluster(
     platform, hardware = platform or DEFAULT_PLATFORM, hardware or DEFAULT_HARDWARE
     known = tables()["platforms"]
     if platform not in known:
-        said = N_("no such platform: {platform!r} (choose from {known})")
+        said = N_("--platform: choose from {known}, not {platform!r}")
         raise ManifestError(said, platform=platform, known=", ".join(known))
     entry = known[platform]
     if hardware not in entry["hw"]:

@@ -64,7 +64,7 @@ def test_the_report_is_the_one_that_the_migration_built(copied) -> None:
     [
         (["nowhere"], "nowhere: no such file or folder"),
         (["."], "has no migration_report/summary.json"),
-        ([".", "--format", "pdf"], "no such format: pdf (choose from html, summary, md, xlsx, csv, json)"),
+        ([".", "--format", "pdf"], "--format: choose from html, summary, md, xlsx, csv, json, not 'pdf'"),
         (["diff", "."], "diff needs two results"),
         (["a", "b"], "give exactly one result"),
     ],
