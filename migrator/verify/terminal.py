@@ -60,13 +60,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
 def _facts(verdict: Verdict) -> Iterator[Text]:
     ended = verdict.ended
-    yield Text(
-        _(
-            "Program  ended with exit code {code} after {seconds:.1f} s",
-            code=ended.code,
-            seconds=ended.seconds,
-        )
-    )
+    said = N_("Program  ended with exit code {code} after {seconds:.1f} s")
+    yield Text(_(said, code=ended.code, seconds=ended.seconds))
     for process in verdict.course.bounded[:_PROCESSES_SHOWN]:
         what = ngettext("{n:,} forward pass", "{n:,} forward passes", process.passes)
         if process.steps:
