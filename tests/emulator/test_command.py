@@ -240,6 +240,18 @@ def test_a_report_of_a_program_that_leaves_at_once(emulate, tmp_path):
     assert report["operators"]["0"]["aten::add.Tensor"] == 1
 
 
+def test_a_report_of_a_program_that_has_odd_words_for_arguments_and_rank(emulate, tmp_path):
+    program = (
+        "import os, sys, torch; x = torch.ones(2, device='npu'); x + x\n"
+        "odd = os.fsdecode(b'caf\\xe9'); sys.argv.append(odd); os.environ['RANK'] = odd"
+    )
+    done = emulate("python", "-c", program, options=("--report", str(tmp_path)))
+    assert (done.returncode, "cannot read" in done.stderr) == (0, False), done.stderr
+    (report,) = (json.loads(file.read_text()) for file in tmp_path.glob("process-*.json"))
+    assert report["rank"] is None
+    assert (tmp_path / "npu_insight.json").is_file()
+
+
 CHILDREN = """
 import multiprocessing, os, sys, time, torch, torch.multiprocessing
 from concurrent.futures import ProcessPoolExecutor

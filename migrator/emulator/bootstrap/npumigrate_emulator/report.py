@@ -140,11 +140,11 @@ def _write() -> None:
 
 def _rank() -> str | None:
     """The rank, as a launcher gives it, or as this process gave it to HCCL."""
-    rank = os.environ.get("RANK")
-    if rank is None and _native is not None:
-        found = compute.rank()
-        return None if found is None else str(found)
-    return rank
+    rank = os.environ.get("RANK", "")
+    if rank.isdecimal():  # what else a program keeps there is no rank
+        return rank
+    found = compute.rank() if _native is not None else None
+    return None if found is None else str(found)
 
 
 def _files() -> list[str]:
